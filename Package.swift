@@ -156,6 +156,7 @@ let package = Package(
             dependencies: [
                 "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes",
                 "ByteCoding", "ATT", "GATT", "L2CAP", "HCI", "HCITransport", "SMP", "Capture", "Dissection", "Profiles",
+                "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -227,6 +228,15 @@ let package = Package(
         .testTarget(name: "ProfilesTests", dependencies: ["Profiles", "BluetoothTypes"], swiftSettings: tests),
         .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore", "JSONText"], swiftSettings: tests),
         .testTarget(
+            name: "BluetoothHostEnginesTests",
+            dependencies: [
+                "BluetoothHost", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "ByteCoding", "BluetoothTypes",
+                "VirtualController",
+                .product(name: "OrderedCollections", package: "swift-collections"),
+            ],
+            swiftSettings: tests
+        ),
+        .testTarget(
             name: "BluetoothHostTests",
             dependencies: [
                 "BluetoothHost", "BluetoothTesting", "BLE", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "SMP",
@@ -245,10 +255,17 @@ let package = Package(
         .testTarget(
             name: "BLETests",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "GATT", "KeyStore", "L2CAP", "SMP",
-                "VirtualController",
+                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "ATT", "BluetoothTypes", "GATT", "HCITransport",
+                "KeyStore", "L2CAP", "SMP", "VirtualController",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests
+        ),
+        // A program that imports only `BLE`, as an app does.
+        .testTarget(
+            name: "BLEImportTests",
+            dependencies: ["BLE"],
+            swiftSettings: strict + [.enableUpcomingFeature("MemberImportVisibility")]
         ),
         .testTarget(
             name: "BluetoothTestingTests",
@@ -258,7 +275,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "BluetoothTesting", "BLE", "BluetoothHost", "HCI", "SMP", "Cryptography", "VirtualController",
+                "BluetoothTesting", "BLE", "BluetoothHost", "HCI", "HCITransport", "SMP", "Cryptography",
+                "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests

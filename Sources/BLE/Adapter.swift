@@ -99,10 +99,11 @@ public final class Adapter: Sendable {
         configuration: Configuration = Configuration()
     ) async throws(BLEError) -> Adapter {
         let loop = DispatchEventLoop(label: "swift-ble.\(specification)")
-        let file: CaptureFile?
+        let file: LoopConfined<CaptureFile>?
         do throws(TransportError) {
             file = try configuration.capturePath.map { path throws(TransportError) in
-                try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys)
+                let file = try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys)
+                return LoopConfined(file, to: loop.queue.queue)
             }
         } catch {
             throw .adapter(error)
@@ -155,11 +156,11 @@ public final class Adapter: Sendable {
             random: random,
             openTransport: transport
         )
-        do throws(BLEError) {
-            try await translating("bringing the controller up") { () throws(HostError) in try await host.start() }
+        do throws(StartError) {
+            try await host.start()
         } catch {
             await bonds?.close()
-            throw error
+            throw BLEError(error)
         }
         return Adapter(host: host, bonds: bonds)
     }

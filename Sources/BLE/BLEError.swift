@@ -1,5 +1,6 @@
 import ATT
 import BluetoothHost
+import BluetoothTypes
 import HCI
 
 /// The reason why an operation failed. The description gives it in one line, with advice if there is any.
@@ -22,8 +23,8 @@ public enum BLEError: Error, Hashable, Sendable {
     case attribute(ATT.ErrorCode, handle: AttributeHandle)
     /// The peer broke the protocol.
     case malformedResponse(String)
-    /// A service or characteristic that is not there.
-    case notFound(String)
+    /// The peer does not have the attribute.
+    case notFound(MissingAttribute, peer: DeviceAddress)
     /// An L2CAP channel could not be opened or used, or has ended.
     case channel(ChannelError)
     /// A link could not be made as secure as it has to be.
@@ -49,7 +50,7 @@ extension BLEError: CustomStringConvertible {
         case .disconnected(let reason): "disconnected: \(reason)"
         case .attribute(let error, let handle): "the peer answered: \(error) (attribute \(handle))"
         case .malformedResponse(let what): what
-        case .notFound(let what): "not found: \(what)"
+        case .notFound(let attribute, let peer): "\(peer) has no \(attribute)"
         case .channel(let error): "\(error)"
         case .security(let error): "\(error)"
         case .stateUnavailable(let reason): reason
@@ -64,7 +65,6 @@ extension BLEError {
     init(_ error: HostError, doing what: @autoclosure () -> String = "the operation") {
         self =
             switch error {
-            case .transport(let error): .adapter(error)
             case .command(let failure): .controllerFailed("\(failure)")
             case .controllerFailed: .controllerFailed("\(error)")
             case .notReady: .notReady
@@ -80,6 +80,16 @@ extension BLEError {
             case .stateUnavailable(let reason): .stateUnavailable(reason)
             case .notSupported(let what): .notSupported(what)
             case .invalidArgument(let what): .invalidArgument(what)
+            }
+    }
+}
+
+extension BLEError {
+    init(_ error: StartError) {
+        self =
+            switch error {
+            case .transport(let error): .adapter(error)
+            case .host(let error): BLEError(error, doing: "bringing the controller up")
             }
     }
 }

@@ -1,5 +1,6 @@
 import ATT
 import BluetoothHost
+import GATT
 import Synchronization
 
 /// The identifier of a client of this server, valid while the client is connected.
@@ -44,12 +45,18 @@ public enum PeripheralEvent: Sendable {
 
 /// The peripheral and broadcaster roles of an adapter: its GATT server and its advertisements.
 public struct Peripheral: Sendable {
-    /// Answers an access to a value that is declared as handled: with the value of a read, an empty value for a write,
-    /// or an error. The answer to a command is ignored.
+    /// Handles an access to a value that is declared as handled.
+    ///
+    /// It returns the value for a read, from the offset of the read on. What it returns for a write is ignored. An
+    /// `ATT.ErrorCode` that it throws is the error in the response. Any other error is logged, and the response has the
+    /// error Unlikely Error. A command has no response.
+    ///
+    /// If the client's link ends while a request is handled, the handler's task is cancelled. A command is handled to
+    /// its end.
     public typealias ValueHandler =
-        @Sendable (_ client: ClientID, _ access: AccessRequest.Kind) async -> Result<[UInt8], ATT.ErrorCode>
+        @Sendable (_ client: ClientID, _ access: AccessRequest.Kind) async throws -> [UInt8]
 
-    let host: BluetoothHost
+    package let host: BluetoothHost
     let accessQueues = AccessQueues()
 
     init(host: BluetoothHost) {
@@ -65,13 +72,28 @@ public struct Peripheral: Sendable {
     /// and 64 commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F,
     /// 3.3.2), and counted in ``ConnectedClient/droppedCommandCount``.
     ///
-    /// A client's writes are handled even after the client has disconnected. At most 1,024 accesses of all clients wait
-    /// or are handled at one time; a request beyond that is answered with an error (Insufficient Resources).
+    /// When a client's link ends, the request that is handled is cancelled, and one that waits is not handled. The
+    /// commands are still handled. At most 1,024 accesses of all clients wait or are handled at one time. Beyond that,
+    /// a request is answered with an error (Insufficient Resources). A handler that never returns delays its client
+    /// only, but it counts until it returns. The server sets no time limit for it: a client gives up after 30 s without
+    /// a response and disconnects (Vol 3, Part F, 3.3.3), which cancels the handler's task.
+    ///
+    /// ```swift
+    /// try await adapter.peripheral.publish([lamp]) { client, access in
+    ///     switch access {
+    ///     case .read(_, let offset): return Array(try await storage.value().dropFirst(offset))
+    ///     case .write(let write, _): try await storage.set(write.value)
+    ///     case .execute: throw ATT.ErrorCode.writeNotPermitted
+    ///     }
+    ///     return []
+    /// }
+    /// ```
     ///
     /// - Parameters:
     ///   - services: the services, in the order of their handles.
-    ///   - handler: answers accesses to values that are declared as handled. A request is answered with an error
+    ///   - handler: handles accesses to values that are declared as handled. A request is answered with an error
     ///     (Unlikely Error) if there is none.
+    /// - Returns: the services with their handles, in the same order.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if the services cannot be added, and ``BLEError/closed`` after
     ///   ``Adapter/close()``.
     public func publish(
@@ -181,7 +203,8 @@ public struct Peripheral: Sendable {
         try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: clients) }
     }
 
-    nonisolated func requireProperty(
+    /// Checks that a published characteristic has a property.
+    package nonisolated func requireProperty(
         _ property: CharacteristicProperties,
         of handle: AttributeHandle
     ) throws(BLEError) {

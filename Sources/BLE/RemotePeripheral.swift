@@ -1,29 +1,7 @@
-import ATT
 import BluetoothHost
+import GATT
 import HCI
 import Synchronization
-
-/// A service of a peer, with its handles.
-public typealias RemoteService = DiscoveredService
-/// A characteristic of a peer, with its handles and properties.
-public typealias RemoteCharacteristic = DiscoveredCharacteristic
-/// A descriptor of a peer, with its handle.
-public typealias RemoteDescriptor = DiscoveredDescriptor
-
-/// The procedure that writes a value.
-public enum WriteKind: Sendable {
-    /// The peer confirms. A value that is too long for one request is written in parts.
-    case withResponse
-    /// The peer does not confirm. The call waits until there is room for the packet. On other threads than the
-    /// adapter's own (``Adapter/taskExecutor``), up to 32 values are accepted before there is room. They are sent in
-    /// their order, before any later operation, or are lost with the link.
-    case withoutResponse
-    /// The peer echoes the value before anything is written, so that this side can verify it.
-    case reliable
-    /// The peer does not confirm, but a signature identifies the writer (Vol 3, Part G, 4.9.2). This is for bonded
-    /// peers whose link is not encrypted. Over an encrypted link the value is written without a response.
-    case signed
-}
 
 /// A connection to a peripheral.
 ///
@@ -125,10 +103,12 @@ public final class RemotePeripheral: Sendable {
         }
     }
 
-    /// Requests Link Layer payloads of 27 to 251 bytes.
-    public func setDataLength(octets: UInt16) async throws(BLEError) {
+    /// Requests Link Layer payloads of a length.
+    ///
+    /// - Parameter bytes: 27 to 251 bytes.
+    public func setDataLength(bytes: UInt16) async throws(BLEError) {
         let link = try usableLink
-        try await translating { () throws(HostError) in try await host.setDataLength(octets: octets, of: link) }
+        try await translating { () throws(HostError) in try await host.setDataLength(octets: bytes, of: link) }
     }
 
     /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral`
@@ -164,110 +144,11 @@ public final class RemotePeripheral: Sendable {
         return reason
     }
 
-    // MARK: Discovery
+    // MARK: Procedures
 
-    /// Discovers all services with their includes, characteristics and descriptors, in the order of their handles.
-    public func discoverAll() async throws(BLEError) -> [RemoteService] {
-        try await perform(DiscoverAll())
-    }
-
-    /// Discovers primary services, without their contents.
-    ///
-    /// - Parameter uuids: nil for all.
-    public func discoverServices(_ uuids: [BluetoothUUID]? = nil) async throws(BLEError) -> [RemoteService] {
-        guard let uuids else { return try await perform(DiscoverServices()) }
-        var services: [RemoteService] = []
-        for uuid in uuids { services += try await perform(DiscoverServicesByUUID(uuid: uuid)) }
-        return services
-    }
-
-    /// Discovers the services that a service includes (Vol 3, Part G, 4.5.1).
-    public func discoverIncludedServices(of service: RemoteService) async throws(BLEError) -> [IncludedService] {
-        try await perform(FindIncludedServices(range: .init(start: service.handle, end: service.endHandle)))
-    }
-
-    /// Discovers the characteristics of a service, without their descriptors.
-    ///
-    /// - Parameters:
-    ///   - uuids: nil for all.
-    ///   - service: a service of this peer.
-    public func discoverCharacteristics(
-        _ uuids: [BluetoothUUID]? = nil,
-        of service: RemoteService
-    ) async throws(BLEError) -> [RemoteCharacteristic] {
-        let all = try await perform(
-            DiscoverCharacteristics(range: .init(start: service.handle, end: service.endHandle))
-        )
-        guard let uuids else { return all }
-        return all.filter { uuids.contains($0.uuid) }
-    }
-
-    /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1).
-    public func discoverDescriptors(
-        of characteristic: RemoteCharacteristic
-    ) async throws(BLEError) -> [RemoteDescriptor] {
-        guard let range = characteristic.descriptorRange else { return [] }
-        return try await perform(DiscoverDescriptors(range: range))
-    }
-
-    // MARK: Values
-
-    /// Reads a whole value, up to 512 bytes.
-    public nonisolated(nonsending) func read(_ handle: AttributeHandle) async throws(BLEError) -> [UInt8] {
-        try await perform(ReadLongValue(handle: handle))
-    }
-
-    /// Reads all values of a type.
-    public func read(uuid: BluetoothUUID) async throws(BLEError) -> [TypedValue] {
-        try await perform(ReadUsingUUID(uuid: uuid))
-    }
-
-    /// Reads several values of variable length with one request.
-    public func readMultiple(_ handles: [AttributeHandle]) async throws(BLEError) -> [[UInt8]] {
-        try await perform(ReadMultipleVariableValues(handles: handles))
-    }
-
-    /// Writes a value, by the procedure of `kind`.
-    ///
-    /// - Parameters:
-    ///   - value: at most 512 bytes; without a response at most ATT_MTU - 3, signed at most ATT_MTU - 15.
-    ///   - handle: the handle of a characteristic's value or of a descriptor.
-    ///   - kind: the procedure.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the value is too long, ``BLEError/attribute(_:handle:)`` if the
-    ///   peer refuses it.
-    public nonisolated(nonsending) func write(
-        _ value: [UInt8],
-        to handle: AttributeHandle,
-        kind: WriteKind = .withResponse
-    ) async throws(BLEError) {
-        switch kind {
-        case .withResponse, .reliable:
-            guard value.count <= maximumAttributeValueLength else {
-                throw .invalidArgument("a value has at most 512 bytes, not \(value.count)")
-            }
-            if kind == .reliable {
-                try await perform(PreparedWrites([.init(handle: handle, value: value)]))
-            } else {
-                try await perform(WriteWholeValue(handle: handle, value: value))
-            }
-        case .withoutResponse:
-            let link = try usableLink
-            try await translating { () throws(HostError) in
-                try await host.writeWithoutResponse(value, to: handle, on: link)
-            }
-        case .signed:
-            let link = try usableLink
-            try await translating { () throws(HostError) in try await host.writeSigned(value, to: handle, on: link) }
-        }
-    }
-
-    /// Writes several values: either all of them, or none.
-    public func writeReliably(_ writes: [PreparedWrites.Write]) async throws(BLEError) {
-        try await perform(PreparedWrites(writes))
-    }
-
+    /// Runs a procedure of the client to its end.
     @inline(__always)
-    private nonisolated(nonsending) func perform<P: ClientProcedure>(
+    nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P
     ) async throws(BLEError) -> P.Output {
         let link = try usableLink

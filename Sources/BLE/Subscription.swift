@@ -20,15 +20,15 @@ extension RemotePeripheral {
     /// - Parameters:
     ///   - characteristic: a characteristic of this peer.
     ///   - preference: the kind to prefer if the characteristic has both.
-    ///   - bufferLimit: the greatest number of values that wait for a reader, at least 1. If more arrive, the oldest
-    ///     are dropped; see ``/BluetoothHost/HandleValue/droppedBefore``.
+    ///   - bufferedValueLimit: the greatest number of values that wait for a reader, at least 1. If more arrive, the
+    ///     oldest are dropped; see ``/BluetoothHost/HandleValue/droppedBefore``.
     /// - Throws: ``BLEError/notSupported(_:)`` if the characteristic has neither notifications nor indications,
-    ///   ``BLEError/notFound(_:)`` if it has no Client Characteristic Configuration, ``BLEError/cancelled`` at once if
-    ///   the task is cancelled. Nothing stays subscribed after an error.
+    ///   ``BLEError/notFound(_:peer:)`` if it has no Client Characteristic Configuration, ``BLEError/cancelled`` at once
+    ///   if the task is cancelled. Nothing stays subscribed after an error.
     public func subscribe(
         to characteristic: RemoteCharacteristic,
         preferring preference: Preference = .notification,
-        bufferLimit: Int = 65_536
+        bufferedValueLimit: Int = 65_536
     ) async throws(BLEError) -> Subscription {
         let canNotify = characteristic.properties.contains(.notify)
         let canIndicate = characteristic.properties.contains(.indicate)
@@ -36,14 +36,10 @@ extension RemotePeripheral {
             throw .notSupported("characteristic \(characteristic.uuid) has neither notifications nor indications")
         }
         let link = try usableLink
-        var descriptors = characteristic.descriptors
-        if descriptors.isEmpty { descriptors = try await discoverDescriptors(of: characteristic) }
-        guard let descriptor = descriptors.first(where: { $0.uuid == .clientCharacteristicConfiguration }) else {
-            throw .notFound("characteristic \(characteristic.uuid) has no Client Characteristic Configuration")
-        }
+        let descriptor = try await descriptor(.clientCharacteristicConfiguration, of: characteristic)
         let usesIndications = canIndicate && (preference == .indication || !canNotify)
         let buffer = AsyncEventBuffer<HandleValue, BLEError>(
-            limit: max(bufferLimit, 1),
+            limit: max(bufferedValueLimit, 1),
             report: .mark { $0.droppedBefore = $1 }
         )
         let registered = ValueSubscription(

@@ -62,18 +62,18 @@ extension BluetoothHost {
         inspection.links = links.count
         inspection.timers = timers.count
         inspection.commands = session.commands.count
-        inspection.scans = scan.scans.sessions.count
-        inspection.advertisements = advertiser.entries.count
+        inspection.scans = gap.scanning.scans.sessions.count
+        inspection.advertisements = gap.advertising.entries.count
         #if DEBUG
-            inspection.tasks = taskCount
+            inspection.tasks = turn.taskCount
         #endif
         inspection.calls = calls.count
         inspection.sleeps = calls.sleeps.count
-        inspection.connectionAttempts = connector.attempts.count
+        inspection.connectionAttempts = gap.connecting.attempts.count
         inspection.hostObservers = observers.host.count
         inspection.securityObservers = observers.security.count
         inspection.serverObservers = observers.server.count
-        inspection.channelObservers = channelObservers.count
+        inspection.channelObservers = observers.channels.count
         inspection.isTransportOpen = port.isOpen
         inspection.deliveries = turn.deliveries.count
         (inspection.submissions, inspection.fastPaths) = submissions.inspect()
@@ -83,7 +83,7 @@ extension BluetoothHost {
             inspection.transactions +=
                 (link.att.bearer.awaitedRequest == nil ? 0 : 1) + (link.att.indicationInFlight == nil ? 0 : 1)
             inspection.heldPDUs += link.att.signedWrites.count
-            inspection.endObservers += link.endObservers.count
+            inspection.endObservers += link.observers.ends.count
             inspection.subscribers += link.att.subscribers.count
             inspection.channels += link.channels.count
             inspection.calls += link.att.suspendedProcedureCount
@@ -100,7 +100,7 @@ extension BluetoothHost {
     package func contradiction() -> String? {
         var held = 0
         var observedChannels = 0
-        var timersAccountedFor = 10
+        var timersAccountedFor = 7
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
@@ -128,16 +128,16 @@ extension BluetoothHost {
         if let deadline = session.deadline, timers.due(of: .session).map({ $0 > deadline }) ?? true {
             return "the session's deadline has no timer"
         }
-        if session.commands.callerCount != commandCallers.count { return "a caller waits for no command" }
+        if session.commands.callerCount != observers.commands.count { return "a caller waits for no command" }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
-        if scan.scans.sessions.keys != scanObservers.keys { return "the scans and their observers differ" }
-        if Set(connector.attempts.map(\.identifier)) != Set(connectionCallers.keys) {
+        if gap.scanning.scans.sessions.keys != observers.scans.keys { return "the scans and their observers differ" }
+        if Set(gap.connecting.attempts.map(\.identifier)) != Set(observers.connections.keys) {
             return "the attempts to connect and their callers differ"
         }
-        if turn.phase == .idle, channelObservers.count != observedChannels {
-            return "\(channelObservers.count) observers of \(observedChannels) channels"
+        if turn.phase == .idle, observers.channels.count != observedChannels {
+            return "\(observers.channels.count) observers of \(observedChannels) channels"
         }
-        if power == .on, privacy.awaitsRest, isResting { return "a change of addresses waits for nothing" }
+        if power == .on, gap.canContinueWithAddresses { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
         return nil
@@ -174,7 +174,7 @@ extension BluetoothHost {
         case .off, .on, .closed: break
         }
         if let opcode = session.commands.opcodeInFlight { lines.append("the controller's answer to \(opcode)") }
-        for attempt in connector.attempts {
+        for attempt in gap.connecting.attempts {
             let names = attempt.addresses.inOrder.map { "\($0)" }.joined(separator: " or ")
             lines.append("a connection to \(names)")
         }
@@ -198,7 +198,8 @@ extension BluetoothHost {
             if control.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
         if bonds.pendingSaveCount > 0 { lines.append("\(bonds.pendingSaveCount) change(s) of bonds to be saved") }
-        if !scan.scans.sessions.isEmpty { lines.append("\(scan.scans.sessions.count) scan(s) for advertisements") }
+        let scanCount = gap.scanning.scans.sessions.count
+        if scanCount > 0 { lines.append("\(scanCount) scan(s) for advertisements") }
         return lines
     }
 

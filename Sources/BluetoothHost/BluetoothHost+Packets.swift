@@ -71,7 +71,7 @@ extension BluetoothHost {
         case .leDataLengthChange(let event): dataLengthChanged(event)
         case .lePHYUpdateComplete(let event): phyUpdated(event)
         case .leAdvertisingSetTerminated(let event): advertisingSetTerminated(event)
-        case .leScanTimeout: scanEndedByController()
+        case .leScanTimeout: perform(gap.scanEndedByController(gapContext))
         case .leLongTermKeyRequest(let event): longTermKeyRequested(event)
         case .encryptionChange(let event):
             encryptionChanged(event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off)

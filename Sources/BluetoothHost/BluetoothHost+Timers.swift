@@ -27,16 +27,16 @@ extension BluetoothHost {
         /// Counts a task while it runs, for tests that look for leaks. Only in debug builds, because counting adds
         /// a tenth to the cost of a connection.
         private func runCounted(_ body: (isolated BluetoothHost) async -> Void) async {
-            taskCount += 1
+            turn.taskCount += 1
             await body(self)
-            taskCount -= 1
+            turn.taskCount -= 1
         }
     #endif
 
     /// Starts a task on the loop for an object that is being released. Does nothing if the host has ended: it holds
     /// nothing then, and a stopped loop would keep the task and with it the host.
     package nonisolated func cleanUp(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
-        guard !hasEnded else { return }
+        guard !calls.hasEnded else { return }
         spawn(body)
     }
 
@@ -79,10 +79,7 @@ extension BluetoothHost {
         timers.clear(engine)
         switch engine {
         case .session: sessionDeadlineReached()
-        case .scanning: scanDeadlineReached()
-        case .connecting: connectionDeadlineReached()
-        case .advertising: advertisingDeadlineReached()
-        case .addresses: rotatePrivateAddress()
+        case .gap: gapDeadlineReached()
         }
     }
 }

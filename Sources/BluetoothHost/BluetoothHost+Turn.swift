@@ -34,6 +34,8 @@ struct Turn {
     }
 
     var phase = Phase.idle
+    /// The number of the host's tasks that have started and not ended; counted in debug builds only.
+    var taskCount = 0
     let deliveries = DeliveryQueue()
 
     /// Whether a delivery can be made at once, provided that no engine is in the middle of a call.
@@ -170,7 +172,7 @@ extension BluetoothHost {
         case .linkEnd(let observer, let reason): observer(reason)
         case .value(let link, let handle, let subscriber, let value):
             links[link]?.att.subscribers[handle]?[subscriber]?(value)
-        case .scanEvent(let scan, let event): scanObservers[scan]?(event)
+        case .scanEvent(let scan, let event): observers.scans[scan]?(event)
         case .scanEnd(let deliver, let error): deliver(.ended(error))
         case .hostEnd: removeObservers()
         case .access(let handler, let link, let request): handler(link, request)

@@ -6,8 +6,6 @@ import HCI
 import HCITransport
 import L2CAP
 import Logging
-import OrderedCollections
-import Synchronization
 
 /// A Bluetooth LE host on one controller: bring-up and recovery, links, GAP, GATT in both roles.
 ///
@@ -73,62 +71,35 @@ package actor BluetoothHost {
     package nonisolated let loop: any EventLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    nonisolated let submissions = SubmissionQueue()
-    nonisolated let calls = CallTable()
     let configuration: Configuration
-    package nonisolated let logger: Logger
     let metrics = HostMetrics()
-    /// Whether ``close()`` has finished. From then on, no observer is called, and the host holds nothing for its users.
-    private nonisolated let end = Atomic(false)
     var random: any RandomNumberGenerator & Sendable
+
+    // What callers on other threads use as well.
+    nonisolated let calls = CallTable()
+    nonisolated let submissions = SubmissionQueue()
 
     // Controller.
     var port: TransportPort
     var session: ControllerSession
-    var commandCallers = SlotTable<CommandCaller>()
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif
     var sender: LinkSender
-    var turn = Turn()
 
     // Loop.
+    var turn = Turn()
     var timers = TimerQueue()
 
-    /// The number of the host's tasks that have started and not ended.
-    var taskCount = 0
-
-    // Links. All collections that are iterated are ordered: the same packets and calls must have the same outcome.
+    // All collections that are iterated are ordered: the same packets and calls must have the same outcome.
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif
     var links = LinkTable()
-    /// The reasons for which links have ended, for callers that ask later; bounded.
-    var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
-    var nextIdentifier: UInt64 = 0
-
-    // GAP.
-    var scan: ScanPlan
-    /// The closures of the scans' apps, in the order of the scans in the plan.
-    var scanObservers: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
-    var advertiser: AdvertisingPlan
-    var connector = ConnectionPlan()
-    /// The callers of the attempts to connect, by the identifiers of the attempts.
-    var connectionCallers: [UInt64: ConnectionCaller] = [:]
-    var privacy: AddressPlan
-
-    // Services and channels.
+    var gap: GAPEngine
     var services: PublishedServices
-    nonisolated let publishedProperties = PublishedProperties()
-    /// The apps' closures for channels of links.
-    var channelObservers = SlotTable<ChannelObserver>()
-
-    // Security.
     var bonds: BondDatabase
     var pairing: HostPairing
-    /// Why saved state could not be used, or changes cannot be saved.
-    var stateProblem: String?
-
     var observers = Observers()
 
     package init(
@@ -139,7 +110,6 @@ package actor BluetoothHost {
     ) {
         self.loop = loop
         self.configuration = configuration
-        self.logger = configuration.logger
         port = TransportPort(open: openTransport)
         session = ControllerSession(
             commandTimeout: configuration.commandTimeout,
@@ -149,13 +119,15 @@ package actor BluetoothHost {
             frameLimit: configuration.outboundFrameLimit,
             channelFrameLimit: configuration.channelFrameLimit
         )
-        scan = ScanPlan(silenceTimeout: configuration.scanSilenceTimeout)
-        advertiser = AdvertisingPlan(refreshInterval: configuration.advertisingRefreshInterval)
-        privacy = AddressPlan(
-            AddressPlan.Settings(
-                usesPrivateAddresses: configuration.usesPrivateAddresses,
-                privacyMode: configuration.privacyMode,
-                timeout: configuration.privateAddressTimeout
+        gap = GAPEngine(
+            scanning: ScanPlan(silenceTimeout: configuration.scanSilenceTimeout),
+            advertising: AdvertisingPlan(refreshInterval: configuration.advertisingRefreshInterval),
+            addresses: AddressPlan(
+                AddressPlan.Settings(
+                    usesPrivateAddresses: configuration.usesPrivateAddresses,
+                    privacyMode: configuration.privacyMode,
+                    timeout: configuration.privateAddressTimeout
+                )
             )
         )
         pairing = HostPairing(policy: configuration.security, handler: configuration.pairingHandler)
@@ -164,22 +136,18 @@ package actor BluetoothHost {
         bonds = BondDatabase(
             identity: KeptIdentity(random: &random),
             limit: configuration.bondLimit,
-            isPersistent: configuration.bondStore != nil
+            isPersistent: configuration.bondStore != nil,
+            isRequired: configuration.requiresState
         )
         self.random = random
     }
 
+    package nonisolated var logger: Logger { configuration.logger }
+
     /// Ends the operations of apps that do not end with a link.
     func failPendingOperations(_ error: HostError) {
-        endScans(error)
         endSleeps(error)
-        endAttempts(error)
-        perform(advertiser.removeAll(error))
-    }
-
-    func makeIdentifier() -> UInt64 {
-        nextIdentifier += 1
-        return nextIdentifier
+        perform(gap.endAll(error, gapContext))
     }
 }
 
@@ -203,23 +171,15 @@ public enum HostEvent: Sendable {
 }
 
 extension BluetoothHost {
-    nonisolated var hasEnded: Bool { end.load(ordering: .relaxed) }
-
-    func setEnded() {
-        end.store(true, ordering: .relaxed)
-    }
-}
-
-extension BluetoothHost {
     /// Calls `observer` on the loop with each event from now on, until ``removeObserver(_:)``. The last event is
     /// ``HostEvent/closed``; a closed host reports it immediately.
     package func observe(_ observer: @escaping @Sendable (HostEvent) -> Void) -> UInt64 {
-        let identifier = makeIdentifier()
-        if hasEnded {
+        let identifier = observers.makeIdentifier()
+        if calls.hasEnded {
             deliver(.action { observer(.closed) })
         } else {
             observers.add(identifier, observer)
-            if let stateProblem { deliver(.hostEvent(identifier, .stateUnavailable(reason: stateProblem))) }
+            if let problem = bonds.problem { deliver(.hostEvent(identifier, .stateUnavailable(reason: problem))) }
         }
         endInput()
         return identifier
@@ -227,8 +187,8 @@ extension BluetoothHost {
 
     /// Calls `observer` on the loop with each event of the server role from now on, until ``removeObserver(_:)``.
     package func observeServer(_ observer: @escaping @Sendable (ServerRoleEvent) -> Void) -> UInt64 {
-        let identifier = makeIdentifier()
-        guard !hasEnded else { return identifier }
+        let identifier = observers.makeIdentifier()
+        guard !calls.hasEnded else { return identifier }
         observers.add(identifier, observer)
         if observers.server.count == 1 { serverObserversChanged() }
         return identifier
@@ -264,8 +224,7 @@ extension BluetoothHost {
     /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
         // Code of apps that runs at the release finds no access to this state in progress.
-        let closures = (observers.removeAll(), services.removeClosures(), channelObservers)
-        channelObservers = SlotTable()
+        let closures = (observers.removeAll(), services.removeClosures())
         withExtendedLifetime(closures) {}
     }
 }

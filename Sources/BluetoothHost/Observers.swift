@@ -1,15 +1,33 @@
 import OrderedCollections
 
-/// The observers of a host's events: closures of apps, called in the order in which they were added.
+/// What a host reports to: the closures of apps, and callers that wait for the outcome of commands and attempts.
+///
+/// The engines name them by identifiers and tokens. Closures for the same events are called in the order in which they were
+/// added.
 ///
 /// A closure may hold the last reference to an object whose end calls the host. So a removed closure is returned, and the
 /// caller releases it when this value is no longer being accessed.
 struct Observers {
     typealias Closures<Event> = OrderedDictionary<UInt64, @Sendable (Event) -> Void>
 
+    private var lastIdentifier: UInt64 = 0
     private(set) var host: Closures<HostEvent> = [:]
     private(set) var server: Closures<ServerRoleEvent> = [:]
     private(set) var security: Closures<SecurityEvent> = [:]
+    /// The closures of scans, in the order of the scans in ``ScanTable``.
+    var scans: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
+    /// The callers of attempts to connect, by the identifiers of the attempts.
+    var connections: [UInt64: ConnectionCaller] = [:]
+    /// The closures of channels of links.
+    var channels = SlotTable<ChannelObserver>()
+    /// The callers of commands.
+    var commands = SlotTable<CommandCaller>()
+
+    /// Returns an identifier that nothing else in the host has.
+    mutating func makeIdentifier() -> UInt64 {
+        lastIdentifier += 1
+        return lastIdentifier
+    }
 
     mutating func add(_ identifier: UInt64, _ observer: @escaping @Sendable (HostEvent) -> Void) {
         host[identifier] = observer
@@ -31,12 +49,14 @@ struct Observers {
             ?? security.removeValue(forKey: identifier)
     }
 
-    /// Removes all observers.
+    /// Removes all closures of apps.
     ///
-    /// - Returns: the closures, which the caller releases.
+    /// - Returns: the value before, with the closures, which the caller releases.
     mutating func removeAll() -> Observers {
         let removed = self
         self = Observers()
+        lastIdentifier = removed.lastIdentifier
+        commands = removed.commands
         return removed
     }
 }

@@ -11,9 +11,7 @@ import VirtualController
 ///
 /// Like its world, it belongs to the thread that runs the world. Use it in the body of ``World/run(limit:_:)``, in that
 /// body's tasks, or between two runs.
-public final class Device: @unchecked Sendable {
-    // @unchecked: used on the thread that runs its world only.
-
+public final class Device: Sendable {
     /// The device's name in the world, in captures and in errors.
     public let name: String
     /// The controller's public device address.
@@ -21,23 +19,24 @@ public final class Device: @unchecked Sendable {
 
     private unowned let world: World
     private let configuration: VirtualController.Configuration
-    private var random: SeededGenerator
-    private(set) var controller: VirtualController?
-    private var transport: DeviceTransport?
-    private var recorded: MemoryCapture?
-    /// The faults of the controller that its hosts see. They stay over ``vanish()`` and ``comeBack()``.
-    public var faults = ControllerFaults.none {
-        didSet { controller?.faults = faults }
-    }
-    /// The position, in meters. Signals weaken with the distance.
-    public var position: Position {
-        didSet {
-            controller?.position = position
-            world.airHasChanged()
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        var random: SeededGenerator
+        var controller: VirtualController?
+        var transport: DeviceTransport?
+        var recorded: MemoryCapture?
+        var faults = ControllerFaults.none
+        var position: Position
+        var adapters: [Adapter] = []
+
+        init(position: Position, random: SeededGenerator, recorded: MemoryCapture?) {
+            self.position = position
+            self.random = random
+            self.recorded = recorded
         }
     }
-    /// The adapters that were opened on the device, oldest first.
-    public private(set) var adapters: [Adapter] = []
 
     init(
         name: String,
@@ -49,11 +48,39 @@ public final class Device: @unchecked Sendable {
         self.name = name
         self.world = world
         self.configuration = configuration
-        self.random = random
-        position = configuration.position
-        recorded = isRecorded ? MemoryCapture() : nil
+        let state = State(
+            position: configuration.position,
+            random: random,
+            recorded: isRecorded ? MemoryCapture() : nil
+        )
+        confined = LoopConfined(state, to: world.loop)
         makeController()
     }
+
+    /// The controller, if it is present.
+    var controller: VirtualController? { state.controller }
+
+    /// The faults of the controller that its hosts see. They stay over ``vanish()`` and ``comeBack()``.
+    public var faults: ControllerFaults {
+        get { state.faults }
+        set {
+            state.faults = newValue
+            state.controller?.faults = newValue
+        }
+    }
+
+    /// The position, in meters. Signals weaken with the distance.
+    public var position: Position {
+        get { state.position }
+        set {
+            state.position = newValue
+            state.controller?.position = newValue
+            world.airHasChanged()
+        }
+    }
+
+    /// The adapters that were opened on the device, oldest first.
+    public var adapters: [Adapter] { state.adapters }
 
     // MARK: Adapters
 
@@ -70,30 +97,31 @@ public final class Device: @unchecked Sendable {
         let adapter = try await Adapter.open(
             on: world.loop,
             configuration: configuration,
-            random: configuration.seed.map(SeededGenerator.init(seed:)) ?? random.split()
+            random: configuration.seed.map(SeededGenerator.init(seed:)) ?? state.random.split()
         ) { [weak self] () async throws(TransportError) in
             guard let self else { throw .closedByPeer }
             let transport = try attach()
             return file.map { RecordingTransport(transport, file: $0) } ?? transport
         }
-        adapters.append(adapter)
+        state.adapters.append(adapter)
         return adapter
     }
 
-    private func makeFile(_ configuration: Adapter.Configuration) throws(BLEError) -> CaptureFile? {
+    private func makeFile(_ configuration: Adapter.Configuration) throws(BLEError) -> LoopConfined<CaptureFile>? {
         guard let path = configuration.capturePath else { return nil }
         let world = world
         do throws(TransportError) {
-            return try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys) {
+            let file = try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys) {
                 world.microsecondsSince1970
             }
+            return LoopConfined(file, to: world.loop)
         } catch {
             throw .adapter(error)
         }
     }
 
     /// All HCI packets so far as a btsnoop file; empty if the world records nothing.
-    public var capture: [UInt8] { recorded?.bytes ?? [] }
+    public var capture: [UInt8] { state.recorded?.bytes ?? [] }
 
     // MARK: Presence
 
@@ -106,9 +134,9 @@ public final class Device: @unchecked Sendable {
     public func vanish() {
         guard let controller else { return }
         controller.vanish()
-        self.controller = nil
-        let transport = transport
-        self.transport = nil
+        state.controller = nil
+        let transport = state.transport
+        state.transport = nil
         world.loop.execute { transport?.end() }
         world.airHasChanged()
     }
@@ -145,15 +173,17 @@ public final class Device: @unchecked Sendable {
     /// Removes the controller permanently and releases the adapters.
     func end() {
         vanish()
-        adapters = []
+        state.adapters = []
     }
 
     private func makeController() {
-        controller = VirtualController(configuration: configuration, air: world.air, random: random.split()) {
+        let state = state
+        let controller = VirtualController(configuration: configuration, air: world.air, random: state.random.split()) {
             [weak self] packet in self?.emit(packet)
         }
-        controller?.faults = faults
-        controller?.position = position
+        controller.faults = state.faults
+        controller.position = state.position
+        state.controller = controller
         world.applyConditions(to: self)
     }
 
@@ -161,18 +191,18 @@ public final class Device: @unchecked Sendable {
 
     func attach() throws(TransportError) -> DeviceTransport {
         guard controller != nil else { throw .closedByPeer }
-        let transport = DeviceTransport(device: self)
-        self.transport = transport
+        let transport = DeviceTransport(device: self, loop: world.loop)
+        state.transport = transport
         return transport
     }
 
     func detach(_ transport: DeviceTransport) {
-        if self.transport === transport { self.transport = nil }
+        if state.transport === transport { state.transport = nil }
     }
 
     /// Passes a packet from the host to the controller, after the current work of the loop.
     func receive(_ packet: RawSpan, from transport: DeviceTransport) {
-        guard self.transport === transport else { return }
+        guard state.transport === transport else { return }
         record(packet, .hostToController)
         let packet = [UInt8](copying: packet)
         world.loop.execute { [self] in
@@ -189,12 +219,12 @@ public final class Device: @unchecked Sendable {
     }
 
     private func emit(_ packet: RawSpan) {
-        guard let transport else { return }
+        guard let transport = state.transport else { return }
         record(packet, .controllerToHost)
         transport.deliver(packet)
     }
 
     private func record(_ packet: RawSpan, _ direction: CaptureDirection) {
-        recorded?.append(packet, direction: direction, microsecondsSince1970: world.microsecondsSince1970)
+        state.recorded?.append(packet, direction: direction, microsecondsSince1970: world.microsecondsSince1970)
     }
 }

@@ -1,26 +1,28 @@
+import BluetoothHost
 import ByteCoding
 import HCITransport
 
 /// A host's transport to the controller of a device, on the loop of their world.
-///
-/// Belongs to the thread that runs its world.
-final class DeviceTransport: Transport, @unchecked Sendable {
-    // @unchecked: used on the thread that runs its world only.
+final class DeviceTransport: Transport {
+    private final class State {
+        var onPacket: (@Sendable (RawSpan) -> Void)?
+        var onEnd: (@Sendable (TransportError) -> Void)?
+    }
 
     private let device: Device
-    private var onPacket: (@Sendable (RawSpan) -> Void)?
-    private var onEnd: (@Sendable (TransportError) -> Void)?
+    private let state: LoopConfined<State>
 
-    init(device: Device) {
+    init(device: Device, loop: SimulatedEventLoop) {
         self.device = device
+        state = LoopConfined(State(), to: loop)
     }
 
     func start(
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        self.onPacket = onPacket
-        self.onEnd = onEnd
+        state.value.onPacket = onPacket
+        state.value.onEnd = onEnd
     }
 
     func send(_ packet: RawSpan) {
@@ -28,21 +30,21 @@ final class DeviceTransport: Transport, @unchecked Sendable {
     }
 
     func close() {
-        onPacket = nil
-        onEnd = nil
+        state.value.onPacket = nil
+        state.value.onEnd = nil
         device.detach(self)
     }
 
     /// Delivers a packet from the controller to the host.
     func deliver(_ packet: RawSpan) {
-        onPacket?(packet)
+        state.value.onPacket?(packet)
     }
 
     /// Ends the transport, because the controller has vanished.
     func end() {
-        let onEnd = onEnd
-        self.onPacket = nil
-        self.onEnd = nil
+        let onEnd = state.value.onEnd
+        state.value.onPacket = nil
+        state.value.onEnd = nil
         onEnd?(.closedByPeer)
     }
 }

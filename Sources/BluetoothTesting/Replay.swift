@@ -49,13 +49,10 @@ public final class Replay: Sendable {
             now: { loop.now - start },
             after: { delay, action in
                 guard delay > .zero else { return loop.execute(action) }
-                let alarm = AlarmInUse()
-                alarm.alarm = loop.makeAlarm {
-                    alarm.alarm = nil
-                    action()
-                }
-                alarm.alarm?.set(loop.now + delay)
-            }
+                // The loop keeps the alarm until it is due.
+                loop.makeAlarm(action).set(loop.now + delay)
+            },
+            checkLoop: { precondition(loop.isUsableOnThisThread, "used outside of the replay's loop") }
         )
     }
 
@@ -139,11 +136,4 @@ public final class Replay: Sendable {
             throw error
         }
     }
-}
-
-/// An alarm that retains itself until it fires. Used on its loop only.
-private final class AlarmInUse: @unchecked Sendable {
-    // @unchecked: used on the thread that runs the loop only.
-
-    var alarm: (any Alarm)?
 }

@@ -2,16 +2,16 @@ import ATT
 import BLE
 import BluetoothHost
 import BluetoothTypes
+import GATT
 import HCI
+import HCITransport
 import L2CAP
 
 /// A device of a world that follows a script: it serves values, notifies on a schedule, refuses, violates the protocol,
 /// vanishes.
 ///
 /// Created by ``World/peripheral(_:at:services:advertisingInterval:configure:)``.
-public final class ScriptedPeripheral: @unchecked Sendable {
-    // @unchecked: used on the thread that runs its world only.
-
+public final class ScriptedPeripheral: Sendable {
     /// A value that a client has written.
     public struct Write: Hashable, Sendable {
         /// The characteristic.
@@ -27,17 +27,23 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     /// The adapter of the host that serves and advertises.
     public let adapter: Adapter
     /// The values that clients have written and the script has accepted, oldest first.
-    public private(set) var writes: [Write] = []
+    public var writes: [Write] { state.writes }
     /// The address that it advertises with.
     public let address: DeviceAddress
 
     private unowned let world: World
-    private var characteristics: [AttributeHandle: ScriptedCharacteristic] = [:]
-    private var handles: [BluetoothUUID: AttributeHandle] = [:]
-    private var values: [AttributeHandle: [UInt8]] = [:]
-    private var advertisement: AdvertisingSet?
     private let configuration: AdvertisementConfiguration
-    private var schedules: [Task<Void, Never>] = []
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        var writes: [Write] = []
+        var characteristics: [AttributeHandle: ScriptedCharacteristic] = [:]
+        var handles: [BluetoothUUID: AttributeHandle] = [:]
+        var values: [AttributeHandle: [UInt8]] = [:]
+        var advertisement: AdvertisingSet?
+        var schedules: [Task<Void, Never>] = []
+    }
 
     init(
         device: Device,
@@ -47,12 +53,13 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     ) async throws(BLEError) {
         self.device = device
         self.world = world
+        confined = LoopConfined(State(), to: world.loop)
         adapter = try await device.openAdapter()
         address = try await adapter.information.identityAddress
         configuration = ScriptedPeripheral.advertisement(name: device.name, services: services, interval: interval)
         try await publish(services)
         try await startAdvertising()
-        for (handle, characteristic) in characteristics.sorted(by: { $0.key < $1.key }) {
+        for (handle, characteristic) in state.characteristics.sorted(by: { $0.key < $1.key }) {
             if let schedule = characteristic.schedule { start(schedule, of: handle) }
         }
     }
@@ -87,9 +94,9 @@ public final class ScriptedPeripheral: @unchecked Sendable {
         }
         for (service, script) in zip(published, services) {
             for (characteristic, script) in zip(service.characteristics, script.characteristics) {
-                characteristics[characteristic.valueHandle] = script
-                handles[script.uuid] = characteristic.valueHandle
-                values[characteristic.valueHandle] = script.value
+                state.characteristics[characteristic.valueHandle] = script
+                state.handles[script.uuid] = characteristic.valueHandle
+                state.values[characteristic.valueHandle] = script.value
             }
         }
     }
@@ -97,21 +104,21 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     // MARK: Values
 
     /// The handle of a characteristic's value.
-    public func valueHandle(of uuid: BluetoothUUID) -> AttributeHandle? { handles[uuid] }
+    public func valueHandle(of uuid: BluetoothUUID) -> AttributeHandle? { state.handles[uuid] }
 
     /// The value that was last written or set.
-    public func value(of uuid: BluetoothUUID) -> [UInt8]? { handles[uuid].flatMap { values[$0] } }
+    public func value(of uuid: BluetoothUUID) -> [UInt8]? { state.handles[uuid].flatMap { state.values[$0] } }
 
     /// Sets the value for further reads.
     public func setValue(_ value: [UInt8], of uuid: BluetoothUUID) {
-        guard let handle = handles[uuid] else { return }
-        values[handle] = value
+        guard let handle = state.handles[uuid] else { return }
+        state.values[handle] = value
     }
 
     /// Sends a value to the subscribed clients, as notification or indication according to their configuration.
     public func send(_ value: [UInt8], of uuid: BluetoothUUID) async throws(BLEError) {
-        guard let handle = handles[uuid] else { throw .notFound("characteristic \(uuid)") }
-        let properties = characteristics[handle]?.properties ?? []
+        guard let handle = state.handles[uuid] else { throw .invalidArgument("the peripheral has no characteristic \(uuid)") }
+        let properties = state.characteristics[handle]?.properties ?? []
         try await ScriptedPeripheral.send(value, of: handle, properties, on: adapter.peripheral)
     }
 
@@ -126,8 +133,8 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     }
 
     private func start(_ schedule: ScriptedCharacteristic.Schedule, of handle: AttributeHandle) {
-        let properties = characteristics[handle]?.properties ?? []
-        schedules.append(
+        let properties = state.characteristics[handle]?.properties ?? []
+        state.schedules.append(
             Task(executorPreference: world.taskExecutor) { [weak world, adapter] in
                 var count = 0
                 while let world, (try? await world.sleep(for: schedule.interval)) != nil {
@@ -144,8 +151,8 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     private func answer(_ request: AccessRequest, of client: LinkIdentifier) {
         switch request.kind {
         case .read(let handle, let offset):
-            perform(characteristics[handle]?.onRead?() ?? .accept, for: request, of: client) { [self] given in
-                let value = given ?? values[handle] ?? []
+            perform(state.characteristics[handle]?.onRead?() ?? .accept, for: request, of: client) { [self] given in
+                let value = given ?? state.values[handle] ?? []
                 return offset <= value.count ? .success(Array(value[offset...])) : .failure(.invalidOffset)
             }
         case .write(let write, _):
@@ -165,10 +172,10 @@ public final class ScriptedPeripheral: @unchecked Sendable {
         for request: AccessRequest,
         of client: LinkIdentifier
     ) {
-        perform(characteristics[handle]?.onWrite?(value) ?? .accept, for: request, of: client) { [self] _ in
-            values[handle] = value
-            if let uuid = characteristics[handle]?.uuid {
-                writes.append(Write(uuid: uuid, value: value, time: world.elapsed))
+        perform(state.characteristics[handle]?.onWrite?(value) ?? .accept, for: request, of: client) { [self] _ in
+            state.values[handle] = value
+            if let uuid = state.characteristics[handle]?.uuid {
+                state.writes.append(Write(uuid: uuid, value: value, time: world.elapsed))
             }
             return .success([])
         }
@@ -207,14 +214,14 @@ public final class ScriptedPeripheral: @unchecked Sendable {
 
     /// Advertises until ``stopAdvertising()``.
     public func startAdvertising() async throws(BLEError) {
-        guard advertisement == nil else { return }
-        advertisement = try await adapter.peripheral.startAdvertising(configuration)
+        guard state.advertisement == nil else { return }
+        state.advertisement = try await adapter.peripheral.startAdvertising(configuration)
     }
 
     /// Stops advertising. Connections stay.
     public func stopAdvertising() async {
-        await advertisement?.stop()
-        advertisement = nil
+        await state.advertisement?.stop()
+        state.advertisement = nil
     }
 
     /// Ends the links of all clients.
@@ -236,9 +243,9 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     public func comeBack() { device.comeBack() }
 
     func close() async {
-        for schedule in schedules { schedule.cancel() }
+        for schedule in state.schedules { schedule.cancel() }
         await adapter.close()
-        for schedule in schedules { await schedule.value }
-        schedules = []
+        for schedule in state.schedules { await schedule.value }
+        state.schedules = []
     }
 }

@@ -1,5 +1,6 @@
 import BluetoothHost
 import BluetoothTypes
+import HCITransport
 import Synchronization
 
 /// Tasks that wait for a time of a world.
@@ -8,14 +9,8 @@ final class Sleepers: Sendable {
         let deadline: Instant
         let caller: String
         let continuation: CheckedContinuation<Void, any Error>
-        let alarm: SendableAlarm
-    }
-
-    /// An alarm that is used on the loop's thread only; tasks of the world are cancelled there too.
-    private struct SendableAlarm: @unchecked Sendable {
-        // @unchecked: used on the loop's thread only.
-
-        let alarm: any Alarm
+        /// Tasks of the world are cancelled on the loop too.
+        let alarm: LoopConfined<any Alarm>
     }
 
     private struct State {
@@ -50,7 +45,7 @@ final class Sleepers: Sendable {
                     deadline: deadline,
                     caller: caller,
                     continuation: continuation,
-                    alarm: SendableAlarm(alarm: alarm)
+                    alarm: LoopConfined(alarm, to: loop)
                 )
                 state.withLock { $0.sleepers[identifier] = sleeper }
                 alarm.set(deadline)
@@ -64,7 +59,7 @@ final class Sleepers: Sendable {
 
     private func wake(_ identifier: UInt64, _ result: Result<Void, any Error>) {
         guard let sleeper = state.withLock({ $0.sleepers.removeValue(forKey: identifier) }) else { return }
-        sleeper.alarm.alarm.set(nil)
+        sleeper.alarm.value.set(nil)
         sleeper.continuation.resume(with: result)
     }
 }

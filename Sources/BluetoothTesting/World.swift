@@ -1,6 +1,7 @@
 import BLE
 import BluetoothHost
 import BluetoothTypes
+import HCITransport
 import Synchronization
 import VirtualController
 
@@ -22,25 +23,36 @@ import VirtualController
 /// The same seed and the same calls produce the same packets at the same times, in each run. For this, all participants
 /// run in the thread that calls ``run(limit:_:)``: the body, its child tasks, and the hosts. A task that is not a child
 /// of the body, created with `Task { … }`, would run elsewhere: give it ``taskExecutor``.
-public final class World: @unchecked Sendable {
-    // @unchecked: used on the thread that runs it only.
-
+public final class World: Sendable {
     /// The seed of all random decisions.
     public let seed: UInt64
     /// Whether each device keeps a capture of its HCI packets; see ``Device/capture``.
     public let recordsCaptures: Bool
     /// The devices in the order of their creation.
-    public private(set) var devices: [Device] = []
+    public var devices: [Device] { state.devices }
 
     package let loop = SimulatedEventLoop()
-    package let air: Air
+    package var air: Air { state.air }
     let sleepers: Sleepers
+    var peripherals: [ScriptedPeripheral] { state.peripherals }
     private let start: Instant
-    private var random: SeededGenerator
-    private var alarm: (any Alarm)?
-    private var alarmDue: Instant?
-    private(set) var peripherals: [ScriptedPeripheral] = []
-    private var pairConditions: [(one: Device, other: Device, conditions: RadioConditions)] = []
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        let air: Air
+        var random: SeededGenerator
+        var alarm: (any Alarm)?
+        var alarmDue: Instant?
+        var devices: [Device] = []
+        var peripherals: [ScriptedPeripheral] = []
+        var pairConditions: [(one: Device, other: Device, conditions: RadioConditions)] = []
+
+        init(seed: UInt64, start: Instant) {
+            random = SeededGenerator(seed: seed)
+            air = Air(now: start, seed: random.next())
+        }
+    }
 
     /// - Parameters:
     ///   - seed: the seed of all random decisions.
@@ -50,8 +62,7 @@ public final class World: @unchecked Sendable {
         self.recordsCaptures = recordsCaptures
         start = loop.now
         sleepers = Sleepers(loop: loop)
-        random = SeededGenerator(seed: seed)
-        air = Air(now: start, seed: random.next())
+        confined = LoopConfined(State(seed: seed, start: start), to: loop)
     }
 
     // MARK: Time
@@ -110,10 +121,10 @@ public final class World: @unchecked Sendable {
             name: name,
             world: self,
             configuration: configuration,
-            random: random.split(),
+            random: state.random.split(),
             isRecorded: recordsCaptures
         )
-        devices.append(device)
+        state.devices.append(device)
         return device
     }
 
@@ -138,13 +149,13 @@ public final class World: @unchecked Sendable {
             services: services,
             interval: interval
         )
-        peripherals.append(peripheral)
+        state.peripherals.append(peripheral)
         return peripheral
     }
 
     /// Creates a generator of random numbers for a part of a test. The seed determines it.
     public func makeGenerator() -> SeededGenerator {
-        random.split()
+        state.random.split()
     }
 
     // MARK: The air
@@ -160,8 +171,10 @@ public final class World: @unchecked Sendable {
 
     /// Sets the quality of the radio link between two devices; nil for the world's ``conditions``.
     public func setConditions(_ conditions: RadioConditions?, between one: Device, and other: Device) {
-        pairConditions.removeAll { ($0.one === one && $0.other === other) || ($0.one === other && $0.other === one) }
-        if let conditions { pairConditions.append((one, other, conditions)) }
+        state.pairConditions.removeAll {
+            ($0.one === one && $0.other === other) || ($0.one === other && $0.other === one)
+        }
+        if let conditions { state.pairConditions.append((one, other, conditions)) }
         if let first = one.controller, let second = other.controller {
             air.setConditions(conditions, between: first, and: second)
         }
@@ -170,7 +183,7 @@ public final class World: @unchecked Sendable {
 
     /// Applies the conditions of pairs to a device with a new controller, which the air does not know yet.
     func applyConditions(to device: Device) {
-        for pair in pairConditions where pair.one === device || pair.other === device {
+        for pair in state.pairConditions where pair.one === device || pair.other === device {
             if let first = pair.one.controller, let second = pair.other.controller {
                 air.setConditions(pair.conditions, between: first, and: second)
             }
@@ -186,15 +199,16 @@ public final class World: @unchecked Sendable {
     func runAir() {
         catchUp()
         let due = air.nextDue
-        guard due != alarmDue else { return }
-        alarmDue = due
+        let state = state
+        guard due != state.alarmDue else { return }
+        state.alarmDue = due
         let alarm =
-            alarm
+            state.alarm
             ?? loop.makeAlarm { [weak self] in
-                self?.alarmDue = nil
+                self?.state.alarmDue = nil
                 self?.runAir()
             }
-        self.alarm = alarm
+        state.alarm = alarm
         alarm.set(due)
     }
 

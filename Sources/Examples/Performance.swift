@@ -4,24 +4,21 @@ import Synchronization
 /// One end of an example that is running: its app, a terminal, and a simulated user that reads the terminal and acts.
 ///
 /// The apps use the main queue, as on a phone. The process must run it.
-public final class Performance: Terminal, @unchecked Sendable {
-    // @unchecked: the constant `options` can be of any type; `screen` is used on the main queue only.
-
+public final class Performance: Terminal, Sendable {
     /// The lines that are shown. The stream ends with the last expected line.
     public let lines: AsyncStream<String>
     private let continuation: AsyncStream<String>.Continuation
     private let part: Part
-    private let options: [String: Any]
+    private let options: [String: any Sendable]
     private let unseen: Mutex<[String]>
-    /// Used on the main queue only.
-    private(set) var screen: (any Screen)?
+    @MainActor private(set) var screen: (any Screen)?
 
     /// - Parameter options: options for the manager of this end, in addition to those of the app itself.
-    public convenience init(_ example: Example, _ role: Example.Role, options: [String: Any] = [:]) {
+    public convenience init(_ example: Example, _ role: Example.Role, options: [String: any Sendable] = [:]) {
         self.init(example.part(role), options: options)
     }
 
-    init(_ part: Part, options: [String: Any]) {
+    init(_ part: Part, options: [String: any Sendable]) {
         self.part = part
         self.options = options
         unseen = Mutex(part.expected)

@@ -4,7 +4,7 @@ import Glibc
 
 extension AdapterSpecification {
     /// Opens a transport to the controller on a queue.
-    public func open(
+    package func open(
         on queue: DispatchQueue,
         options: TransportOptions = TransportOptions(),
         makeVirtual: (@Sendable (_ name: String) -> any Transport)? = nil
@@ -19,7 +19,7 @@ extension AdapterSpecification {
     ///   - options: timeouts and memory limits of the transport.
     ///   - makeVirtual: creates a controller in this process on the air of the given name. Without it,
     ///     ``virtual(name:)`` cannot be opened.
-    public func open(
+    package func open(
         on loop: LoopQueue,
         options: TransportOptions = TransportOptions(),
         makeVirtual: (@Sendable (_ name: String) -> any Transport)? = nil

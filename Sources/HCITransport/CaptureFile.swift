@@ -6,10 +6,8 @@ import Glibc
 /// A capture that is being written to a file. It outlives the transports of a recovery.
 ///
 /// Each packet is written whole, with one call, as it passes. So the file of a process that was killed ends with a
-/// whole record.
-public final class CaptureFile: @unchecked Sendable {
-    // @unchecked: used on the loop of its transport only.
-
+/// whole record. The file of a transport is confined to the loop of the transport.
+public final class CaptureFile {
     private let descriptor: OwnedDescriptor
     private let microsecondsSince1970: @Sendable () -> Int64
     private var writer: CaptureWriter

@@ -8,9 +8,7 @@ import Glibc
 /// Everything happens on the loop of the transport. Reading drains the descriptor each time it is ready. A packet is
 /// written at once. On a stream, the packets sent in one turn of the loop are written in one piece at its end. Only
 /// bytes that the kernel does not accept then wait for the write source.
-final class DescriptorTransport: Transport, @unchecked Sendable {
-    // @unchecked: used on `loop` only.
-
+final class DescriptorTransport: Transport {
     /// The kind of descriptor, which determines how packets are framed in reads and writes.
     enum Kind: Equatable {
         /// One packet in each read and write.
@@ -35,23 +33,46 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     /// The number of bytes gathered in a turn before they are written.
     private static let gatheredLimit = 32 << 10
 
+    private final class State {
+        /// Shared with the sources, which may use the descriptor until they are cancelled.
+        var owner: OwnedDescriptor?
+        var decoder: H4StreamDecoder?
+        var packetBuffer: [UInt8] = []
+        var readSource: (any DispatchSourceRead)?
+        var writeSource: (any DispatchSourceWrite)?
+        var isWriteSourceSuspended = true
+        var backlog = WriteBacklog()
+        /// The bytes sent in this turn of the loop.
+        var gathered = PacketBuffer(capacity: 0, headroom: 0)
+        var onPacket: (@Sendable (RawSpan) -> Void)?
+        var onEnd: (@Sendable (TransportError) -> Void)?
+        var isClosed = false
+
+        init(_ owner: OwnedDescriptor) {
+            self.owner = owner
+        }
+
+        deinit {
+            cancelSources()
+        }
+
+        func cancelSources() {
+            readSource?.cancel()
+            readSource = nil
+            guard let writeSource else { return }
+            writeSource.cancel()
+            // A suspended source does not run its cancel handler.
+            if isWriteSourceSuspended { writeSource.resume() }
+            self.writeSource = nil
+        }
+    }
+
     private let kind: Kind
     private let loop: LoopQueue
     private let options: TransportOptions
     private let descriptor: Int32
-    /// Shared with the sources, which may use the descriptor until they are cancelled.
-    private var owner: OwnedDescriptor?
-    private var decoder: H4StreamDecoder?
-    private var packetBuffer: [UInt8] = []
-    private var readSource: (any DispatchSourceRead)?
-    private var writeSource: (any DispatchSourceWrite)?
-    private var isWriteSourceSuspended = true
-    private var backlog = WriteBacklog()
-    /// The bytes sent in this turn of the loop.
-    private var gathered = PacketBuffer(capacity: 0, headroom: 0)
-    private var onPacket: (@Sendable (RawSpan) -> Void)?
-    private var onEnd: (@Sendable (TransportError) -> Void)?
-    private var isClosed = false
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
 
     /// - Parameter sender: the device at the other end: a controller, or, on a stream, possibly a host.
     init(
@@ -61,65 +82,54 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         loop: LoopQueue,
         options: TransportOptions = TransportOptions()
     ) {
-        self.owner = owner
         descriptor = owner.number
         self.kind = kind
         self.loop = loop
         self.options = options
+        let state = State(owner)
         switch kind {
-        case .hci, .seqpacket: packetBuffer = [UInt8](repeating: 0, count: 4096)
-        case .unix, .tcp: decoder = H4StreamDecoder(recovery: .fail, sender: sender)
-        case .serial: decoder = H4StreamDecoder(recovery: .search, sender: sender)
+        case .hci, .seqpacket: state.packetBuffer = [UInt8](repeating: 0, count: 4096)
+        case .unix, .tcp: state.decoder = H4StreamDecoder(recovery: .fail, sender: sender)
+        case .serial: state.decoder = H4StreamDecoder(recovery: .search, sender: sender)
         }
-    }
-
-    deinit {
-        cancelSources()
+        confined = LoopConfined(state, to: loop.queue)
     }
 
     func start(
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        guard !isClosed, readSource == nil, let owner else { return }
-        self.onPacket = onPacket
-        self.onEnd = onEnd
+        let state = state
+        guard !state.isClosed, state.readSource == nil, let owner = state.owner else { return }
+        state.onPacket = onPacket
+        state.onEnd = onEnd
         loop.add(self, descriptor: descriptor)
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: loop.queue)
         source.setEventHandler { [weak self] in
             if let self { loop.becameReadable(self) }
         }
         source.setCancelHandler { withExtendedLifetime(owner) {} }
-        readSource = source
+        state.readSource = source
         source.activate()
     }
 
     func close() {
-        guard !isClosed else { return }
+        let state = state
+        guard !state.isClosed else { return }
         flush()
-        isClosed = true
+        state.isClosed = true
         loop.remove(self)
-        onPacket = nil
-        onEnd = nil
-        options.sharedBacklog?.release(backlog.octets)
-        backlog.removeAll()
-        cancelSources()
-        owner = nil
-    }
-
-    private func cancelSources() {
-        readSource?.cancel()
-        readSource = nil
-        guard let writeSource else { return }
-        writeSource.cancel()
-        // A suspended source does not run its cancel handler.
-        if isWriteSourceSuspended { writeSource.resume() }
-        self.writeSource = nil
+        state.onPacket = nil
+        state.onEnd = nil
+        options.sharedBacklog?.release(state.backlog.octets)
+        state.backlog.removeAll()
+        state.cancelSources()
+        state.owner = nil
     }
 
     private func end(_ error: TransportError) {
-        guard !isClosed else { return }
-        let onEnd = onEnd
+        guard !state.isClosed else { return }
+        let onEnd = state.onEnd
         close()
         onEnd?(error)
     }
@@ -136,13 +146,14 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     /// - Parameter isPolled: whether the descriptor is polled again in any case. Then a read that does not fill the
     ///   buffer is the last. A source does not poll again: it reports data, and a hang-up behind it, only once.
     func drain(isPolled: Bool) -> Bool {
+        let state = state
         var budget = DescriptorTransport.readBudget
-        while !isClosed, budget > 0 {
-            switch decoder == nil ? readPacket() : readStream() {
+        while !state.isClosed, budget > 0 {
+            switch state.decoder == nil ? readPacket() : readStream() {
             case .success(0): end(.closedByPeer)
             case .success(let count):
                 // A stream returns all available bytes that fit the buffer.
-                if isPolled, decoder?.hadRoom == true { return true }
+                if isPolled, state.decoder?.hadRoom == true { return true }
                 budget -= count
             case .failure(let error) where error.wouldBlock: return true
             case .failure(let error): end(reason(of: error) ?? .readFailed(errno: error.code))
@@ -152,29 +163,31 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     }
 
     private func readPacket() -> Result<Int, Errno> {
-        var buffer = packetBuffer
-        packetBuffer = []
-        defer { packetBuffer = buffer }
+        let state = state
+        var buffer = state.packetBuffer
+        state.packetBuffer = []
+        defer { state.packetBuffer = buffer }
         var isInbound = true
         let result =
             kind.isShared
             ? receive(descriptor, into: &buffer, isInbound: &isInbound) : read(descriptor, into: &buffer, from: 0)
         if case .success(let count) = result, count > 0, isInbound {
-            onPacket?(buffer.rawSpan.extracting(first: count))
+            state.onPacket?(buffer.rawSpan.extracting(first: count))
         }
         return result
     }
 
     private func readStream() -> Result<Int, Errno> {
-        guard var decoder else { return .success(0) }
-        self.decoder = nil
-        defer { self.decoder = decoder }
+        let state = state
+        guard var decoder = state.decoder else { return .success(0) }
+        state.decoder = nil
+        defer { state.decoder = decoder }
         let result = decoder.fill { read(descriptor, into: &$0, from: $1) }
         if kind == .tcp { _ = ble_tcp_set_quick_ack(descriptor) }
         do throws(H4StreamDecoder.BrokenStream) {
             try decoder.forEachPacket { packet in
-                onPacket?(packet)
-                return !isClosed
+                state.onPacket?(packet)
+                return !state.isClosed
             }
         } catch {
             end(.brokenStream(octet: error.octet))
@@ -185,22 +198,24 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     // MARK: Writing
 
     func send(_ packet: RawSpan) {
-        guard !isClosed else { return }
-        guard backlog.isEmpty else { return wait(packet) }
+        let state = state
+        guard !state.isClosed else { return }
+        guard state.backlog.isEmpty else { return wait(packet) }
         guard kind.isStream, loop.isInTurn else { return writeNow(packet) }
-        if gathered.isEmpty { loop.flushLater(self) }
-        gathered.append(packet)
-        if gathered.count >= DescriptorTransport.gatheredLimit { flush() }
+        if state.gathered.isEmpty { loop.flushLater(self) }
+        state.gathered.append(packet)
+        if state.gathered.count >= DescriptorTransport.gatheredLimit { flush() }
     }
 
     /// Writes the bytes sent in this turn.
     func flush() {
-        guard !isClosed, !gathered.isEmpty else { return }
+        let state = state
+        guard !state.isClosed, !state.gathered.isEmpty else { return }
         var buffer = PacketBuffer(capacity: 0, headroom: 0)
-        swap(&buffer, &gathered)
+        swap(&buffer, &state.gathered)
         writeNow(buffer.bytes)
         buffer.reset()
-        gathered = buffer
+        state.gathered = buffer
     }
 
     private func writeNow(_ bytes: RawSpan) {
@@ -219,34 +234,36 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     }
 
     private func wait(_ bytes: RawSpan) {
-        guard backlog.octets + bytes.byteCount <= options.backlogLimit,
+        let state = state
+        guard state.backlog.octets + bytes.byteCount <= options.backlogByteLimit,
             options.sharedBacklog?.take(bytes.byteCount) ?? true
         else { return endLater(.overflow) }
-        backlog.append(bytes)
-        guard isWriteSourceSuspended, let owner else { return }
-        isWriteSourceSuspended = false
-        if let writeSource { return writeSource.resume() }
+        state.backlog.append(bytes)
+        guard state.isWriteSourceSuspended, let owner = state.owner else { return }
+        state.isWriteSourceSuspended = false
+        if let writeSource = state.writeSource { return writeSource.resume() }
         let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: loop.queue)
         source.setEventHandler { [weak self] in self?.becameWritable() }
         source.setCancelHandler { withExtendedLifetime(owner) {} }
-        writeSource = source
+        state.writeSource = source
         source.activate()
     }
 
     /// Whether bytes wait that the kernel has not accepted.
-    var isBackedUp: Bool { !backlog.isEmpty }
+    var isBackedUp: Bool { !state.backlog.isEmpty }
 
     /// Writes bytes that the kernel did not accept before.
     func becameWritable() {
-        guard !isClosed else { return }
-        let waiting = backlog.octets
-        let error = backlog.flush(write)
-        options.sharedBacklog?.release(waiting - backlog.octets)
+        let state = state
+        guard !state.isClosed else { return }
+        let waiting = state.backlog.octets
+        let error = state.backlog.flush(write)
+        options.sharedBacklog?.release(waiting - state.backlog.octets)
         if let error {
             if !error.wouldBlock { end(reason(of: error) ?? .writeFailed(errno: error.code)) }
-        } else if !isWriteSourceSuspended {
-            isWriteSourceSuspended = true
-            writeSource?.suspend()
+        } else if !state.isWriteSourceSuspended {
+            state.isWriteSourceSuspended = true
+            state.writeSource?.suspend()
         }
     }
 

@@ -13,9 +13,7 @@ import Synchronization
 /// Before it sleeps in `poll`, the handler yields the processor while that is profitable (`Yielding`).
 ///
 /// An idle queue is like any other: it does not poll, and does not wake up.
-public final class LoopQueue: @unchecked Sendable {
-    // @unchecked: its other state is constant or used on the queue only.
-
+public final class LoopQueue: Sendable {
     /// Work to run on the queue. A job is added once and run once.
     @safe private enum Work: Sendable {
         case action(@Sendable () -> Void)
@@ -30,7 +28,8 @@ public final class LoopQueue: @unchecked Sendable {
         case waitingHandler
     }
 
-    private struct State {
+    /// The work that any thread submits.
+    private struct Submissions {
         var work: [Work] = []
         var holder = Holder.nobody
         /// Whether the submitted work is already scheduled on the queue.
@@ -39,6 +38,23 @@ public final class LoopQueue: @unchecked Sendable {
 
     private struct Member {
         weak var transport: DescriptorTransport?
+    }
+
+    /// The state of the queue itself.
+    private final class State {
+        var members: [Member] = []
+        /// The polled descriptors: the wake-up, then the members' descriptors in order.
+        var entries: [pollfd]
+        var round: [Work] = []
+        /// Transports with bytes to write at the end of the turn.
+        var unflushed: [DescriptorTransport] = []
+        var lastPacket: UInt64 = 0
+        var yielding = Yielding()
+        var isInTurn = false
+
+        init(wakeUp: OwnedDescriptor) {
+            entries = [pollfd(fd: wakeUp.number, events: Int16(POLLIN), revents: 0)]
+        }
     }
 
     /// The time for which the queue is held before timers and other work on it get a turn, in nanoseconds.
@@ -52,20 +68,10 @@ public final class LoopQueue: @unchecked Sendable {
     /// The gap between packets below which the queue counts as busy, in nanoseconds. Also the time that a hold waits
     /// for the next packet.
     private let linger: UInt64?
-    private let state = Mutex(State())
+    private let submissions = Mutex(Submissions())
     private let wakeUp: OwnedDescriptor
-
-    // Used on the queue only.
-    private var members: [Member] = []
-    /// The polled descriptors: the wake-up, then the members' descriptors in order.
-    private var entries: [pollfd]
-    private var round: [Work] = []
-    /// Transports with bytes to write at the end of the turn.
-    private var unflushed: [DescriptorTransport] = []
-    private var lastPacket: UInt64 = 0
-    private var yielding = Yielding()
-    /// Whether packets sent now are written at the end of a turn.
-    private(set) var isInTurn = false
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
 
     /// Creates a loop on a queue.
     ///
@@ -77,8 +83,11 @@ public final class LoopQueue: @unchecked Sendable {
         self.queue = queue
         self.linger = linger.map { max(1, UInt64($0 / .milliseconds(1))) * 1_000_000 }
         wakeUp = OwnedDescriptor(linger == nil ? -1 : ble_eventfd())
-        entries = [pollfd(fd: wakeUp.number, events: Int16(POLLIN), revents: 0)]
+        confined = LoopConfined(State(wakeUp: wakeUp), to: queue)
     }
+
+    /// Whether packets sent now are written at the end of a turn.
+    var isInTurn: Bool { state.isInTurn }
 
     // MARK: Work
 
@@ -98,15 +107,15 @@ public final class LoopQueue: @unchecked Sendable {
     }
 
     private func add(_ work: Work) {
-        let holder = state.withLock { state -> Holder? in
-            state.work.append(work)
-            switch state.holder {
-            case .nobody where state.isScheduled: return nil
-            case .nobody: state.isScheduled = true
+        let holder = submissions.withLock { submissions -> Holder? in
+            submissions.work.append(work)
+            switch submissions.holder {
+            case .nobody where submissions.isScheduled: return nil
+            case .nobody: submissions.isScheduled = true
             case .handler: return nil
             // One wake-up is enough.
             case .waitingHandler:
-                state.holder = .handler
+                submissions.holder = .handler
                 return .waitingHandler
             }
             return .nobody
@@ -128,44 +137,46 @@ public final class LoopQueue: @unchecked Sendable {
 
     /// Runs the submitted work, and the work that it submits, then writes the packets sent in the turn.
     private func endTurn() {
+        let state = state
         var rounds = LoopQueue.roundsPerTurn
         while rounds > 0, takeRound() {
             rounds -= 1
-            for work in round {
+            for work in state.round {
                 switch work {
                 case .action(let action): action()
                 case .job(let job, let executor): unsafe job.runSynchronously(on: executor)
                 case .task(let job, let executor): unsafe job.runSynchronously(on: executor)
                 }
             }
-            round.removeAll(keepingCapacity: true)
+            state.round.removeAll(keepingCapacity: true)
         }
-        while let transport = unflushed.popLast() { transport.flush() }
+        while let transport = state.unflushed.popLast() { transport.flush() }
     }
 
     private func takeRound() -> Bool {
-        state.withLock { state in
-            swap(&round, &state.work)
-            return !round.isEmpty
+        let state = state
+        return submissions.withLock { submissions in
+            swap(&state.round, &submissions.work)
+            return !state.round.isEmpty
         }
     }
 
     // MARK: Holding
 
     private func hold() {
-        isInTurn = true
-        state.withLock { state in
-            state.holder = .handler
-            state.isScheduled = false
+        state.isInTurn = true
+        submissions.withLock { submissions in
+            submissions.holder = .handler
+            submissions.isScheduled = false
         }
     }
 
     private func letGo() {
-        isInTurn = false
-        let isScheduled = state.withLock { state in
-            state.holder = .nobody
-            state.isScheduled = !state.work.isEmpty
-            return state.isScheduled
+        state.isInTurn = false
+        let isScheduled = submissions.withLock { submissions in
+            submissions.holder = .nobody
+            submissions.isScheduled = !submissions.work.isEmpty
+            return submissions.isScheduled
         }
         if isScheduled { queue.async { self.doScheduledWork() } }
     }
@@ -173,34 +184,36 @@ public final class LoopQueue: @unchecked Sendable {
     /// Reads from a transport whose source has fired. If the queue is busy, serves all transports until the queue is
     /// idle or the hold limit is reached.
     func becameReadable(_ transport: DescriptorTransport) {
+        let state = state
         let start = monotonicNanoseconds()
-        let isBusy = linger.map { start < lastPacket + $0 } ?? false
+        let isBusy = linger.map { start < state.lastPacket + $0 } ?? false
         hold()
         var isDrained = transport.drain(isPolled: false)
         endTurn()
-        lastPacket = monotonicNanoseconds()
-        while isBusy, lastPacket < start + LoopQueue.holdLimit {
+        state.lastPacket = monotonicNanoseconds()
+        while isBusy, state.lastPacket < start + LoopQueue.holdLimit {
             guard wait(atMost: isDrained ? linger ?? 0 : 0) || !isDrained else { break }
             isDrained = drainMembers()
             endTurn()
-            lastPacket = monotonicNanoseconds()
+            state.lastPacket = monotonicNanoseconds()
         }
         letGo()
     }
 
     /// Reads and writes on all ready descriptors. Returns false if there is more to read.
     private func drainMembers() -> Bool {
+        let state = state
         var isDrained = true
         // Members may be removed during the loop. A member that is skipped because of this is readable again in the
         // next poll.
         var place = 0
-        while place < members.count {
-            if entries[place + 1].revents != 0 {
-                guard let transport = members[place].transport else {
+        while place < state.members.count {
+            if state.entries[place + 1].revents != 0 {
+                guard let transport = state.members[place].transport else {
                     removeMembers { $0 == nil }
                     continue
                 }
-                if entries[place + 1].revents & Int16(POLLOUT) != 0 { transport.becameWritable() }
+                if state.entries[place + 1].revents & Int16(POLLOUT) != 0 { transport.becameWritable() }
                 if !transport.drain(isPolled: true) { isDrained = false }
             }
             place += 1
@@ -210,22 +223,23 @@ public final class LoopQueue: @unchecked Sendable {
 
     /// Waits for a ready transport or for work. Returns false if neither occurs.
     private func wait(atMost nanoseconds: UInt64) -> Bool {
-        let hasWork = state.withLock { state in
-            if state.work.isEmpty { state.holder = .waitingHandler }
-            return !state.work.isEmpty
+        let state = state
+        let hasWork = submissions.withLock { submissions in
+            if submissions.work.isEmpty { submissions.holder = .waitingHandler }
+            return !submissions.work.isEmpty
         }
-        for place in members.indices {
-            let isBackedUp = members[place].transport?.isBackedUp ?? false
-            entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
+        for place in state.members.indices {
+            let isBackedUp = state.members[place].transport?.isBackedUp ?? false
+            state.entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
         }
         let milliseconds = hasWork ? 0 : Int32(clamping: nanoseconds / 1_000_000)
-        if milliseconds > 0, yielding.isWorthIt(at: lastPacket) {
+        if milliseconds > 0, state.yielding.isWorthIt(at: state.lastPacket) {
             sched_yield()
-            yielding.yielded(from: lastPacket, to: monotonicNanoseconds())
+            state.yielding.yielded(from: state.lastPacket, to: monotonicNanoseconds())
         }
-        let count = unsafe Glibc.poll(&entries, nfds_t(entries.count), milliseconds)
-        state.withLock { $0.holder = .handler }
-        if entries[0].revents != 0 {
+        let count = unsafe Glibc.poll(&state.entries, nfds_t(state.entries.count), milliseconds)
+        submissions.withLock { $0.holder = .handler }
+        if state.entries[0].revents != 0 {
             var count: UInt64 = 0
             _ = unsafe Glibc.read(wakeUp.number, &count, MemoryLayout<UInt64>.size)
         }
@@ -237,24 +251,25 @@ public final class LoopQueue: @unchecked Sendable {
     /// Adds a transport, whose descriptor is polled too while the queue is held.
     func add(_ transport: DescriptorTransport, descriptor: Int32) {
         removeMembers { $0 == nil }
-        members.append(Member(transport: transport))
-        entries.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
+        state.members.append(Member(transport: transport))
+        state.entries.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
     }
 
     func remove(_ transport: DescriptorTransport) {
         removeMembers { $0 === transport }
-        unflushed.removeAll { $0 === transport }
+        state.unflushed.removeAll { $0 === transport }
     }
 
     private func removeMembers(where isLeaving: (DescriptorTransport?) -> Bool) {
-        for place in members.indices.reversed() where isLeaving(members[place].transport) {
-            members.remove(at: place)
-            entries.remove(at: place + 1)
+        let state = state
+        for place in state.members.indices.reversed() where isLeaving(state.members[place].transport) {
+            state.members.remove(at: place)
+            state.entries.remove(at: place + 1)
         }
     }
 
     /// Makes a transport write at the end of the turn.
     func flushLater(_ transport: DescriptorTransport) {
-        unflushed.append(transport)
+        state.unflushed.append(transport)
     }
 }

@@ -2,9 +2,9 @@ import ByteCoding
 import Capture
 
 /// A transport that writes all packets of another transport to a capture.
-public final class RecordingTransport: Transport {
+package final class RecordingTransport: Transport {
     private let base: any Transport
-    private let file: CaptureFile
+    private let file: LoopConfined<CaptureFile>
     /// The directions of the packets that the base receives and sends.
     private let inbound: CaptureDirection
     private let outbound: CaptureDirection
@@ -13,16 +13,16 @@ public final class RecordingTransport: Transport {
     ///
     /// - Parameters:
     ///   - base: the transport whose packets are recorded.
-    ///   - file: the capture file, which several transports can share.
+    ///   - file: the capture file, confined to the loop of the base. Several transports can share it.
     ///   - isControllersEnd: whether the base leads to a host, not to a controller.
-    public init(_ base: any Transport, file: CaptureFile, isControllersEnd: Bool = false) {
+    package init(_ base: any Transport, file: LoopConfined<CaptureFile>, isControllersEnd: Bool = false) {
         self.base = base
         self.file = file
         inbound = isControllersEnd ? .hostToController : .controllerToHost
         outbound = isControllersEnd ? .controllerToHost : .hostToController
     }
 
-    public func start(
+    package func start(
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
@@ -30,19 +30,19 @@ public final class RecordingTransport: Transport {
         let inbound = inbound
         base.start(
             onPacket: { packet in
-                file.append(packet, direction: inbound)
+                file.value.append(packet, direction: inbound)
                 onPacket(packet)
             },
             onEnd: onEnd
         )
     }
 
-    public func send(_ packet: RawSpan) {
-        file.append(packet, direction: outbound)
+    package func send(_ packet: RawSpan) {
+        file.value.append(packet, direction: outbound)
         base.send(packet)
     }
 
-    public func close() {
+    package func close() {
         base.close()
     }
 }

@@ -6,9 +6,7 @@ import Glibc
 ///
 /// The listener and its transports work on one queue. If a host sends bytes that are not an H4 stream, only its own
 /// transport ends.
-package final class StreamListener: @unchecked Sendable {
-    // @unchecked: its variables are used on the queue of `loop` only.
-
+package final class StreamListener: Sendable {
     /// The number of connections accepted before other work on the queue gets a turn.
     private static let acceptBudget = 32
     /// The pause before the next accept if the process has no descriptors left.
@@ -17,25 +15,48 @@ package final class StreamListener: @unchecked Sendable {
     /// The listening address. If port 0 was requested, it has the port that the system chose.
     package let address: ListeningAddress
 
+    private final class State {
+        private let descriptor: OwnedDescriptor
+        private let file: SocketFile?
+        var source: (any DispatchSourceRead)?
+        var isPaused = false
+        private(set) var isClosed = false
+        var onConnection: (@Sendable (any Transport) -> Void)?
+
+        init(_ socket: ListeningSocket) {
+            descriptor = socket.descriptor
+            file = socket.file
+        }
+
+        deinit {
+            end()
+        }
+
+        func end() {
+            guard !isClosed else { return }
+            isClosed = true
+            file?.remove()
+            // The source closes the descriptor later, when it is cancelled.
+            _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
+            source?.cancel()
+            // A suspended source does not run its cancel handler.
+            if isPaused { source?.resume() }
+            source = nil
+        }
+    }
+
     private let descriptor: OwnedDescriptor
-    private let file: SocketFile?
     private let loop: LoopQueue
     private let options: TransportOptions
-    private var source: (any DispatchSourceRead)?
-    private var isPaused = false
-    private var isClosed = false
-    private var onConnection: (@Sendable (any Transport) -> Void)?
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
 
     private init(_ socket: ListeningSocket, loop: LoopQueue, options: TransportOptions) {
         address = socket.address
         descriptor = socket.descriptor
-        file = socket.file
         self.loop = loop
         self.options = options
-    }
-
-    deinit {
-        end()
+        confined = LoopConfined(State(socket), to: loop.queue)
     }
 
     /// Opens the socket, so that hosts can connect. Connections wait until ``start(onConnection:)``.
@@ -50,39 +71,28 @@ package final class StreamListener: @unchecked Sendable {
 
     /// Starts to accept connections. Called once, on the queue. `onConnection` is called there too.
     package func start(onConnection: @escaping @Sendable (any Transport) -> Void) {
-        guard !isClosed, source == nil else { return }
-        self.onConnection = onConnection
+        let state = state
+        guard !state.isClosed, state.source == nil else { return }
+        state.onConnection = onConnection
         let descriptor = descriptor
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.number, queue: loop.queue)
         source.setEventHandler { [weak self] in self?.accept() }
         source.setCancelHandler { withExtendedLifetime(descriptor) {} }
-        self.source = source
+        state.source = source
         source.activate()
     }
 
     /// Stops accepting connections, and removes the UNIX socket. Existing transports remain open. Called on the queue.
     package func close() {
-        onConnection = nil
-        end()
-    }
-
-    private func end() {
-        guard !isClosed else { return }
-        isClosed = true
-        file?.remove()
-        // The source closes the descriptor later, when it is cancelled.
-        _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
-        source?.cancel()
-        // A suspended source does not run its cancel handler.
-        if isPaused { source?.resume() }
-        source = nil
+        state.onConnection = nil
+        state.end()
     }
 
     private func accept() {
-        for _ in 0..<StreamListener.acceptBudget where !isClosed && !isPaused {
+        for _ in 0..<StreamListener.acceptBudget where !state.isClosed && !state.isPaused {
             let result = ble_accept(descriptor.number)
             switch result {
-            case 0...: onConnection?(transport(OwnedDescriptor(result)))
+            case 0...: state.onConnection?(transport(OwnedDescriptor(result)))
             // The connection was closed before it was accepted.
             case -EINTR, -ECONNABORTED: continue
             case -EAGAIN, -EWOULDBLOCK: return
@@ -105,12 +115,12 @@ package final class StreamListener: @unchecked Sendable {
     /// Pauses the source. Otherwise it would fire continuously while no descriptor is available for a waiting
     /// connection.
     private func takeBreath() {
-        isPaused = true
-        source?.suspend()
+        state.isPaused = true
+        state.source?.suspend()
         loop.queue.asyncAfter(deadline: .now() + StreamListener.pause) { [weak self] in
-            guard let self, !isClosed else { return }
-            isPaused = false
-            source?.resume()
+            guard let state = self?.state, !state.isClosed else { return }
+            state.isPaused = false
+            state.source?.resume()
         }
     }
 }

@@ -13,7 +13,7 @@ struct BearerOrderTests {
     }
 
     @Test("Only a request's own response ends it", arguments: requests)
-    func ownResponse(request: Opcode) throws {
+    func requestEndsWithItsOwnResponseOnly(request: Opcode) throws {
         let response = try #require(request.response)
         var bearer = Bearer()
         try bearer.requestWillBeSent(request, at: start)
@@ -26,7 +26,7 @@ struct BearerOrderTests {
     }
 
     @Test("Only an error that names the request ends it", arguments: requests)
-    func ownError(request: Opcode) throws {
+    func requestEndsWithAnErrorThatNamesItOnly(request: Opcode) throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(request, at: start)
         for named in UInt8.min...UInt8.max where named != request.rawValue {
@@ -43,7 +43,7 @@ struct BearerOrderTests {
     }
 
     @Test("A request and an indication can be in flight together, each with its own timer")
-    func twoTimers() throws {
+    func requestAndIndicationInFlightHaveTheirOwnTimers() throws {
         var bearer = Bearer()
         try bearer.indicationWillBeSent(at: start)
         try bearer.requestWillBeSent(.readRequest, at: start + .seconds(10))
@@ -85,7 +85,7 @@ struct BearerOrderTests {
     }
 
     @Test("A deadline at the end of the clock does not wrap around")
-    func endOfClock() throws {
+    func deadlineAtTheEndOfTheClockDoesNotWrapAround() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: Instant(nanoseconds: .max - 1))
         #expect(bearer.deadline == Instant(nanoseconds: .max))
@@ -119,7 +119,7 @@ struct BearerOrderTests {
     }
 
     @Test("Every opcode, with and without parameters, is classified", arguments: UInt8.min...UInt8.max)
-    func everyOpcode(value: UInt8) {
+    func everyOpcodeIsClassified(value: UInt8) {
         for tail in [0, 1, 22] {
             var bearer = Bearer()
             let inbound = receive([value] + [UInt8](repeating: 0, count: tail), &bearer)
@@ -137,7 +137,7 @@ struct BearerOrderTests {
     }
 
     @Test("After an exchange, PDUs may be as long as ATT_MTU and no longer", arguments: [23, 64, 247, 517])
-    func exchangedMTULimitsPDUs(mtu: Int) {
+    func pdusAreLimitedToTheExchangedMTU(mtu: Int) {
         var bearer = Bearer(offeredMTU: mtu)
         #expect(bearer.exchangeMTU(peer: .max) == mtu && bearer.mtu == mtu)
         let tail = [UInt8](repeating: 0, count: mtu - 1)

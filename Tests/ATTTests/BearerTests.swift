@@ -11,7 +11,7 @@ struct BearerTests {
     }
 
     @Test("One request is in flight at a time, and only its own response ends it")
-    func requests() throws {
+    func oneRequestIsInFlightAtATime() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: start)
         #expect(throws: BearerError.requestInFlight) { try bearer.requestWillBeSent(.writeRequest, at: start) }
@@ -26,7 +26,7 @@ struct BearerTests {
     }
 
     @Test("One request of the peer is served at a time")
-    func serving() {
+    func oneRequestOfThePeerIsServedAtATime() {
         var bearer = Bearer()
         #expect(receive([0x0A, 3, 0], &bearer) == .request(.readRequest))
         #expect(receive([0x0A, 3, 0], &bearer) == .violation(.requestWhileBusy(opcode: 0x0A)))
@@ -36,7 +36,7 @@ struct BearerTests {
     }
 
     @Test("Unknown requests are reported as unsupported, unknown commands are ignored")
-    func unknownRequestsAndCommands() {
+    func unknownRequestIsUnsupportedAndUnknownCommandIsIgnored() {
         var bearer = Bearer()
         #expect(receive([0x3F], &bearer) == .unsupportedRequest(opcode: 0x3F))
         #expect(receive([0x7F], &bearer) == .ignoredCommand(opcode: 0x7F))
@@ -45,7 +45,7 @@ struct BearerTests {
     }
 
     @Test("One indication can be in flight in each direction")
-    func indications() throws {
+    func oneIndicationIsInFlightInEachDirection() throws {
         var bearer = Bearer()
         #expect(receive([0x1E], &bearer) == .violation(.unexpectedConfirmation))
         try bearer.indicationWillBeSent(at: start)
@@ -59,7 +59,7 @@ struct BearerTests {
     }
 
     @Test("After thirty seconds without a response the bearer is dead", arguments: [true, false])
-    func timeout(isRequest: Bool) throws {
+    func bearerIsDeadAfterThirtySecondsWithoutAResponse(isRequest: Bool) throws {
         var bearer = Bearer()
         if isRequest {
             try bearer.requestWillBeSent(.readRequest, at: start)
@@ -79,14 +79,14 @@ struct BearerTests {
         "ATT_MTU is the smaller of both values, never below 23",
         arguments: [(517, 247, 247), (100, 517, 100), (517, 5, 23), (5, 517, 23)]
     )
-    func mtu(offered: Int, peer: UInt16, effective: Int) {
+    func mtuIsTheSmallerOfBothValuesAndNeverBelow23(offered: Int, peer: UInt16, effective: Int) {
         var bearer = Bearer(offeredMTU: offered)
         #expect(bearer.mtu == 23)
         #expect(bearer.exchangeMTU(peer: peer) == effective && bearer.mtu == effective)
     }
 
     @Test("A client exchanges MTUs once")
-    func exchangeOnce() throws {
+    func clientExchangesMTUsOnce() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.exchangeMTURequest, at: start)
         #expect(receive([0x03, 0xF7, 0x00], &bearer) == .response(.exchangeMTUResponse))
@@ -100,14 +100,14 @@ struct BearerTests {
         "A PDU that is not a request is not sent as one",
         arguments: Opcode.allCases.filter { $0.kind != .request }
     )
-    func notARequest(opcode: Opcode) {
+    func pduThatIsNoRequestIsNotSentAsOne(opcode: Opcode) {
         var bearer = Bearer()
         #expect(throws: BearerError.notARequest(opcode)) { try bearer.requestWillBeSent(opcode, at: start) }
         #expect(bearer.deadline == nil)
     }
 
     @Test("The earlier of two deadlines counts, and each transaction ends its own")
-    func deadlines() throws {
+    func earlierOfTwoDeadlinesCounts() throws {
         var bearer = Bearer()
         try bearer.indicationWillBeSent(at: start)
         try bearer.requestWillBeSent(.readRequest, at: start + .seconds(5))
@@ -122,7 +122,7 @@ struct BearerTests {
     }
 
     @Test("Every request is ended by its own response only", arguments: Opcode.allCases.filter { $0.kind == .request })
-    func responses(request: Opcode) throws {
+    func everyRequestEndsWithItsOwnResponseOnly(request: Opcode) throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(request, at: start)
         for opcode in Opcode.allCases where opcode.kind == .response && opcode != request.response {
@@ -133,7 +133,7 @@ struct BearerTests {
     }
 
     @Test("PDUs longer than ATT_MTU: requests are refused, responses accepted, all others dropped")
-    func oversized() throws {
+    func oversizedRequestIsRefusedAndOtherOversizedPDUsAreDropped() throws {
         var bearer = Bearer()
         let long = [UInt8](repeating: 0, count: 23)
         #expect(receive([0x12] + long, &bearer) == .oversizedRequest(opcode: 0x12, length: 24))

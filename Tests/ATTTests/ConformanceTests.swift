@@ -35,12 +35,12 @@ private struct Exchanges: Decodable {
 @Suite("PDUs of conformance exchanges", .enabled(if: Exchanges.file != nil))
 struct ConformanceTests {
     @Test("The file has PDUs")
-    func file() {
+    func fileHasPDUs() {
         #expect(!Exchanges.pdus.isEmpty)
     }
 
     @Test("Each is decoded and encoded to the same bytes", arguments: Exchanges.pdus)
-    func roundTrip(hexadecimal: String) throws {
+    func recordedPDUIsEncodedToTheSameBytes(hexadecimal: String) throws {
         let bytes = try #require([UInt8](hexadecimal: hexadecimal))
         let sample = try #require(Sample.all.first { $0.bytes[0] == bytes.first })
         #expect(try sample.recode(bytes) == bytes)

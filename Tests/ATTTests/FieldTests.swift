@@ -146,13 +146,13 @@ struct FieldTests {
             ("d2070001000000000102030405060708", "0x0007 01 signed 000000000102030405060708"),
         ]
     )
-    func decoded(hexadecimal: String, text: String) throws {
+    func fieldsAreReadAtTheirPlaceInTheSpecification(hexadecimal: String, text: String) throws {
         let bytes = try #require([UInt8](hexadecimal: hexadecimal.filter { $0 != " " }))
         #expect(try fields(bytes) == text)
     }
 
     @Test("PDUs of fixed fields have the bytes of the specification")
-    func encodedFixed() {
+    func pdusOfFixedFieldsHaveTheBytesOfTheSpecification() {
         func bytes(_ pdu: some ProtocolDataUnit) -> [UInt8] { PacketBuffer.bytes { pdu.encode(into: &$0) } }
         let range = HandleRange(start: 0x0102, end: 0x0304)
         let uuid = BluetoothUUID(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF as UInt128)
@@ -174,7 +174,7 @@ struct FieldTests {
     }
 
     @Test("PDUs with a value have the bytes of the specification")
-    func encodedValues() {
+    func pdusWithAValueHaveTheBytesOfTheSpecification() {
         func bytes(_ pdu: borrowing some ProtocolDataUnit & ~Escapable) -> [UInt8] {
             var buffer = PacketBuffer()
             pdu.encode(into: &buffer)
@@ -210,7 +210,7 @@ struct FieldTests {
     }
 
     @Test("Every truncated PDU and every flipped bit is decoded or reported as an error", arguments: Sample.all)
-    func hostile(sample: Sample) throws {
+    func truncatedOrFlippedPDUIsDecodedOrReportedAsAnError(sample: Sample) throws {
         _ = try fields(sample.bytes)
         for length in sample.bytes.indices {
             let cut = Array(sample.bytes.prefix(length))
@@ -233,7 +233,7 @@ struct FieldTests {
         "PDUs of fixed length must have exactly that length",
         arguments: ["010a030002", "020502", "03f700", "040100ffff", "0a0300", "0c0300ff01", "13", "1801", "19", "1e"]
     )
-    func fixedLength(hexadecimal: String) throws {
+    func pduOfFixedLengthHasExactlyThatLength(hexadecimal: String) throws {
         let bytes = try #require([UInt8](hexadecimal: hexadecimal))
         _ = try fields(bytes)
         var failure: PacketDecodingError?
@@ -246,7 +246,7 @@ struct FieldTests {
         "Every length field of a list, with every length of the rest, is a list or an error",
         arguments: [Opcode.readByTypeResponse, .readByGroupTypeResponse, .findInformationResponse]
     )
-    func everyLength(opcode: Opcode) {
+    func everyLengthOfAListIsAListOrAnError(opcode: Opcode) {
         let minimum = opcode == .readByGroupTypeResponse ? 4 : 2
         for length in UInt8.min...UInt8.max {
             for count in [0, 1, 2, 3, 4, 6, 18, 36, 254, 255, 256, 510] {

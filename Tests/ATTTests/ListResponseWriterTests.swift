@@ -31,7 +31,7 @@ struct ListResponseWriterTests {
         arguments: [23, 24, 64, 247, 255, 256, 257, 258, 517],
         [0, 1, 2, 16]
     )
-    func limits(mtu: Int, length: Int) throws {
+    func asManyEntriesAreWrittenAsTheMTUAllows(mtu: Int, length: Int) throws {
         let lengths = Array(repeating: length, count: 260)
         let values = write(lengths, isGroup: false, mtu: mtu)
         #expect(values.count == min(260, (mtu - 2) / (2 + length)))
@@ -63,7 +63,7 @@ struct ListResponseWriterTests {
         "An entry of another length ends the list",
         arguments: [([1, 2, 1], 1), ([2, 1], 1), ([3, 3, 3, 0], 3), ([0, 1], 1), ([0, 0, 0], 3)]
     )
-    func otherLengths(lengths: [Int], count: Int) {
+    func entryOfAnotherLengthEndsTheList(lengths: [Int], count: Int) {
         #expect(write(lengths, isGroup: false, mtu: 64).count == count)
         #expect(write(lengths, isGroup: true, mtu: 64).count == count)
     }
@@ -76,7 +76,7 @@ struct ListResponseWriterTests {
     }
 
     @Test("The entry of a group has both handles before its value")
-    func group() {
+    func groupEntryHasBothHandlesBeforeItsValue() {
         var buffer = PacketBuffer()
         var writer = ListResponseWriter(.readByGroupTypeResponse, mtu: 23, in: &buffer)
         let value: [UInt8] = [0x0D, 0x18]

@@ -67,12 +67,12 @@ struct ListTests {
     ]
 
     @Test("Lists are iterated entry by entry", arguments: samples)
-    func walk(parts: [[UInt8]]) throws {
+    func listIsIteratedEntryByEntry(parts: [[UInt8]]) throws {
         #expect(try entries(parts.flatMap { $0 }) == Array(parts.dropFirst()))
     }
 
     @Test("There is a sample of each list")
-    func completeness() {
+    func eachListHasASample() {
         let walked = Opcode.allCases.filter { opcode in
             // An opcode alone is an error for PDUs with a list, and no list for all others.
             (try? entries([opcode.rawValue])) != .some(nil)
@@ -81,7 +81,7 @@ struct ListTests {
     }
 
     @Test("With a flipped bit or truncated, the entries still cover the list exactly", arguments: samples)
-    func hostile(parts: [[UInt8]]) {
+    func entriesOfADamagedListStillCoverItExactly(parts: [[UInt8]]) {
         let bytes = parts.flatMap { $0 }
         var variants = bytes.indices.map { Array(bytes.prefix($0)) }
         for position in bytes.indices {
@@ -110,7 +110,7 @@ struct ListTests {
     }
 
     @Test("Types are read with the width that the format defines")
-    func formats() throws {
+    func typesAreReadWithTheWidthOfTheirFormat() throws {
         let short: [UInt8] = [0x05, 0x01, 0x04, 0x00, 0x01, 0x29]
         var list = try FindInformationResponse(decoding: short.rawSpan).entries
         #expect(list.next()?.type == "2901")

@@ -122,30 +122,33 @@ struct Sample: CustomTestStringConvertible, Sendable {
 @Suite("ATT PDUs")
 struct PDUTests {
     @Test("Each PDU is decoded and encoded to the same bytes", arguments: Sample.all)
-    func roundTrip(sample: Sample) throws {
+    func pduIsEncodedToTheBytesThatWereDecoded(sample: Sample) throws {
         #expect(try sample.recode(sample.bytes) == sample.bytes)
     }
 
-    @Test("There is a sample of every opcode, and responses follow their requests")
-    func opcodes() {
+    @Test func everyOpcodeHasASampleAndEveryRequestAResponse() {
         #expect(Set(Sample.all.compactMap { Opcode(rawValue: $0.bytes[0]) }) == Set(Opcode.allCases))
         for opcode in Opcode.allCases where opcode.kind == .request {
             #expect(opcode.response?.kind == .response)
         }
     }
 
-    @Test("A PDU of fixed length that is truncated or has one more byte is an error", arguments: Sample.all)
-    func fixedLength(sample: Sample) {
-        guard !sample.endsInOctets else { return }
+    @Test(
+        "A PDU of fixed length that is truncated or has one more byte is an error",
+        arguments: Sample.all.filter { !$0.endsInOctets }
+    )
+    func pduOfFixedLengthWithAnotherLengthIsAnError(sample: Sample) {
         for length in sample.bytes.indices {
             #expect(throws: PacketDecodingError.self) { try sample.recode(Array(sample.bytes.prefix(length))) }
         }
         #expect(throws: PacketDecodingError.self) { try sample.recode(sample.bytes + [0]) }
     }
 
-    @Test("A PDU that ends with a value is an error if it is truncated before the value", arguments: Sample.all)
-    func variableLength(sample: Sample) throws {
-        guard sample.endsInOctets else { return }
+    @Test(
+        "A PDU that ends with a value is an error if it is truncated before the value",
+        arguments: Sample.all.filter { $0.endsInOctets }
+    )
+    func pduTruncatedBeforeItsValueIsAnError(sample: Sample) throws {
         let minimum = try #require(Sample.minimumLengths[sample.bytes[0]])
         for length in sample.bytes.indices {
             let cut = Array(sample.bytes.prefix(length))
@@ -158,7 +161,7 @@ struct PDUTests {
     }
 
     @Test("A flipped bit is an error or makes another valid PDU, and never traps", arguments: Sample.all)
-    func flippedBits(sample: Sample) {
+    func flippedBitIsAnErrorOrMakesAnotherValidPDU(sample: Sample) {
         for position in sample.bytes.indices {
             for bit in 0..<8 {
                 var bytes = sample.bytes
@@ -171,7 +174,6 @@ struct PDUTests {
     }
 
     @Test(
-        "Lists of impossible lengths are errors",
         arguments: [
             [0x05, 0x01, 1, 0, 2], [0x05, 0x03, 1, 0, 2, 0], [0x05, 0x02, 1, 0, 2, 0], [0x05, 0x01],
             [0x07], [0x07, 1, 0, 2], [0x09, 0x00], [0x09, 0x01, 1], [0x09, 0x05, 1, 0, 2], [0x09, 0x02],
@@ -181,13 +183,13 @@ struct PDUTests {
             [0x08, 1, 0, 2, 0, 1, 2, 3, 4], [0x10, 1, 0, 2, 0, 1], [0xD2, 1, 0, 1, 2, 3],
         ] as [[UInt8]]
     )
-    func impossibleLists(bytes: [UInt8]) throws {
+    func pduWithAnImpossibleLengthIsAnError(bytes: [UInt8]) throws {
         let sample = try #require(Sample.all.first { $0.bytes[0] == bytes[0] })
         #expect((try? sample.recode(bytes)) == nil)
     }
 
     @Test("A list response ends at the first entry that does not fit or has another length")
-    func writer() {
+    func listEndsAtTheFirstEntryThatDoesNotFitOrHasAnotherLength() {
         func write(_ values: [[UInt8]], mtu: Int) -> [UInt8] {
             PacketBuffer.bytes { buffer in
                 var writer = ListResponseWriter(.readByTypeResponse, mtu: mtu, in: &buffer)
@@ -213,7 +215,7 @@ struct PDUTests {
     }
 
     @Test("A list of groups holds both handles of each, and the first value is cut to ATT_MTU - 6 or 251")
-    func groupWriter() {
+    func groupListHoldsBothHandlesAndCutsTheFirstValue() {
         func write(_ values: [[UInt8]], mtu: Int) -> [UInt8] {
             PacketBuffer.bytes { buffer in
                 var writer = ListResponseWriter(.readByGroupTypeResponse, mtu: mtu, in: &buffer)

@@ -50,7 +50,7 @@ struct AccessOrderTests {
         let log = NumberLog()
         let published = try await server.peripheral.publish([service("A700")]) { _, access in
             log.append(access)
-            return .success([])
+            return []
         }
         let advertising = try await server.peripheral.startAdvertising(advertisement)
         let peer = try await client.central.connect(to: server.information.identityAddress)
@@ -73,7 +73,7 @@ struct AccessOrderTests {
     }
 
     @Test("A slow handler has at most 64 commands of its client wait; the others are dropped and counted")
-    func slowHandlerBoundsWaitingCommands() throws {
+    func slowHandlerHasAtMost64CommandsOfItsClientWait() throws {
         try World.run(limit: .seconds(3600 * 2)) { world in
             let server = try await world.device("server").openAdapter()
             let client = try await world.device("client").openAdapter()
@@ -81,7 +81,7 @@ struct AccessOrderTests {
             let published = try await server.peripheral.publish([service("A700")]) { _, access in
                 log.append(access)
                 try? await world.sleep(for: .seconds(60))
-                return .success([])
+                return []
             }
             let advertising = try await server.peripheral.startAdvertising(advertisement)
             let peer = try await client.central.connect(to: server.information.identityAddress)
@@ -110,7 +110,7 @@ struct AccessOrderTests {
             let published = try await server.peripheral.publish([service("A700")]) { _, access in
                 log.append(access)
                 while isHeld.load(ordering: .relaxed) { try? await world.sleep(for: .seconds(3600)) }
-                return .success([7])
+                return [7]
             }
             let advertising = try await server.peripheral.startAdvertising(advertisement)
             let address = try await server.information.identityAddress
@@ -144,7 +144,7 @@ struct AccessOrderTests {
             let fast = try await world.device("fast").openAdapter()
             let published = try await server.peripheral.publish([service("A700")]) { _, access in
                 if case .write = access { try? await world.sleep(for: .seconds(20)) }
-                return .success([7])
+                return [7]
             }
             let advertising = try await server.peripheral.startAdvertising(advertisement)
             let address = try await server.information.identityAddress
@@ -171,7 +171,7 @@ struct AccessOrderTests {
             let handler: Peripheral.ValueHandler = { _, access in
                 try? await world.sleep(for: .milliseconds(100))
                 log.append(access)
-                return .success([])
+                return []
             }
             let first = try await server.peripheral.publish([service("A700")], handler: handler)
             let second = try await server.peripheral.publish([service("A710")], handler: handler)

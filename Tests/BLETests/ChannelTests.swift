@@ -1,6 +1,7 @@
 import BLE
 import BluetoothTesting
 import L2CAP
+import Synchronization
 import Testing
 
 /// The lengths with which a megabyte is transferred.
@@ -21,15 +22,15 @@ struct ChannelTests {
         arguments: [
             Lengths("as they are by default", .init()),
             Lengths("with the least lengths", .init(mtu: 23, mps: 23)),
-            Lengths("with the greatest lengths", .init(mtu: 65535, mps: 4096, receiveCapacity: 1 << 18)),
+            Lengths("with the greatest lengths", .init(mtu: 65535, mps: 4096, receiveByteCapacity: 1 << 18)),
             Lengths("with SDUs of many K-frames", .init(mtu: 5000, mps: 100)),
             Lengths(
                 "starving for credits",
-                .init(mtu: 500, mps: 247, receiveCapacity: 0, sendCapacity: 0)
+                .init(mtu: 500, mps: 247, receiveByteCapacity: 0, sendByteCapacity: 0)
             ),
         ]
     )
-    func megabyte(_ lengths: Lengths) throws {
+    func megabyteInEachDirectionArrivesCompleteAndInOrder(_ lengths: Lengths) throws {
         let size = 1 << 20
         try World.run(seed: 7, limit: .seconds(3600)) { world in
             let fixture = try await ChannelFixture(in: world, configuration: lengths.configuration)
@@ -49,7 +50,7 @@ struct ChannelTests {
     }
 
     @Test("A value that fits is sent as one SDU, a longer one as several")
-    func units() throws {
+    func valueThatFitsIsOneSDUAndALongerOneSeveral() throws {
         try World.run(seed: 1) { world in
             let fixture = try await ChannelFixture(in: world, configuration: .init(mtu: 100, mps: 50))
             let (near, far) = try await fixture.open()
@@ -65,9 +66,9 @@ struct ChannelTests {
     }
 
     @Test("A reader that pauses stops the sender, and later receives everything")
-    func backpressure() throws {
+    func pausedReaderStopsTheSenderAndLaterReceivesEverything() throws {
         let capacity = 8192
-        let configuration = L2CAPChannel.Configuration(receiveCapacity: capacity, sendCapacity: capacity)
+        let configuration = L2CAPChannel.Configuration(receiveByteCapacity: capacity, sendByteCapacity: capacity)
         try World.run(seed: 2, limit: .seconds(1000)) { world in
             let fixture = try await ChannelFixture(in: world, configuration: configuration)
             let (near, far) = try await fixture.open(configuration: configuration)
@@ -76,7 +77,7 @@ struct ChannelTests {
             async let writing: Void = {
                 for start in stride(from: 0, to: octets.count, by: 1024) {
                     try await near.write(Array(octets[start..<start + 1024]))
-                    progress.count += 1024
+                    progress.add(1024)
                 }
                 await near.finish()
             }()
@@ -101,7 +102,11 @@ struct ChannelTests {
             (ChannelSecurity(needsAuthorization: true), 0, .insufficientAuthorization),
         ] as [(ChannelSecurity, UInt16, CreditBasedConnectionResult)]
     )
-    func refusal(security: ChannelSecurity, offset: UInt16, result: CreditBasedConnectionResult) throws {
+    func refusalByThePeerReportsItsReason(
+        security: ChannelSecurity,
+        offset: UInt16,
+        result: CreditBasedConnectionResult
+    ) throws {
         try World.run(seed: 3) { world in
             let fixture = try await ChannelFixture(in: world, security: security)
             let psm = fixture.listener.psm + offset
@@ -147,7 +152,7 @@ struct ChannelTests {
     }
 
     @Test("A link has at most sixteen channels; one that ends makes room for another")
-    func limit() throws {
+    func linkHasAtMostSixteenChannels() throws {
         try World.run(seed: 5) { world in
             let fixture = try await ChannelFixture(in: world)
             var channels: [L2CAPChannel] = []
@@ -168,7 +173,7 @@ struct ChannelTests {
     }
 
     @Test("A lost link ends both ends with its reason, after the received data was read")
-    func linkLoss() throws {
+    func lostLinkEndsBothEndsWithItsReason() throws {
         try World.run(seed: 6) { world in
             let fixture = try await ChannelFixture(in: world)
             let (near, far) = try await fixture.open()
@@ -190,7 +195,7 @@ struct ChannelTests {
     }
 
     @Test("Five channels and attribute operations make progress at the same time")
-    func channelsAndAttributesMakeProgress() throws {
+    func channelsAndAttributeOperationsMakeProgressTogether() throws {
         try World.run(seed: 8, limit: .seconds(1000)) { world in
             let fixture = try await ChannelFixture(in: world)
             let outcomes = await fixture.peer.openChannels(5, psm: fixture.listener.psm)
@@ -223,7 +228,7 @@ struct ChannelTests {
                     }
                     group.addTask {
                         let arrived = try await far.readToEnd()
-                        transfers.count += 1
+                        transfers.add(1)
                         return arrived == pattern(size, salt: index)
                     }
                 }
@@ -243,7 +248,7 @@ struct ChannelTests {
     }
 
     @Test("An enhanced channel accepts longer SDUs once it is reconfigured; another channel cannot be")
-    func reconfiguration() throws {
+    func reconfiguredEnhancedChannelAcceptsLongerSDUs() throws {
         try World.run(seed: 9) { world in
             let fixture = try await ChannelFixture(in: world)
             let near = try #require(await fixture.peer.openChannels(1, psm: fixture.listener.psm).first).get()
@@ -284,7 +289,7 @@ struct ChannelTests {
     }
 
     @Test("A reader gets the units that another reader has left")
-    func remainingUnitsWakeAnotherReader() throws {
+    func readerGetsTheUnitsThatAnotherReaderHasLeft() throws {
         try World.run(seed: 12) { world in
             let fixture = try await ChannelFixture(in: world)
             let (near, far) = try await fixture.open()
@@ -307,7 +312,7 @@ struct ChannelTests {
     }
 
     @Test("Cancelled calls end, and a channel without owners is closed")
-    func cancellation() throws {
+    func cancelledCallsEndAndAChannelWithoutOwnersIsClosed() throws {
         try World.run(seed: 10) { world in
             let fixture = try await ChannelFixture(in: world)
             let (near, far) = try await fixture.open()
@@ -345,7 +350,11 @@ struct ChannelTests {
     }
 }
 
-/// A counter shared by the tasks of one world, which all run in its thread.
-private final class Progress: @unchecked Sendable {
-    var count = 0
+/// A counter shared by the tasks of one world.
+private final class Progress: Sendable {
+    private let value = Atomic(0)
+
+    var count: Int { value.load(ordering: .relaxed) }
+
+    func add(_ count: Int) { value.add(count, ordering: .relaxed) }
 }

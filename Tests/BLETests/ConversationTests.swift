@@ -57,7 +57,7 @@ struct ConversationTests {
     }
 
     @Test("A published service is discovered, and long values are read and written completely")
-    func values() async throws {
+    func longValuesAreReadAndWrittenCompletely() async throws {
         let (peripheral, central, published, peer) = try await connect("values")
         let services = try await peer.discoverAll()
         #expect(services.map(\.uuid) == ["1800", "1801", service.uuid])
@@ -75,7 +75,7 @@ struct ConversationTests {
     }
 
     @Test("Writes without response arrive before later requests, and before the link ends")
-    func commands() async throws {
+    func writesWithoutResponseArriveBeforeLaterRequestsAndTheEnd() async throws {
         let (peripheral, central, published, peer) = try await connect("commands")
         let events = await peripheral.peripheral.events()
         let handle = published.characteristics[0].valueHandle
@@ -103,7 +103,7 @@ struct ConversationTests {
     }
 
     @Test("A thousand notifications arrive in order, and indications are confirmed")
-    func notifications() async throws {
+    func notificationsArriveInOrderAndIndicationsAreConfirmed() async throws {
         let (peripheral, central, published, peer) = try await connect("notifications")
         let handle = published.characteristics[1].valueHandle
         let services = try await peer.discoverAll()
@@ -120,6 +120,7 @@ struct ConversationTests {
             expected += 1
             if expected == 1000 { break }
         }
+        #expect(expected == 1000)
         try await sending
         await notifications.cancel()
         let indications = try await peer.subscribe(to: characteristic, preferring: .indication)
@@ -132,13 +133,14 @@ struct ConversationTests {
     }
 
     @Test("The app answers accesses to its values, with values and with errors")
-    func handledValues() async throws {
+    func appAnswersAccessesWithValuesAndErrors() async throws {
         let (peripheral, central, published, peer) = try await connect("handled") { _, access in
             switch access {
-            case .read(_, let offset): .success(Array([1, 2, 3].dropFirst(offset)))
-            case .write(let write, _): write.value == [9] ? .success([]) : .failure(.init(rawValue: 0x81))
-            case .execute: .failure(.writeNotPermitted)
+            case .read(_, let offset): return Array([1, 2, 3].dropFirst(offset))
+            case .write(let write, _): guard write.value == [9] else { throw ATT.ErrorCode(rawValue: 0x81) }
+            case .execute: throw ATT.ErrorCode.writeNotPermitted
             }
+            return []
         }
         let handle = published.characteristics[2].valueHandle
         #expect(try await peer.read(handle) == [1, 2, 3])
@@ -151,7 +153,7 @@ struct ConversationTests {
     }
 
     @Test("Both sides detect a disconnection, and later calls report it")
-    func disconnection() async throws {
+    func bothSidesDetectADisconnectionAndLaterCallsReportIt() async throws {
         let (peripheral, central, published, peer) = try await connect("disconnection")
         let events = await peripheral.peripheral.events()
         async let reason = peer.disconnection()
@@ -159,19 +161,21 @@ struct ConversationTests {
         _ = try await peer.read(handle)
         await peer.disconnect()
         #expect(try await reason.isLocal)
+        var reported: DisconnectionReason?
         for await event in events {
             if case .disconnected(_, let reason) = event {
-                #expect(!reason.isLocal)
+                reported = reason
                 break
             }
         }
+        #expect(reported?.isLocal == false)
         await #expect(throws: BLEError.self) { try await peer.read(handle) }
         await central.close()
         await peripheral.close()
     }
 
     @Test("Connecting to an absent peer times out, and a cancelled attempt ends at once")
-    func absentPeerTimesOut() async throws {
+    func connectingToAnAbsentPeerTimesOut() async throws {
         let central = try await Adapter.open(.virtual(name: "nobody"))
         let nobody = DeviceAddress(0xC000_0000_0001, isRandom: true)
         await #expect(throws: BLEError.timedOut("connecting to C0:00:00:00:00:01")) {

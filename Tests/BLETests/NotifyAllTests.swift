@@ -11,8 +11,7 @@ struct NotifyAllTests {
         ]
     )
 
-    @Test("It does not wait for the slowest client")
-    func notifyToAllDoesNotWaitForTheSlowestClient() throws {
+    @Test func notificationToAllDoesNotWaitForTheSlowestClient() throws {
         try World.run { world in
             let server = world.device("server")
             let peripheral = try await server.openAdapter().peripheral

@@ -16,7 +16,7 @@ struct ArgumentTests {
             ("cafe", .name("cafe")),
         ] as [(String, Target)]
     )
-    func targets(text: String, target: Target) throws {
+    func targetIsAnAddressAServiceOrAName(text: String, target: Target) throws {
         #expect(try Target(argument: text) == target)
     }
 
@@ -32,12 +32,12 @@ struct ArgumentTests {
             ("service:18", "\"18\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"),
         ]
     )
-    func badTargets(text: String, problem: String) {
+    func mistypedTargetIsRefused(text: String, problem: String) {
         #expect(throws: ArgumentProblem(problem)) { try Target(argument: text) }
     }
 
     @Test("A target matches by address of either type, by name in any case, or by service")
-    func matching() {
+    func targetMatchesByAddressNameOrService() {
         let address = DeviceAddress(0xF012_3456_789A, isRandom: true)
         let data = AdvertisingData([.completeLocalName("Thermo"), .serviceUUIDs(["180D"], isComplete: false)])
         #expect(Target.address(0xF012_3456_789A).matches(address, data))
@@ -57,7 +57,7 @@ struct ArgumentTests {
             ("#0x000c", .handle(12)),
         ] as [(String, CharacteristicSelector)]
     )
-    func selectors(text: String, selector: CharacteristicSelector) throws {
+    func characteristicIsChosenByUUIDServiceOrHandle(text: String, selector: CharacteristicSelector) throws {
         #expect(try CharacteristicSelector(argument: text) == selector)
     }
 
@@ -73,7 +73,7 @@ struct ArgumentTests {
             ("#+3", "\"+3\" is not a handle: use 1 to 65535, or 0x0001 to 0xFFFF"),
         ]
     )
-    func badSelectors(text: String, problem: String) {
+    func selectorThatNamesNothingIsRefused(text: String, problem: String) {
         #expect(throws: ArgumentProblem(problem)) { try CharacteristicSelector(argument: text) }
     }
 
@@ -87,7 +87,7 @@ struct ArgumentTests {
         "A selector finds the characteristic that it names",
         arguments: [("2A37", 6), ("180F/2A19", 3), ("#0x10", 0x10)] as [(String, AttributeHandle)]
     )
-    func choices(text: String, handle: AttributeHandle) throws {
+    func selectorFindsTheCharacteristicThatItNames(text: String, handle: AttributeHandle) throws {
         #expect(try CharacteristicSelector(argument: text).choose(among: candidates).valueHandle == handle)
     }
 
@@ -105,7 +105,7 @@ struct ArgumentTests {
             ("#99", "there is no characteristic #0x0063; `ble explore` lists those there are"),
         ]
     )
-    func badChoices(text: String, problem: String) {
+    func selectorThatMatchesNoneOrSeveralIsRefused(text: String, problem: String) {
         #expect(throws: ArgumentProblem(problem)) {
             try CharacteristicSelector(argument: text).choose(among: candidates)
         }
@@ -115,7 +115,7 @@ struct ArgumentTests {
         "Hexadecimal values are read in either case, with 0x or without",
         arguments: [("", []), ("00fF", [0x00, 0xFF]), ("0x0a", [0x0A])] as [(String, [UInt8])]
     )
-    func hexadecimal(text: String, value: [UInt8]) throws {
+    func hexadecimalIsReadInEitherCase(text: String, value: [UInt8]) throws {
         #expect(try [UInt8](argument: text) == value)
     }
 
@@ -128,7 +128,7 @@ struct ArgumentTests {
             ("\u{1B}[2J", "\"\u{FFFD}[2J\" is not hexadecimal: \"\u{FFFD}\" is no digit"),
         ]
     )
-    func badHexadecimal(text: String, problem: String) {
+    func textThatIsNotHexadecimalIsRefused(text: String, problem: String) {
         #expect(throws: ArgumentProblem(problem)) { try [UInt8](argument: text) }
     }
 
@@ -139,7 +139,7 @@ struct ArgumentTests {
             ("250ms", .milliseconds(250), "0.25 s"), ("2min", .seconds(120), "120 s"),
         ] as [(String, Duration, String)]
     )
-    func times(text: String, duration: Duration, description: String) throws {
+    func timesAreReadInSecondsOrWithAUnit(text: String, duration: Duration, description: String) throws {
         let seconds = try Seconds(argument: text)
         #expect(seconds.duration == duration)
         #expect(seconds.description == description)
@@ -156,7 +156,7 @@ struct ArgumentTests {
             ("99999999999", "\"99999999999\" is out of range: use a time from 1ms to a year"),
         ]
     )
-    func badTimes(text: String, problem: String) {
+    func invalidOrSenselessTimeIsRefused(text: String, problem: String) {
         #expect(throws: ArgumentProblem(problem)) { try Seconds(argument: text) }
     }
 }

@@ -66,7 +66,7 @@ struct BondsTests {
     }
 
     @Test("A bond is a row of a table or a line of JSON, without its keys")
-    func rows() {
+    func bondIsARowOrALineOfJSONWithoutItsKeys() {
         let rows = security.bonds.map { BondRow(host: host, record: $0) }
         #expect(
             rows.map(\.cells) == [
@@ -93,13 +93,13 @@ struct BondsTests {
     }
 
     @Test("`ble bonds` without a subcommand lists the bonds")
-    func defaultCommand() throws {
+    func bondsAreListedWithoutASubcommand() throws {
         #expect(try Bonds.parseAsRoot([]) is Bonds.List)
         #expect(try Bonds.parseAsRoot(["--json"]) is Bonds.List)
     }
 
     @Test("A removed bond is gone, and the others remain")
-    func remove() async throws {
+    func removedBondIsGoneAndTheOthersRemain() async throws {
         try await fill()
         try await fill("hci1")
         try await run("remove", "f0:12:34:56:78:9a", "--host", host)
@@ -115,7 +115,7 @@ struct BondsTests {
     }
 
     @Test("An export can be imported elsewhere, and only its owner can read it")
-    func export() async throws {
+    func exportCanBeImportedElsewhereAndIsReadableByItsOwnerOnly() async throws {
         try await fill()
         let path = directory + "/export"
         try await run("export", path)
@@ -134,7 +134,7 @@ struct BondsTests {
     }
 
     @Test("An invalid file is not imported at all")
-    func badImport() async throws {
+    func invalidFileIsNotImportedAtAll() async throws {
         try await fill()
         let path = directory + "/export"
         var octets = BondExport(host: host, security: security).octets
@@ -150,7 +150,7 @@ struct BondsTests {
     }
 
     @Test("Another host's bonds are imported only with the option for bonds only")
-    func otherIdentity() async throws {
+    func bondsOfAnotherHostAreImportedOnlyWithTheOption() async throws {
         try await KeptHost(host, in: directory).change(warn: recordIssue) {
             $0.identity = KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0002, isRandom: true), resolvingKey: 3)
         }
@@ -164,7 +164,7 @@ struct BondsTests {
     }
 
     @Test("Importing bonds without an identity gives the host a new one")
-    func importGivesAnIdentity() async throws {
+    func importWithoutAnIdentityGivesTheHostANewOne() async throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let path = directory + "/export"
         try Data(BondExport(host: host, security: security).octets).write(to: URL(fileURLWithPath: path))
@@ -177,7 +177,7 @@ struct BondsTests {
     }
 
     @Test("Bonds without an identity get one when they are changed")
-    func changeGivesAnIdentity() async throws {
+    func changedBondsWithoutAnIdentityGetOne() async throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let bond = #"{"address":"F0:12:34:56:78:9A","addressType":"random"}"#
         let other = #"{"address":"F0:12:34:56:78:9B","addressType":"random"}"#
@@ -188,7 +188,7 @@ struct BondsTests {
     }
 
     @Test("The bonds of a running host can be listed and exported, but not changed")
-    func runningHost() async throws {
+    func bondsOfARunningHostCanBeListedAndNotChanged() async throws {
         try await fill("56:42:4C:45:00:01")
         var configuration = Adapter.Configuration()
         configuration.stateLocation = .directory(directory)
@@ -206,7 +206,7 @@ struct BondsTests {
     }
 
     @Test("Impossible requests are refused in one line")
-    func refusals() async throws {
+    func impossibleRequestIsRefusedInOneLine() async throws {
         #expect(
             await problem("remove", "F0:12")
                 == "\"F0:12\" is not an address: it has six pairs of digits, as in F0:12:34:56:78:9A"
@@ -217,7 +217,7 @@ struct BondsTests {
     }
 
     @Test("An unusable file is named, and does not hide the others")
-    func unusable() async throws {
+    func unusableFileIsNamedAndDoesNotHideTheOthers() async throws {
         try await fill()
         let bad = directory + "/hci9.json"
         try Data("{".utf8).write(to: URL(fileURLWithPath: bad))
@@ -229,7 +229,7 @@ struct BondsTests {
     }
 
     @Test("Each command that uses a controller accepts the state directory", arguments: ["scan", "info"])
-    func globalOption(command: String) throws {
+    func eachCommandWithAControllerAcceptsTheStateDirectory(command: String) throws {
         let parsed = try BLECommand.parseAsRoot([command, "--state-dir", "/tmp/state"])
         let options = (parsed as? Scan)?.options ?? (parsed as? Info)?.options
         #expect(options?.state.location == .directory("/tmp/state"))

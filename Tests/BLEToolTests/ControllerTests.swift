@@ -9,8 +9,7 @@ import VirtualController
 
 @Suite("ble controller")
 struct ControllerTests {
-    @Test("It listens at each given place, with the requested kind of controller")
-    func kind() throws {
+    @Test func controllerListensAtEachPlaceWithTheRequestedProperties() throws {
         let command = try Controller.parse([
             "--listen", "unix:/tmp/hci", "--listen", "tcp:[::1]:0", "--acl-length", "27", "--acl-packets", "1",
             "--distance", "2.5", "--no-pacing", "--seed", "7", "--capture", "/tmp/captures", "--json",
@@ -20,14 +19,14 @@ struct ControllerTests {
         let configuration = command.configuration
         #expect(configuration.aclDataLength == 27)
         #expect(configuration.aclPacketCount == 1)
-        #expect(configuration.spacing == 2.5)
+        #expect(configuration.spacingInMetres == 2.5)
         #expect(!configuration.pacesPackets)
         #expect(configuration.seed == 7)
         #expect(configuration.captureFolder == "/tmp/captures")
     }
 
     @Test("Each chosen address belongs to the listener in the same place")
-    func addresses() throws {
+    func chosenAddressBelongsToTheListenerInTheSamePlace() throws {
         let address = DeviceAddress(0x0200_0000_0001, isRandom: false)
         let command = try Controller.parse([
             "--listen", "unix:/tmp/one", "--listen", "unix:/tmp/two", "--address", "02:00:00:00:00:01",
@@ -49,8 +48,7 @@ struct ControllerTests {
         }
     }
 
-    @Test("It has the requested faults and no others")
-    func faults() throws {
+    @Test func controllerHasTheRequestedFaultsAndNoOthers() throws {
         let untroubled = try Controller.parse([]).configuration
         #expect(untroubled.conditions == .perfect)
         #expect(untroubled.faults == .none)
@@ -106,7 +104,7 @@ struct ControllerTests {
             (["--seed=-1"], "--seed"),
         ]
     )
-    func refusals(arguments: [String], words: String) {
+    func invalidOptionsAreRefusedWithAnExplanation(arguments: [String], words: String) {
         #expect {
             try Controller.parse(arguments)
         } throws: { error in
@@ -169,7 +167,7 @@ struct ControllerTests {
             ),
         ] as [(ControllerLine, String, String)]
     )
-    func lines(line: ControllerLine, text: String, json: String) {
+    func eventsArePrintedAsTextAndAsJSON(line: ControllerLine, text: String, json: String) {
         #expect(line.text == text)
         #expect(line.json.description == json)
     }

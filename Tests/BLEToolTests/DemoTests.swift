@@ -7,14 +7,14 @@ import Testing
 @Suite("Demo")
 struct DemoTests {
     @Test("Without a name, both ends of the first example run")
-    func defaults() throws {
+    func bothEndsOfTheFirstExampleRunWithoutAName() throws {
         let demo = try Demo.parse([])
         #expect(demo.name == "brightness")
         #expect(demo.role == .both)
     }
 
     @Test("Each example can be named", arguments: Example.all.map(\.name))
-    func names(name: String) throws {
+    func eachExampleCanBeNamed(name: String) throws {
         #expect(try Demo.parse([name, "--role", "central"]).name == name)
     }
 
@@ -33,7 +33,7 @@ struct DemoTests {
             ),
         ]
     )
-    func refusals(arguments: [String], message: String) {
+    func impossibleRequestIsRefusedWithThePossibleOnes(arguments: [String], message: String) {
         #expect {
             _ = try Demo.parse(arguments)
         } throws: {

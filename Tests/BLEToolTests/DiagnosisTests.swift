@@ -28,14 +28,14 @@ struct DiagnosisTests {
     ]
 
     @Test("An adapter that is down is free for the user channel")
-    func free() {
+    func adapterThatIsDownIsFreeForTheUserChannel() {
         let diagnosis = Diagnosis(of: inventory { $0.adapters = [adapter(0, [])] }, for: nil)
         #expect(diagnosis.findings == groundwork + [Finding(.good, "hci0 is down and free for the user channel")])
         #expect(diagnosis.problems == 0)
     }
 
     @Test("An adapter that is up is held by bluetoothd, if that runs, or by another program")
-    func busy() {
+    func adapterThatIsUpIsHeldByAnotherProgram() {
         let held = Diagnosis(
             of: inventory {
                 $0.adapters = [adapter(1, .up)]
@@ -67,7 +67,7 @@ struct DiagnosisTests {
     }
 
     @Test("The raw channel needs its own capability and an adapter that is up")
-    func raw() {
+    func rawChannelNeedsItsCapabilityAndAnAdapterThatIsUp() {
         let diagnosis = Diagnosis(
             of: inventory {
                 $0.adapters = [adapter(0, [])]
@@ -84,7 +84,7 @@ struct DiagnosisTests {
     }
 
     @Test("A blocked radio is unblocked by rfkill or by a switch")
-    func blocked() {
+    func blockedRadioGetsAdviceForRfkillOrTheSwitch() {
         for (byHardware, advice) in [(false, "`rfkill unblock bluetooth`"), (true, "turn the switch")] {
             let diagnosis = Diagnosis(
                 of: inventory {
@@ -100,7 +100,7 @@ struct DiagnosisTests {
     }
 
     @Test("A missing adapter is a problem, whose text names the existing ones")
-    func absent() {
+    func missingAdapterIsAProblemThatNamesTheExistingOnes() {
         let diagnosis = Diagnosis(
             of: inventory { $0.adapters = [adapter(0, []), adapter(2, [])] },
             for: .hci(index: 1, channel: .user)
@@ -136,7 +136,7 @@ struct DiagnosisTests {
     }
 
     @Test("A finding is a line of JSON, or one of text with its advice below")
-    func finding() {
+    func findingIsALineOfJSONOrText() {
         let finding = Finding(.problem, "hci0 is down", advice: "bring it up")
         #expect(
             finding.json.description
@@ -147,7 +147,7 @@ struct DiagnosisTests {
     }
 
     @Test("An adapter is a line of JSON or a row of a table")
-    func rows() {
+    func adapterIsALineOfJSONOrARow() {
         var up = adapter(0, .up)
         up.address = DeviceAddress(0x0012_3456_789A, isRandom: false)
         up.bus = .usb

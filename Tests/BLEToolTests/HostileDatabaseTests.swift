@@ -133,7 +133,7 @@ struct HostileDatabaseTests {
             options: ["--limit", "2"]
         ) { _, _ in
             for await _ in silence {}
-            return .success([7])
+            return [7]
         }
         let error = try #require(run.error)
         #expect(

@@ -97,7 +97,7 @@ struct KeypressTests {
     }
 
     @Test("Authenticated payload timeouts that a controller supports are accepted")
-    func authenticatedPayloadTimeout() throws {
+    func authenticatedPayloadTimeoutOutOfRangeIsRefused() throws {
         for (text, milliseconds) in [("10ms", 10), ("30", 30_000), ("655s", 655_000)] {
             let options = try PairingOptions.parse(["--authenticated-payload-timeout", text])
             #expect(try options.policy().authenticatedPayloadTimeout == .milliseconds(milliseconds))

@@ -23,7 +23,7 @@ final class OutOfBandFileTests {
     private func text() throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 
     @Test("The file's content at the start of the command is used, and later changes are not")
-    func laterChangesHaveNoEffect() throws {
+    func fileChangedAfterTheStartHasNoEffect() throws {
         try write(1)
         let options = try PairingOptions.parse(["--oob", path])
         // The command line was parsed; the command itself has not started.

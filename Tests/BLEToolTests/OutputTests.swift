@@ -34,7 +34,7 @@ struct OutputTests {
     }
 
     @Test("An advertisement is a line of JSON")
-    func advertisement() {
+    func advertisementIsALineOfJSON() {
         #expect(
             sighting.json.description == #"{"event":"advertisement","address":"F0:12:34:56:78:9A","#
                 + #""addressType":"random","name":"Thermo","rssi":-60,"connectable":true,"serviceUUIDs":["180F"],"#
@@ -48,7 +48,7 @@ struct OutputTests {
     }
 
     @Test("An advertisement is a line of text")
-    func advertisementLine() {
+    func advertisementIsALineOfText() {
         #expect(
             sighting.line
                 == "F0:12:34:56:78:9A  random  -60  dBm  Thermo  Battery, 1809=0102, Intel Corp.=ff"
@@ -57,7 +57,7 @@ struct OutputTests {
     }
 
     @Test("A name received over the air cannot control the terminal")
-    func escapes() {
+    func receivedNameCannotControlTheTerminal() {
         #expect(terminalSafe("a\u{1B}[2Jb\u{202E}c\n") == "a\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}")
         #expect(terminalSafe("Grüße 👩‍🔬") == "Grüße 👩‍🔬")
     }
@@ -70,24 +70,24 @@ struct OutputTests {
             ([0xFF], "ff"), ([0x41, 0x1B], "411b"),
         ] as [([UInt8], String)]
     )
-    func values(value: [UInt8], text: String) {
+    func valueIsShownAsDigitsAndAsTextIfItIsText(value: [UInt8], text: String) {
         #expect(readable(value) == text)
     }
 
     @Test("A long value can be cut")
-    func longValues() {
+    func longValueIsCutAtTheLimit() {
         #expect(readable([0x01, 0x02, 0x03], greatestCount: 2) == "0102… (3 bytes)")
     }
 
     @Test("Columns are as wide as needed, and lines not wider than the terminal")
-    func table() {
+    func columnsAreAsWideAsNeededWithinTheTerminal() {
         let table = TextTable(header: ["A", "LONG"], rows: [["温度", "x"], ["b", "yyyyyyyy"]])
         #expect(table.lines() == ["A     LONG", "温度  x", "b     yyyyyyyy"])
         #expect(table.lines(width: 8) == ["A     L…", "温度  x", "b     y…"])
     }
 
     @Test("The scan's table lists the strongest advertisers first, and counts those without room")
-    func scanTable() {
+    func scanTableListsTheStrongestAdvertisersFirst() {
         var table = ScanTable()
         table.note(silent)
         table.note(sighting)
@@ -103,7 +103,7 @@ struct OutputTests {
     }
 
     @Test("The scan's table drops the advertiser that was silent for longest when it is full")
-    func scanTableCapacity() {
+    func fullScanTableDropsTheAdvertiserThatWasSilentForLongest() {
         var table = ScanTable()
         for value in 0...UInt64(ScanTable.capacity) {
             table.note(
@@ -174,7 +174,7 @@ struct OutputTests {
     }
 
     @Test("An explored peer is one object of JSON")
-    func explorationJSON() {
+    func exploredPeerIsOneObjectOfJSON() {
         #expect(
             exploration.json.description == #"{"address":"F0:12:34:56:78:9A","mtu":517,"services":["#
                 + #"{"uuid":"180F","name":"Battery","primary":true,"handle":1,"endHandle":4,"includes":[5],"#
@@ -190,7 +190,7 @@ struct OutputTests {
     }
 
     @Test("An explored peer is a tree")
-    func explorationTree() {
+    func exploredPeerIsATree() {
         #expect(
             exploration.tree == [
                 "F0:12:34:56:78:9A  MTU 517",
@@ -215,12 +215,12 @@ struct OutputTests {
             (ATT.ErrorCode(rawValue: 0x80), "applicationError0x80"), (ATT.ErrorCode(rawValue: 0xA0), "error0xA0"),
         ] as [(ATT.ErrorCode, String)]
     )
-    func errorIdentifiers(error: ATT.ErrorCode, identifier: String) {
+    func attributeErrorIsOneWord(error: ATT.ErrorCode, identifier: String) {
         #expect(error.identifier == identifier)
     }
 
     @Test("A notification is a line of JSON or of text")
-    func delivery() {
+    func notificationIsALineOfJSONOrText() {
         let delivery = Delivery(
             characteristic: "2A37",
             handle: 6,
@@ -236,7 +236,7 @@ struct OutputTests {
     }
 
     @Test("Instants are converted to times of day")
-    func wallClock() {
+    func instantsAreConvertedToTimesOfDay() {
         var clock = WallClock()
         #expect(clock.microseconds(at: Instant(nanoseconds: 5_000_000), now: 1000) == 1000)
         #expect(clock.microseconds(at: Instant(nanoseconds: 7_500_000), now: 9_999_999) == 3500)
@@ -265,8 +265,7 @@ struct OutputTests {
         )
     }
 
-    @Test("A controller is one object of JSON, or a list")
-    func controllerDescription() {
+    @Test func controllerIsOneObjectOfJSONOrAList() {
         #expect(
             controller.json.description == #"{"adapter":"hci0","publicAddress":null,"address":"F0:12:34:56:78:9A","#
                 + #""addressType":"random","hciVersion":"5.3","hciSubversion":1,"linkLayerVersion":"5.2","#

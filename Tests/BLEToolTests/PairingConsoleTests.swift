@@ -1,5 +1,6 @@
 import BLE
 import BluetoothTesting
+import BluetoothTypes
 import Profiles
 import Synchronization
 import Testing
@@ -213,7 +214,7 @@ struct PairingConsoleTests {
             ("passkey 1 1234567", nil), ("0123456", nil),
         ] as [(String, PairingReply?)]
     )
-    func replies(line: String, reply: PairingReply?) {
+    func answersAreReadWithAndWithoutTheNumberOfTheirQuestion(line: String, reply: PairingReply?) {
         #expect(PairingReply(parsing: line) == reply)
     }
 }

@@ -29,7 +29,7 @@ struct ReplayTests {
     }
 
     @Test("The first different frame is shown as in `ble decode`, with its neighbors and the packet that came instead")
-    func report() throws {
+    func firstDifferentFrameIsShownWithItsNeighbors() throws {
         let (recording, index) = try changed()
         let link = try #require(TracedLink.all(in: recording).first)
         let replay = LinkReplay(link, isCentral: true)
@@ -47,7 +47,7 @@ struct ReplayTests {
     }
 
     @Test("A packet to the controller that was not sent is marked")
-    func missing() throws {
+    func packetThatWasNotSentIsMarked() throws {
         let (recording, index) = try changed()
         let difference = ReplayDifference(time: .zero, index: index, expected: recording.packets[index], sent: nil)
         let lines = DifferenceReport(recording).lines(of: difference)
@@ -56,7 +56,7 @@ struct ReplayTests {
     }
 
     @Test("Arguments are parsed, and a role is one of two")
-    func arguments() throws {
+    func replayArgumentsAreParsedAndAnUnknownRoleIsRefused() throws {
         let command = try ReplayCapture.parse(["x.btsnoop", "--as", "peripheral", "--link", "2"])
         #expect(command.role == .peripheral && command.link == 2 && !command.json)
         #expect(throws: (any Error).self) { try ReplayCapture.parse(["x.btsnoop", "--as", "server"]) }
@@ -64,7 +64,7 @@ struct ReplayTests {
     }
 
     @Test("The exit status reports whether a capture differs; a file that is no capture is named")
-    func status() async throws {
+    func exitStatusReportsWhetherACaptureDiffers() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("replay-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

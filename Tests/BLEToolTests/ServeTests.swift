@@ -7,7 +7,6 @@ import Testing
 @Suite("ble serve")
 struct ServeTests {
     @Test(
-        "Commands are parsed",
         arguments: [
             ("set 2A19 64", .set(.uuid("2A19", service: nil), [0x64])),
             ("  notify\t180F/2A19   0001 \r", .notify(.uuid("2A19", service: "180F"), [0x00, 0x01])),
@@ -22,12 +21,11 @@ struct ServeTests {
             ("   ", nil),
         ] as [(String, ServeCommand?)]
     )
-    func commands(line: String, command: ServeCommand?) throws {
+    func serveCommandsAreParsed(line: String, command: ServeCommand?) throws {
         #expect(try ServeCommand(parsing: line) == command)
     }
 
     @Test(
-        "Invalid commands are refused",
         arguments: [
             (
                 "stop",
@@ -47,7 +45,7 @@ struct ServeTests {
             ("set 2A19 0", "\"0\" has an odd number of hexadecimal digits; a byte takes two"),
         ]
     )
-    func badCommands(line: String, problem: String) {
+    func invalidServeCommandIsRefused(line: String, problem: String) {
         #expect(throws: ArgumentProblem(problem)) { try ServeCommand(parsing: line) }
     }
 
@@ -56,7 +54,6 @@ struct ServeTests {
     private static let members = #""address":"C0:12:34:56:78:9A","addressType":"random""#
 
     @Test(
-        "Events are printed as JSON",
         arguments: [
             (.ready(adapter: "hci0", address: peer), #"{"event":"ready","adapter":"hci0",\#(members)}"#),
             (.connected(peer), #"{"event":"connected",\#(members)}"#),
@@ -83,7 +80,7 @@ struct ServeTests {
             (.error("no"), #"{"event":"error","message":"no"}"#),
         ] as [(ServeEvent, String)]
     )
-    func events(event: ServeEvent, text: String) {
+    func serveEventsArePrintedAsJSON(event: ServeEvent, text: String) {
         #expect(event.json.description == text)
     }
 }

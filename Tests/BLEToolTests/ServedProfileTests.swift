@@ -21,7 +21,7 @@ struct ServedProfileTests {
     }
 
     @Test("The server declares the profile's attributes")
-    func declared() throws {
+    func serverDeclaresTheAttributesOfTheProfile() throws {
         #expect(
             try definitions() == [
                 ServiceDefinition(
@@ -61,7 +61,7 @@ struct ServedProfileTests {
     }
 
     @Test("Commands and events use the profile's names")
-    func named() throws {
+    func commandsAndEventsUseTheNamesOfTheProfile() throws {
         let served = ServedProfile(try Server().publish(definitions()))
         #expect(try served.handle(.uuid("2A19", service: "180F")) == 19)
         #expect(throws: ArgumentProblem.self) { try served.handle(.uuid("2A19", service: nil)) }

@@ -7,7 +7,7 @@ import Testing
 @Suite("ble throughput")
 struct ThroughputTests {
     @Test("Quantiles are those of the latencies' classes")
-    func quantiles() {
+    func quantilesAreThoseOfTheClassesOfLatencies() {
         var latencies = Latencies()
         #expect(latencies.quantile(0.5) == nil)
         for microseconds in 1...100 { latencies.add(.microseconds(microseconds)) }
@@ -26,7 +26,7 @@ struct ThroughputTests {
             (.seconds(1_000_000), 99_999_000),
         ]
     )
-    func classes(duration: Duration, microseconds: Double) {
+    func latenciesHaveAFineResolutionUpTo100Milliseconds(duration: Duration, microseconds: Double) {
         var latencies = Latencies()
         latencies.add(duration)
         #expect(latencies.quantile(0.5) == microseconds)
@@ -35,7 +35,7 @@ struct ThroughputTests {
     private let usage = ProcessUsage(processorMicroseconds: 0x0201, contextSwitches: 4, residentKibibytes: 17_000)
 
     @Test("A report is four fields of eight bytes")
-    func report() throws {
+    func reportIsFourFieldsOfEightBytes() throws {
         let report = ThroughputReport(writes: 3, usage: usage)
         let value = PacketBuffer.bytes { report.encode(into: &$0) }
         #expect(
@@ -53,12 +53,11 @@ struct ThroughputTests {
     }
 
     @Test(
-        "Impossible values in a report are refused",
         arguments: [
             (UInt64(5), UInt64(8), 3), (8, 5, 0), (0, .max, .max),
         ]
     )
-    func writes(before: UInt64, after: UInt64, count: Int) {
+    func numberOfWritesSinceAReportIsNeverNegativeAndSaturates(before: UInt64, after: UInt64, count: Int) {
         let earlier = ThroughputReport(writes: before, usage: usage)
         #expect(ThroughputReport(writes: after, usage: usage).writes(since: earlier) == count)
     }
@@ -79,7 +78,7 @@ struct ThroughputTests {
     }
 
     @Test("A result is printed per second and per operation")
-    func result() {
+    func resultIsPrintedPerSecondAndPerOperation() {
         let result = ThroughputResult(
             operation: .read,
             count: 200,
@@ -112,7 +111,7 @@ struct ThroughputTests {
     }
 
     @Test("The usage of this process is not zero")
-    func currentUsage() {
+    func usageOfThisProcessIsNotZero() {
         let usage = ProcessUsage.current
         #expect(usage.processorMicroseconds > 0)
         #expect(usage.residentKibibytes > 1000)
@@ -125,12 +124,12 @@ struct ThroughputTests {
             (nil, 20), (23, 20), (247, 244), (515, 512), (517, 512),
         ]
     )
-    func greatestLength(mtu: Int?, length: Int) {
+    func greatestLengthIsTheMTUWithoutItsHeaderUpTo512Bytes(mtu: Int?, length: Int) {
         #expect(ThroughputService.greatestLength(mtu: mtu) == length)
     }
 
     @Test("Lengths that no attribute can have are refused")
-    func arguments() throws {
+    func lengthsThatNoAttributeCanHaveAreRefused() throws {
         let run = try Throughput.Run.parse([
             "Lamp", "--operation", "write-without-response", "--operation", "notify", "--length", "512", "--duration",
             "100ms", "--on-threads",

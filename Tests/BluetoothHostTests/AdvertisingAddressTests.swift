@@ -38,7 +38,7 @@ struct AdvertisingAddressTests {
     }
 
     @Test("If the controller refuses the address, the start fails")
-    func refusedAddress() throws {
+    func startFailsIfTheControllerRefusesTheAddress() throws {
         let fixture = try fixture()
         let host = fixture.host
         let configuration = AdvertisementConfiguration(address: address)

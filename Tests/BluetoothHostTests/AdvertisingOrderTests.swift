@@ -46,8 +46,8 @@ struct AdvertisingOrderTests {
         #expect(stop.all.count == 1)
     }
 
-    @Test("It starts after the other has stopped", arguments: [false, true])
-    func startsAfterTheOther(usesExtendedCommands: Bool) throws {
+    @Test(arguments: [false, true])
+    func advertisementStartsAfterTheOtherHasStopped(usesExtendedCommands: Bool) throws {
         let fixture = try fixture(usesExtendedCommands: usesExtendedCommands)
         let host = fixture.host
         let first = try fixture.run { try await host.startAdvertising(AdvertisementConfiguration()) }
@@ -70,8 +70,7 @@ struct AdvertisingOrderTests {
         }
     }
 
-    @Test("It does not use the other's address")
-    func usesItsOwnAddress() throws {
+    @Test func advertisementDoesNotUseTheAddressOfTheOther() throws {
         let own = DeviceAddress(0xC0FF_EE00_0100, isRandom: true)
         let fixture = try fixture { $0.identityAddress = own }
         let host = fixture.host

@@ -18,7 +18,7 @@ private func octets(_ handle: AttributeHandle) -> [UInt8] {
 @Suite("Attributes of bonded peers")
 struct BondedAttributesTests {
     @Test("A subscription is restored with the bond's key, and no value is sent on an unencrypted link")
-    func subscription() throws {
+    func subscriptionIsRestoredWithTheKeyOfTheBond() throws {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.readEncrypted)
         let value = characteristic.valueHandle
@@ -46,7 +46,7 @@ struct BondedAttributesTests {
     }
 
     @Test("The configuration of a client without a bond ends with its link")
-    func withoutBond() throws {
+    func configurationOfAClientWithoutABondEndsWithItsLink() throws {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.read)
         let other = DeviceAddress(0xC0FF_EE00_0002, isRandom: true)
@@ -60,7 +60,7 @@ struct BondedAttributesTests {
     }
 
     @Test("Service Changed is sent to a client that was away, again until it has confirmed")
-    func serviceChanged() throws {
+    func serviceChangedIsSentAgainUntilItIsConfirmed() throws {
         let bonded = try BondedHost()
         bonded.fixture.connect(peer: peer)
         _ = try bonded.verifyPeer()
@@ -109,7 +109,7 @@ struct BondedAttributesTests {
     }
 
     @Test("Service Changed for a peer that is not verified is sent once it is verified, for several changes once")
-    func serviceChangedBeforeVerification() throws {
+    func serviceChangedIsSentOnceThePeerIsVerified() throws {
         let (fixture, indication) = try subscribed()
         fixture.disconnected()
         try publishService(on: fixture)
@@ -127,7 +127,7 @@ struct BondedAttributesTests {
     }
 
     @Test("Service Changed is not sent while encryption has ended, and at the latest on the next link")
-    func serviceChangedWithoutEncryption() throws {
+    func serviceChangedIsNotSentWithoutEncryption() throws {
         let (fixture, indication) = try subscribed()
         fixture.encryptionChanged(isOn: false)
         fixture.controller.forgetData()
@@ -142,7 +142,7 @@ struct BondedAttributesTests {
     }
 
     @Test("The database of a bonded server is discovered once for several connections")
-    func cache() throws {
+    func databaseOfABondedServerIsDiscoveredOnce() throws {
         let bonded = try BondedHost()
         let server = GATT.Server(cmac: { _, message in
             let digest = message.reduce(into: UInt64(7)) { $0 = ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
@@ -220,7 +220,7 @@ struct BondedAttributesTests {
     }
 
     @Test("The app alone decides whether a client is authorized")
-    func authorization() throws {
+    func appAloneDecidesWhetherAClientIsAuthorized() throws {
         let bonded = try BondedHost()
         let handle = octets(try bonded.publish([.read, .readAuthorized]).valueHandle)
         bonded.fixture.connect(peer: peer)

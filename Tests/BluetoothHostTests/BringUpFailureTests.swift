@@ -89,7 +89,7 @@ struct BringUpFailureTests {
         ],
         [false, true]
     )
-    func recoveryIsRepeated(opcode: HCI.Opcode, isAfterAnswer: Bool) throws {
+    func recoveryResetsTheControllerOnceMoreAfterAnError(opcode: HCI.Opcode, isAfterAnswer: Bool) throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fail(fixture, at: opcode, isAfterAnswer: isAfterAnswer)
@@ -101,7 +101,7 @@ struct BringUpFailureTests {
     }
 
     @Test("The first bring-up starts again as well", arguments: [hardwareError, dataBufferOverflow], [false, true])
-    func startIsRepeated(packet: [UInt8], isAfterAnswer: Bool) throws {
+    func firstBringUpStartsAgainAfterAnError(packet: [UInt8], isAfterAnswer: Bool) throws {
         let fixture = HostFixture()
         fail(fixture, with: packet, at: LESetEventMask.opcode, count: 2, isAfterAnswer: isAfterAnswer)
         let host = fixture.host
@@ -113,11 +113,11 @@ struct BringUpFailureTests {
     }
 
     @Test("Starting fails with a description if the controller reports an error each time")
-    func startFails() throws {
+    func startFailsIfTheControllerReportsAnErrorEachTime() throws {
         let fixture = HostFixture()
         fail(fixture, at: LESetEventMask.opcode, count: .max)
         let host = fixture.host
-        let error = HostError.controllerFailed("hardware error 7")
+        let error = StartError.host(.controllerFailed("hardware error 7"))
         #expect(throws: error) { try fixture.run { try await host.start() } }
         #expect(resets(fixture) == 3)
         #expect("\(error)" == "the controller failed while it was brought up: hardware error 7")
@@ -128,7 +128,7 @@ struct BringUpFailureTests {
     }
 
     @Test("A recovery is repeated while the controller fails, with increasing pauses")
-    func recoveryThatFails() throws {
+    func failingRecoveryIsRepeatedWithIncreasingPauses() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fail(fixture, at: LESetEventMask.opcode, count: 5)
@@ -142,7 +142,7 @@ struct BringUpFailureTests {
     }
 
     @Test("An error reported before the controller confirms Reset is ignored")
-    func errorBeforeReset() throws {
+    func errorBeforeResetIsConfirmedIsIgnored() throws {
         let fixture = HostFixture()
         fail(fixture, at: Reset.opcode)
         let host = fixture.host
@@ -152,7 +152,7 @@ struct BringUpFailureTests {
     }
 
     @Test("A transport that is lost right after the last answer leaves no host powered on")
-    func transportLostAtTheEnd() throws {
+    func transportLostAfterTheLastAnswerLeavesNoHostOn() throws {
         let fixture = HostFixture()
         let controller = fixture.controller
         let isFirst = Atomic(true)
@@ -163,19 +163,19 @@ struct BringUpFailureTests {
             return nil
         }
         let host = fixture.host
-        #expect(throws: HostError.self) { try fixture.run { try await host.start() } }
+        #expect(throws: StartError.self) { try fixture.run { try await host.start() } }
         let inspection = try fixture.run { await host.inspect() }
         #expect(!inspection.isOn && !inspection.isTransportOpen)
     }
 
     @Test("A transport that ends before its start returns ends the start of the host at once")
-    func transportThatEndsInItsStart() throws {
+    func transportThatEndsInItsStartEndsTheStartOfTheHost() throws {
         let fixture = HostFixture()
         let error = TransportError.connectionFailed("the controller", errno: 5)
         fixture.controller.endOfStart = error
         let host = fixture.host
         let start = fixture.loop.now
-        #expect(throws: HostError.transport(error)) { try fixture.run { try await host.start() } }
+        #expect(throws: StartError.transport(error)) { try fixture.run { try await host.start() } }
         #expect(fixture.loop.now == start)
         #expect(fixture.controller.opcodes.isEmpty)
         fixture.controller.endOfStart = nil
@@ -183,7 +183,7 @@ struct BringUpFailureTests {
     }
 
     @Test("State that is read after the host was closed is not saved again")
-    func stateThatIsReadAfterClosing() throws {
+    func stateReadAfterClosingIsNotSavedAgain() throws {
         let store = SlowStore()
         let fixture = HostFixture { $0.bondStore = store }
         let host = fixture.host
@@ -192,12 +192,12 @@ struct BringUpFailureTests {
         try fixture.run { await host.close() }
         store.finishLoading()
         fixture.loop.run(for: .seconds(1))
-        #expect(throws: HostError.closed) { try #require(started.all.first).get() }
+        #expect(throws: StartError.host(.closed)) { try #require(started.all.first).get() }
         #expect(store.saveCount.load(ordering: .relaxed) == 0)
     }
 
     @Test("A host that requires its state saves no identity in place of one that it cannot read")
-    func damagedState() throws {
+    func hostSavesNoIdentityInPlaceOfAnUnreadableOne() throws {
         let store = DamagedStore()
         let fixture = HostFixture {
             $0.bondStore = store
@@ -205,7 +205,7 @@ struct BringUpFailureTests {
         }
         let host = fixture.host
         for _ in 0..<2 {
-            #expect(throws: HostError.stateUnavailable("the file is damaged")) {
+            #expect(throws: StartError.host(.stateUnavailable("the file is damaged"))) {
                 try fixture.run { try await host.start() }
             }
         }

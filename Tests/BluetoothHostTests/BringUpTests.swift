@@ -6,7 +6,7 @@ import Testing
 @Suite("Bringing a controller up")
 struct BringUpTests {
     @Test("A legacy controller gets only commands that it lists: reset, queries and event masks")
-    func legacy() throws {
+    func legacyControllerGetsOnlyCommandsThatItLists() throws {
         let fixture = HostFixture()
         let host = fixture.host
         try fixture.run { try await host.start() }
@@ -25,7 +25,7 @@ struct BringUpTests {
     }
 
     @Test("An extended controller is asked for its advertising sets and data lengths")
-    func extended() throws {
+    func extendedControllerIsAskedForItsSetsAndDataLengths() throws {
         let fixture = HostFixture(profile: .init(usesExtendedCommands: true))
         let host = fixture.host
         try fixture.run { try await host.start() }
@@ -36,7 +36,7 @@ struct BringUpTests {
     }
 
     @Test("LE buffers of zero select those of BR/EDR")
-    func sharedBuffers() throws {
+    func buffersOfZeroSelectThoseOfBREDR() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (0, 0)))
         let host = fixture.host
         try fixture.run { try await host.start() }
@@ -46,7 +46,7 @@ struct BringUpTests {
     }
 
     @Test("A controller without a public address gets a random static one")
-    func randomAddress() throws {
+    func controllerWithoutAPublicAddressGetsARandomStaticOne() throws {
         let fixture = HostFixture()
         fixture.controller.override = { command in
             command.opcode == ReadBDADDR.opcode
@@ -65,7 +65,7 @@ struct BringUpTests {
     }
 
     @Test("An optional command that is refused or not answered does not stop the bring-up")
-    func optionalCommands() throws {
+    func refusedOptionalCommandDoesNotStopTheBringUp() throws {
         let fixture = HostFixture()
         fixture.controller.override = { command in
             switch command.opcode {
@@ -81,19 +81,19 @@ struct BringUpTests {
     }
 
     @Test("Starting fails within the command timeout if the controller does not answer Reset")
-    func noAnswer() throws {
+    func startFailsWithinTheTimeoutIfResetIsNotAnswered() throws {
         let fixture = HostFixture()
         fixture.controller.override = { _ in .silence }
         let host = fixture.host
         let start = fixture.loop.now
-        #expect(throws: HostError.command(.timedOut(Reset.opcode))) {
+        #expect(throws: StartError.host(.command(.timedOut(Reset.opcode)))) {
             try fixture.run { try await host.start() }
         }
         #expect(fixture.loop.now - start == .seconds(4))
     }
 
     @Test("Commands are sent one at a time, and none without a credit of the controller")
-    func commandCredits() throws {
+    func commandsAreSentOneAtATimeAndNoneWithoutACredit() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()

@@ -43,8 +43,25 @@ struct ChannelTests {
         fixture.loop.run(for: .milliseconds(1))
     }
 
+    @Test func reconfigurationOnALinkThatHasEndedFailsWithTheReasonOfTheEnd() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let channels = try publish(fixture)
+        _ = open(fixture)
+        let channel = try #require(channels.all.first).identifier
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        let host = fixture.host
+        #expect(throws: HostError.disconnected(.controller(.connectionTimeout))) {
+            try fixture.run { try await host.reconfigure(channel, mtu: 4000, mps: 300) }
+        }
+    }
+
     @Test("An SDU is sent to a peer in K-frames of at most the peer's MPS")
-    func frames() throws {
+    func sduIsSentInFramesOfAtMostTheMPSOfThePeer() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (251, 8)))
         try fixture.bringUp()
         fixture.connect()
@@ -65,7 +82,7 @@ struct ChannelTests {
     }
 
     @Test("A response of the Attribute Protocol waits for only a few K-frames")
-    func fairness() throws {
+    func responseWaitsForOnlyAFewFramesOfAChannel() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (251, 1)))
         try fixture.bringUp()
         fixture.connect()
@@ -89,7 +106,7 @@ struct ChannelTests {
     }
 
     @Test("A request for a channel fails if the peer does not answer it for thirty seconds")
-    func unanswered() throws {
+    func unansweredRequestForAChannelFailsAfterThirtySeconds() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -110,14 +127,14 @@ struct ChannelTests {
     }
 
     @Test("An SDU that is too long ends the channel, and its handler gets the reason")
-    func violation() throws {
+    func tooLongSDUEndsTheChannelWithTheReason() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
         let ends = Recorder<ChannelEnd>()
         _ = try fixture.run {
-            try await host.publishChannels(.init(configuration: .init(mtu: 23, mps: 23, receiveCapacity: 0))) { _ in
+            try await host.publishChannels(.init(configuration: .init(mtu: 23, mps: 23, receiveByteCapacity: 0))) { _ in
                 { if case .ended(let end, _) = $0 { ends.append(end) } }
             }
         }

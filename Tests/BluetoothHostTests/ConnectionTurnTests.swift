@@ -68,7 +68,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("The addresses of one attempt take turns like those of several attempts")
-    func oneAttempt() throws {
+    func addressesOfOneAttemptTakeTurns() throws {
         let (fixture, rules) = try fixture(acceptListSize: 2)
         connect(fixture, to: [0, 1, 2, 3, 4])
         fixture.loop.run(for: .seconds(9))
@@ -77,7 +77,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("A ninth peer is connected while eight others are absent, and then the turns end")
-    func ninthPeer() throws {
+    func ninthPeerIsConnectedWhileEightAreAbsent() throws {
         let (fixture, rules) = try fixture(acceptListSize: 8)
         for number in 0..<8 { connect(fixture, to: [number]) }
         fixture.loop.run(for: .milliseconds(100))
@@ -98,7 +98,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("Many short attempts do not take turns from earlier attempts")
-    func shortAttempts() throws {
+    func shortAttemptsDoNotTakeTurnsFromEarlierAttempts() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         connect(fixture, to: [0])
         connect(fixture, to: [1])
@@ -112,7 +112,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("Peers also take turns after a recovery, and the turns end with the attempts")
-    func recovery() throws {
+    func peersTakeTurnsAfterARecovery() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let attempts = (0..<2).map { connect(fixture, to: [$0], timeout: .seconds(60)) }
         fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
@@ -129,7 +129,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("The timer of a cancellation that has ended does not end a later one")
-    func laterCancellation() throws {
+    func timerOfAnEndedCancellationDoesNotEndALaterOne() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         rules.cancellationTime = .milliseconds(500)
         let attempts = (0..<2).map { connect(fixture, to: [$0]) }
@@ -144,7 +144,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("The private address changes after a cancelled initiation has ended")
-    func addressAfterCancellation() throws {
+    func addressChangesAfterACancelledInitiationHasEnded() throws {
         let fixture = HostFixture {
             $0.usesPrivateAddresses = true
             $0.privateAddressTimeout = .seconds(10)
@@ -162,7 +162,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("An initiation continues after the late end of an earlier one")
-    func lateEnd() throws {
+    func initiationContinuesAfterTheLateEndOfAnEarlierOne() throws {
         let (fixture, rules) = try fixture(acceptListSize: 8)
         let attempt = connect(fixture, to: [0])
         fixture.controller.emit(RadioRules.end)
@@ -173,7 +173,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("Attempts that all begin and end together reach every peer", arguments: [0, 1, 700])
-    func attemptsInStep(millisecondsApart: Int) throws {
+    func attemptsThatBeginAndEndTogetherReachEveryPeer(millisecondsApart: Int) throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let host = fixture.host
         let loops = fixture.start {
@@ -200,7 +200,7 @@ struct ConnectionTurnTests {
     }
 
     @Test("Repeated attempts that are shorter than a turn leave other peers their turns")
-    func shortAttemptsAgain() throws {
+    func repeatedShortAttemptsLeaveOtherPeersTheirTurns() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let host = fixture.host
         connect(fixture, to: [9])

@@ -12,10 +12,7 @@ private func report(
     rssi: Int8 = -50,
     from peer: DeviceAddress = address
 ) -> [UInt8] {
-    ScriptedController.packet {
-        LEAdvertisingReport.Report(eventType: type, address: PeerAddress(peer), data: data.rawSpan, rssi: rssi)
-            .encodePacket(into: &$0)
-    }
+    ScriptedController.report(of: peer, type, data, rssi: rssi)
 }
 
 private let flagsAndService: [UInt8] = [0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18]
@@ -40,7 +37,7 @@ struct ScanTests {
     }
 
     @Test("Each new content is reported once: the advertisement, then the merged scan response")
-    func merged() throws {
+    func eachNewContentIsReportedOnce() throws {
         let advertisement = report(.connectableScannableUndirected, flagsAndService)
         let response = report(.scanResponse, name, rssi: 127)
         let found = try scan(ScanOptions(), [advertisement, advertisement, response, response, advertisement])
@@ -51,14 +48,14 @@ struct ScanTests {
     }
 
     @Test("Padding after the advertising data does not hide the scan response")
-    func padded() throws {
+    func paddingDoesNotHideTheScanResponse() throws {
         let advertisement = report(.connectableScannableUndirected, flagsAndService + [0, 0, 0, 0])
         let found = try scan(ScanOptions(), [advertisement, report(.scanResponse, name + [0, 0])])
         #expect(found.last?.localName == "Test" && found.last?.serviceUUIDs == ["180D"])
     }
 
     @Test("A second scan reports known advertisers again, even if the controller filters duplicates")
-    func secondScan() throws {
+    func secondScanReportsKnownAdvertisersAgain() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
@@ -77,7 +74,7 @@ struct ScanTests {
     }
 
     @Test("If duplicates are wanted, each packet is reported")
-    func duplicates() throws {
+    func eachPacketIsReportedIfDuplicatesAreWanted() throws {
         let advertisement = report(.nonConnectableUndirected, flagsAndService)
         #expect(
             try scan(ScanOptions(reportsDuplicates: true), [advertisement, advertisement, advertisement]).count == 3
@@ -85,7 +82,7 @@ struct ScanTests {
     }
 
     @Test("Filters apply to the advertisement and the scan response together")
-    func filters() throws {
+    func filtersApplyToAdvertisementAndScanResponseTogether() throws {
         let packets = [
             report(.connectableScannableUndirected, flagsAndService), report(.scanResponse, name),
             report(.connectableScannableUndirected, [0x02, 0x01, 0x06], from: DeviceAddress(2, isRandom: false)),
@@ -97,7 +94,7 @@ struct ScanTests {
     }
 
     @Test("An event with two reports causes two advertisements")
-    func twoReports() throws {
+    func eventWithTwoReportsCausesTwoAdvertisements() throws {
         let packet: [UInt8] = [
             0x04, 0x3E, 0x1A, 0x02, 0x02,
             0x00, 0x01, 0x01, 0x00, 0x00, 0xEE, 0xFF, 0xC0, 0x03, 0x02, 0x01, 0x06, 0xC0,
@@ -111,7 +108,7 @@ struct ScanTests {
     }
 
     @Test("Two scans share the controller with the most demanding parameters, until the last ends")
-    func sharing() throws {
+    func sharedScanHasTheMostDemandingParameters() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
@@ -136,7 +133,7 @@ struct ScanTests {
 @Suite("Connecting")
 struct ConnectTests {
     @Test("An attempt to connect ends at its timeout, and the controller stops initiating")
-    func timeout() throws {
+    func attemptEndsAtItsTimeoutAndInitiatingStops() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.controller.override = { [controller = fixture.controller] command in
@@ -163,7 +160,7 @@ struct ConnectTests {
     }
 
     @Test("Attempts for several peers use the filter accept list; each ends with its own peer")
-    func acceptList() throws {
+    func attemptsForSeveralPeersUseTheFilterAcceptList() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let other = DeviceAddress(0xC0FF_EE00_0002, isRandom: true)
@@ -195,7 +192,7 @@ struct ConnectTests {
     }
 
     @Test("A link that the peer initiated fulfils attempts, earlier and later ones")
-    func connectedByPeer() throws {
+    func linkInitiatedByThePeerFulfilsAttempts() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
@@ -213,7 +210,7 @@ struct ConnectTests {
     }
 
     @Test("A refused command is the error of the attempt")
-    func refused() throws {
+    func refusedCommandIsTheErrorOfTheAttempt() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.controller.override = { command in
@@ -246,7 +243,7 @@ private func failure(_ status: ErrorCode) -> [UInt8] {
 @Suite("Advertising")
 struct AdvertisingTests {
     @Test("Legacy and extended commands are never mixed", arguments: [false, true])
-    func neverMixed(usesExtendedCommands: Bool) throws {
+    func legacyAndExtendedCommandsAreNeverMixed(usesExtendedCommands: Bool) throws {
         let fixture = HostFixture(profile: .init(usesExtendedCommands: usesExtendedCommands))
         try fixture.bringUp()
         let host = fixture.host
@@ -263,7 +260,7 @@ struct AdvertisingTests {
     }
 
     @Test("Long data is sent to the controller in fragments of 251 bytes")
-    func fragments() throws {
+    func longDataIsSentInFragmentsOf251Bytes() throws {
         let fixture = HostFixture(profile: .init(usesExtendedCommands: true))
         try fixture.bringUp()
         let host = fixture.host
@@ -281,7 +278,7 @@ struct AdvertisingTests {
     }
 
     @Test("Advertising continues after the connection that it led to")
-    func afterConnection() throws {
+    func advertisingContinuesAfterItsConnection() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
@@ -292,7 +289,7 @@ struct AdvertisingTests {
     }
 
     @Test("An advertisement that is blocked by a connection starts after the connection's end")
-    func blocked() throws {
+    func blockedAdvertisementStartsAfterTheEndOfTheConnection() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host

@@ -33,7 +33,7 @@ private func bond(_ strength: KeyStrength, identity: DeviceAddress = peerAddress
 @Suite("An attacker that tries to replace a bond")
 struct BondTakeoverTests {
     @Test("No replacement without consent if the peer pairs instead of encrypting with its key")
-    func pairsWhenAskedToEncrypt() throws {
+    func peerThatPairsInsteadOfEncryptingReplacesNoBond() throws {
         let encounter = try Encounter(.peripheral, bond: bond(secure))
         let call = try encounter.require()
         encounter.settle()
@@ -45,7 +45,7 @@ struct BondTakeoverTests {
     }
 
     @Test("No replacement without consent if the peer has lost its key")
-    func pairsWhenKeyIsLost() throws {
+    func peerThatHasLostItsKeyReplacesNoBond() throws {
         let encounter = try Encounter(.central, bond: bond(secure)) {
             $0.security.encryptsBondedLinks = false
             $0.security.keyLoss = .askToPairAgain
@@ -59,7 +59,7 @@ struct BondTakeoverTests {
     }
 
     @Test("The bond is replaced if the app itself asks for it")
-    func pairsAgain() throws {
+    func bondIsReplacedIfTheAppAsksForIt() throws {
         let encounter = try Encounter(.peripheral, bond: bond(secure))
         let call = try encounter.require(pairsAgain: true)
         encounter.settle()
@@ -69,7 +69,7 @@ struct BondTakeoverTests {
     }
 
     @Test("A bond without an encryption key is not replaced either")
-    func signingBond() throws {
+    func bondWithoutAnEncryptionKeyIsNotReplacedEither() throws {
         var kept = Bond(identity: peerAddress)
         kept.peerSigningKey = SigningKey(value: 7, isAuthenticated: true)
         let encounter = try Encounter(.peripheral, bond: kept) { $0.security.justWorks = .always }
@@ -137,13 +137,13 @@ struct BondTakeoverTests {
         let ended = encounter.fixture.controller.commands.compactMap { $0.decode(Disconnect.self)?.connectionHandle }
         #expect(ended == [connection])
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.isUnverified
+            host.links[ConnectionHandle(0x0041)]?.isGateClosed
         }
         #expect(isSilenced == false)
     }
 
     @Test("The configuration of a peer is kept if it had verified its bond before pairing again")
-    func keepsConfiguration() throws {
+    func configurationOfAVerifiedPeerIsKeptWhenItPairsAgain() throws {
         let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
         encounter.pair()
         let serviceChanged = try #require(try encounter.run { $0.services.server.serviceChanged })
@@ -182,7 +182,7 @@ struct PairingLimitTests {
     }
 
     @Test("The accept list: a peer that withholds its identity is treated as unencrypted, and disconnected")
-    func withheldIdentity() throws {
+    func peerThatWithholdsItsIdentityIsDisconnected() throws {
         let encounter = try encounter { $0.security.pairingAcceptList = [DeviceAddress(0x4712, isRandom: false)] }
         encounter.withheld = [.identityInformation, .identityAddressInformation]
         let encryptions = Recorder<KeyStrength?>()
@@ -197,7 +197,7 @@ struct PairingLimitTests {
     }
 
     @Test("The accept list: a listed peer is treated as encrypted once it has sent its identity")
-    func listedIdentity() throws {
+    func listedPeerIsServedOnceItHasSentItsIdentity() throws {
         let encounter = try encounter { $0.security.pairingAcceptList = [Self.identity] }
         encounter.pair()
         #expect(try isServedAsEncrypted(encounter) == true)
@@ -205,7 +205,7 @@ struct PairingLimitTests {
     }
 
     @Test("The pairing window: while it is closed, a bonded peer adds no bond with another identity")
-    func otherIdentityOutsideTheWindow() throws {
+    func bondedPeerAddsNoOtherIdentityOutsideTheWindow() throws {
         let encounter = try encounter {
             $0.security.pairable = .duringWindow
             $0.security.bondReplacement = .whenConsented
@@ -227,14 +227,14 @@ struct PairingLimitTests {
     }
 
     @Test("No bond is made in the name of a connected device, even from that device's own address")
-    func bondInNameOfConnectedDevice() throws {
+    func noBondIsMadeInTheNameOfAConnectedDevice() throws {
         let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
         encounter.fixture.connect(0x0041, role: .peripheral, peer: peerAddress)
         encounter.pair()
         #expect(encounter.outcome != nil, "the peer has done its part")
         #expect(try encounter.run { $0.bondRecords().count } == 0)
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.isUnverified
+            host.links[ConnectionHandle(0x0041)]?.isGateClosed
         }
         #expect(isSilenced == false)
     }
@@ -283,8 +283,7 @@ struct PairingLimitTests {
 
 @Suite("A link whose own address is reported late")
 struct LateAddressTests {
-    @Test("It finishes operations that were started before")
-    func ownAddress() throws {
+    @Test func callBegunBeforeALateOwnAddressStillEnds() throws {
         let encounter = try Encounter(.peripheral, bond: bond(secure), meets: false, usesExtendedCommands: true)
         for number in UInt64(1)...2 {
             try encounter.run { host in
@@ -299,7 +298,7 @@ struct LateAddressTests {
         #expect(encounter.heard == [[0x0B, 0x09]])
         let own = try encounter.run { $0.links[connection]?.ownAddress }
         let entry = try encounter.run { host in
-            host.advertiser.entries.first { $0.address != own }.map { ($0.handle, $0.address) }
+            host.gap.advertising.entries.first { $0.address != own }.map { ($0.handle, $0.address) }
         }
         let (handle, address) = try #require(entry)
         encounter.fixture.controller.emit {
@@ -340,7 +339,7 @@ struct PolicyTests {
         let key = try #require(kept.peripheralKey)
         for isStrict in [false, true] {
             func configure(_ configuration: inout BluetoothHost.Configuration) {
-                configuration.security.minimumKeySize = isStrict ? 16 : 7
+                configuration.security.minimumKeySizeInBytes = isStrict ? 16 : 7
                 if isStrict { change(&configuration.security) }
             }
             let peripheral = try Encounter(.peripheral, bond: kept, configure: configure)
@@ -350,21 +349,21 @@ struct PolicyTests {
 
             let central = try Encounter(.central, bond: kept, configure: configure)
             #expect(central.fixture.controller.opcodes.contains(LEEnableEncryption.opcode) == !isStrict)
-            let isWary = try central.run { $0.links[connection]?.isUnverified }
+            let isWary = try central.run { $0.links[connection]?.isGateClosed }
             #expect(isWary == true)
         }
     }
 
     @Test("The policy also sets the key length that attributes require")
-    func keySize() throws {
-        let fixture = HostFixture { $0.security.minimumKeySize = 7 }
+    func policySetsTheKeySizeThatAttributesRequire() throws {
+        let fixture = HostFixture { $0.security.minimumKeySizeInBytes = 7 }
         let host = fixture.host
         let sizes = try fixture.run { await host.minimumKeySizes() }
         #expect(sizes == [7, 16])
     }
 
     @Test("Required authentication also applies to a pairing that the peer begins on request")
-    func requirement() throws {
+    func requiredAuthenticationAppliesToARequestedPairing() throws {
         let encounter = try Encounter(.peripheral) { $0.security.ioCapability = .displayYesNo }
         let call = try encounter.require(RequiredSecurity(isAuthenticated: true))
         encounter.settle()
@@ -387,8 +386,8 @@ extension BluetoothHost {
 struct RepeatedAttemptsTests {
     private static let request: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x00, 0x00]
 
-    @Test("While it has to wait, a bonded central may still be asked to encrypt")
-    func securityRequest() throws {
+    @Test("While the peer has to wait, its Security Request is still answered with the bond's key")
+    func waitingBondedCentralMayBeAskedToEncrypt() throws {
         for kept in [bond(secure), nil] {
             let encounter = try Encounter(.central, bond: kept, meets: false)
             try encounter.run { $0.pairing.attempts.failed(peerAddress, at: $0.loop.now) }
@@ -411,8 +410,7 @@ struct RepeatedAttemptsTests {
         #expect(wait != nil)
     }
 
-    @Test("It gets no further answer after the timeout of a pairing")
-    func afterTimeout() throws {
+    @Test func peerGetsNoAnswerAfterTheTimeoutOfAPairing() throws {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
         encounter.fixture.loop.run(for: .seconds(30))

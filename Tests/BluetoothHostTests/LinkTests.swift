@@ -9,7 +9,7 @@ import Testing
 @Suite("Links")
 struct LinkTests {
     @Test("A long response is cut into ACL packets of the controller's length, up to its buffer count")
-    func fragmentation() throws {
+    func longResponseIsCutIntoPacketsUpToTheBufferCount() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (27, 2)))
         try fixture.bringUp()
         let host = fixture.host
@@ -88,7 +88,7 @@ struct LinkTests {
     }
 
     @Test("Links take turns: a link with much to send does not delay another")
-    func fairness() throws {
+    func linkWithMuchToSendDoesNotDelayAnother() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (27, 1)))
         try fixture.bringUp()
         fixture.connect(0x0040, peer: DeviceAddress(0xC000_0000_0001, isRandom: true))
@@ -108,7 +108,7 @@ struct LinkTests {
     }
 
     @Test("The buffers of an ended link can be used again")
-    func buffersOfAnEndedLink() throws {
+    func buffersOfAnEndedLinkCanBeUsedAgain() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (27, 1)))
         try fixture.bringUp()
         fixture.connect(0x0040)
@@ -123,7 +123,7 @@ struct LinkTests {
     }
 
     @Test("A request without an answer ends the link after thirty seconds")
-    func transactionTimeout() throws {
+    func unansweredRequestEndsTheLinkAfterThirtySeconds() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -146,7 +146,7 @@ struct LinkTests {
     }
 
     @Test("A later request without an answer also ends the link after thirty seconds")
-    func laterTransactionTimeout() throws {
+    func laterUnansweredRequestAlsoEndsTheLink() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -178,7 +178,8 @@ struct LinkTests {
             (0x3A, [0x01, 0x02], []),
         ] as [(UInt16, [UInt8], [[UInt8]])]
     )
-    func unknown(channel: UInt16, payload: [UInt8], answers: [[UInt8]]) throws {
+    func unknownRequestsAndChannelsGetTheSpecifiedAnswers(channel: UInt16, payload: [UInt8], answers: [[UInt8]]) throws
+    {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -188,7 +189,7 @@ struct LinkTests {
     }
 
     @Test("A central exchanges the MTU, and accepts a peripheral's parameters")
-    func central() throws {
+    func centralExchangesTheMTUAndAcceptsParameters() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
@@ -223,7 +224,7 @@ struct LinkTests {
     }
 
     @Test("A peripheral that requests parameters repeatedly has one update waiting")
-    func floodOfParameterRequests() throws {
+    func peripheralThatRepeatsRequestsHasOneUpdateWaiting() throws {
         let fixture = HostFixture { $0.requestsMTU = false }
         fixture.controller.override = { command in
             command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
@@ -257,7 +258,7 @@ struct LinkTests {
         "An update that the central decides ends no queued update of a peripheral",
         arguments: [UInt8(0), 1, nil]
     )
-    func updateOfTheCentral(answer: UInt8?) throws {
+    func updateOfTheCentralEndsNoQueuedUpdateOfAPeripheral(answer: UInt8?) throws {
         let fixture = HostFixture { $0.requestsMTU = false }
         try fixture.bringUp()
         fixture.connect(role: .peripheral)
@@ -270,24 +271,12 @@ struct LinkTests {
         func requests() -> [[UInt8]] {
             fixture.controller.data.filter { $0[7] == 5 && $0[9] == 0x12 }.map { [$0[10], $0[13]] }
         }
-        func complete(interval: UInt16) {
-            fixture.controller.emit {
-                LEConnectionUpdateComplete(
-                    status: .success,
-                    connectionHandle: 0x0040,
-                    connectionInterval: interval,
-                    peripheralLatency: 0,
-                    supervisionTimeout: 400
-                ).encodePacket(into: &$0)
-            }
-            fixture.loop.run(for: .milliseconds(1))
-        }
         func respond(to request: [UInt8]?, _ answer: UInt8) {
             fixture.controller.emit(HostFixture.acl([0x13, request?[0] ?? 0, 2, 0, answer, 0], channel: 5))
             fixture.loop.run(for: .milliseconds(1))
         }
         #expect(requests().map { $0[1] } == [40], "one at a time")
-        complete(interval: 24)
+        fixture.completeParameterUpdate(interval: 24)
         #expect(updates.map(\.all.count) == [1, 0], "the second waits for the answer to the first request")
         #expect(requests().count == 1)
         if let answer {
@@ -297,19 +286,19 @@ struct LinkTests {
         }
         if answer == 0 {
             #expect(requests().count == 1, "the event of the first request is not for the second")
-            complete(interval: 40)
+            fixture.completeParameterUpdate(interval: 40)
         }
         #expect(requests().map { $0[1] } == [40, 80])
         #expect(updates[1].all.isEmpty)
         respond(to: requests().last, 0)
-        complete(interval: 80)
+        fixture.completeParameterUpdate(interval: 80)
         #expect(throws: Never.self) { try updates[1].all.first?.get() }
         #expect(updates[1].all.count == 1)
         #expect(try fixture.run { await host.contradiction() } == nil)
     }
 
     @Test("A disconnection in the middle of an exchange fails all waiting calls with its reason")
-    func disconnection() throws {
+    func disconnectionFailsAllWaitingCallsWithItsReason() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()

@@ -10,8 +10,7 @@ struct PrivateAddressTests {
         fixture.controller.commands.compactMap { $0.decode(LESetRandomAddress.self)?.randomAddress }
     }
 
-    @Test("It is replaced after its time, again and again")
-    func rotation() throws {
+    @Test func privateAddressIsReplacedAfterItsTimeAgainAndAgain() throws {
         let fixture = HostFixture { $0.usesPrivateAddresses = true }
         try fixture.bringUp()
         fixture.loop.run(for: .seconds(899))
@@ -23,7 +22,7 @@ struct PrivateAddressTests {
     }
 
     @Test("A host closes although the time ends while its last link does not end", .timeLimit(.minutes(1)))
-    func rotationWhileClosing() throws {
+    func hostClosesThoughTheAddressExpiresMeanwhile() throws {
         let fixture = HostFixture {
             $0.usesPrivateAddresses = true
             $0.privateAddressTimeout = .seconds(1)
@@ -39,8 +38,7 @@ struct PrivateAddressTests {
         #expect(fixture.loop.now - start >= .seconds(1))
     }
 
-    @Test("Its time begins again when the controller was reset")
-    func rotationAfterReset() throws {
+    @Test func timeOfTheAddressBeginsAgainAfterAReset() throws {
         let fixture = HostFixture { $0.usesPrivateAddresses = true }
         try fixture.bringUp()
         fixture.loop.run(for: .seconds(600))

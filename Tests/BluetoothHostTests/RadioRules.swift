@@ -1,6 +1,8 @@
 import BluetoothHost
+import BluetoothTesting
 import BluetoothTypes
 import HCI
+import HCITransport
 
 /// The specification's rules for scanning and initiating, on a scripted controller.
 ///
@@ -8,12 +10,17 @@ import HCI
 /// A cancelled initiation ends some time after the answer to LE Create Connection Cancel.
 ///
 /// Used only on the simulated loop that runs its controller.
-final class RadioRules: @unchecked Sendable {
+final class RadioRules {
     /// One accepted LE Create Connection.
     struct Initiation {
         let peers: Set<DeviceAddress>
         let begin: Instant
         var end: Instant?
+    }
+
+    /// A reference that does not keep the rules.
+    private struct Reference {
+        weak let rules: RadioRules?
     }
 
     private enum State {
@@ -173,8 +180,9 @@ final class RadioRules: @unchecked Sendable {
     }
 
     private func after(_ duration: Duration, _ action: @escaping @Sendable (RadioRules) -> Void) {
-        let alarm = controller.loop.makeAlarm { [weak self] in
-            if let self { action(self) }
+        let reference = LoopConfined(Reference(rules: self), to: controller.loop)
+        let alarm = controller.loop.makeAlarm {
+            if let rules = reference.value.rules { action(rules) }
         }
         alarm.set(controller.loop.now + duration)
     }

@@ -15,7 +15,7 @@ struct RecoveryTests {
     }
 
     @Test("A hardware error resets the controller, ends links with the reason, restarts scan and advertising")
-    func hardwareError() throws {
+    func hardwareErrorResetsTheControllerAndRestartsActivities() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         try startScan(fixture)
@@ -35,7 +35,7 @@ struct RecoveryTests {
     }
 
     @Test("A command left unanswered resets the controller")
-    func commandTimeout() throws {
+    func unansweredCommandResetsTheController() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -75,7 +75,7 @@ struct RecoveryTests {
         "While the controller is given up, waiting updates fail with the end of the link",
         arguments: Loss.allCases
     )
-    private func updatesOnALostController(loss: Loss) throws {
+    private func waitingUpdatesFailWhenTheControllerIsGivenUp(loss: Loss) throws {
         let (fixture, link) = try central(leavingUnanswered: LEConnectionUpdate.opcode)
         let host = fixture.host
         let updates = (0..<2).map { _ in
@@ -109,7 +109,7 @@ struct RecoveryTests {
         "A command for a link fails with the end of the link if the controller is given up",
         arguments: [ReadRSSI.opcode, LESetDataLength.opcode]
     )
-    func commandForALinkOnALostController(opcode: HCI.Opcode) throws {
+    func commandForALinkFailsWhenTheControllerIsGivenUp(opcode: HCI.Opcode) throws {
         let (fixture, link) = try central(leavingUnanswered: opcode)
         let host = fixture.host
         let results = Recorder<Result<Int?, HostError>>()
@@ -130,7 +130,7 @@ struct RecoveryTests {
     }
 
     @Test("A link reported while the controller is being reset is ignored")
-    func linkBeforeReset() throws {
+    func linkReportedDuringAResetIsIgnored() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
@@ -145,7 +145,7 @@ struct RecoveryTests {
     }
 
     @Test("A controller that accepts no commands for too long is reset")
-    func noCredit() throws {
+    func controllerThatAcceptsNoCommandsIsReset() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -160,7 +160,7 @@ struct RecoveryTests {
     }
 
     @Test("A controller that accepts commands again after a while gets those that waited")
-    func lateCredit() throws {
+    func controllerThatAcceptsCommandsAgainGetsThoseThatWaited() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -177,7 +177,7 @@ struct RecoveryTests {
     }
 
     @Test("A lost transport is opened again, with increasing pauses while that fails")
-    func lostTransport() throws {
+    func lostTransportIsOpenedAgainWithIncreasingPauses() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         try startScan(fixture)
@@ -202,7 +202,7 @@ struct RecoveryTests {
         "A controller that is lost right after its answer gets the command again afterwards",
         arguments: [LESetAdvertisingEnable.opcode, LESetScanEnable.opcode]
     )
-    func lostInAgreement(opcode: HCI.Opcode) throws {
+    func controllerLostRightAfterItsAnswerGetsTheCommandAgain(opcode: HCI.Opcode) throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let (host, controller) = (fixture.host, fixture.controller)
@@ -226,7 +226,7 @@ struct RecoveryTests {
     }
 
     @Test("A silent scan is restarted, then the controller is reset; the app gets both events")
-    func silentScan() throws {
+    func silentScanIsRestartedAndThenTheControllerIsReset() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         try startScan(fixture)
@@ -242,7 +242,7 @@ struct RecoveryTests {
     }
 
     @Test("Closing ends all waiting calls, resets the controller and is reported")
-    func close() throws {
+    func closingEndsAllCallsAndResetsTheController() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
@@ -257,11 +257,31 @@ struct RecoveryTests {
         #expect(throws: HostError.closed) { try attempt.all.first?.get() }
         #expect(fixture.controller.opcodes.last == Reset.opcode)
         #expect(fixture.events.all.last == "closed")
-        #expect(throws: HostError.closed) { try fixture.run { try await host.start() } }
+        #expect(throws: StartError.host(.closed)) { try fixture.run { try await host.start() } }
+    }
+
+    @Test func secondCloseReturnsWhenTheHostIsClosed() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.override = { $0.opcode == Reset.opcode ? .silence : nil }
+        let host = fixture.host
+        let closes = (0..<2).map { _ in fixture.start { await host.close() } }
+        let cancelled = fixture.start {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await host.close() }
+                group.cancelAll()
+            }
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(closes.allSatisfy(\.all.isEmpty) && cancelled.all.count == 1)
+        fixture.loop.run(for: .seconds(5))
+        #expect(closes.allSatisfy { $0.all.count == 1 })
+        try fixture.run { await host.close() }
+        #expect(try fixture.run { await host.inspect() }.isEmpty)
     }
 
     @Test("Closing ends a start that waits for the controller", arguments: [Reset.opcode, LESetEventMask.opcode])
-    func closeDuringStart(opcode: HCI.Opcode) throws {
+    func closingEndsAStartThatWaitsForTheController(opcode: HCI.Opcode) throws {
         let fixture = HostFixture()
         fixture.controller.override = { $0.opcode == opcode ? .silence : nil }
         let host = fixture.host
@@ -269,7 +289,7 @@ struct RecoveryTests {
         #expect(start.all.isEmpty && fixture.controller.opcodes.last == opcode)
         try fixture.run { await host.close() }
         fixture.loop.run(for: .milliseconds(1))
-        #expect(throws: HostError.closed) { try start.all.first?.get() }
+        #expect(throws: StartError.host(.closed)) { try start.all.first?.get() }
         #expect(start.all.count == 1)
         #expect(try fixture.run { await host.inspect() }.isEmpty)
     }
@@ -284,7 +304,7 @@ struct RecoveryTests {
             [0x02, 0x40, 0x10, 0x01, 0x00, 0x00], [0x04, 0x0E, 0x01, 0x01], [0x04, 0xEE, 0x00],
         ] as [[UInt8]]
     )
-    func malformed(packet: [UInt8]) throws {
+    func malformedPacketIsIgnoredAndTheLinkContinues(packet: [UInt8]) throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()

@@ -62,7 +62,7 @@ struct ScanTurnTests {
     }
 
     @Test("A scan and an attempt for an absent peer take turns until the scan ends")
-    func turns() throws {
+    func scanAndAttemptTakeTurnsUntilTheScanEnds() throws {
         let (fixture, rules) = try fixture()
         let (scan, errors) = try startScan(fixture)
         let attempt = connect(fixture, to: Self.absent)
@@ -107,20 +107,11 @@ struct ScanTurnTests {
     }
 
     @Test("Peers that were found by scanning leave the other peers their turns")
-    func foundPeers() throws {
+    func peersFoundByScanningLeaveTheOthersTheirTurns() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let sought = try (0..<5).map { try bond(fixture, $0) }
         // The peers are received, but connections to them fail.
-        rules.advertisements = sought.map { peer in
-            ScriptedController.packet {
-                LEAdvertisingReport.Report(
-                    eventType: .connectableScannableUndirected,
-                    address: PeerAddress(peer),
-                    data: [0x02, 0x01, 0x06].rawSpan,
-                    rssi: -50
-                ).encodePacket(into: &$0)
-            }
-        }
+        rules.advertisements = sought.map { ScriptedController.report(of: $0) }
         let (_, errors) = try startScan(fixture)
         let peers = [Self.absent, DeviceAddress(0xC0FF_EE00_0002, isRandom: true)] + sought
         let attempts = peers.map { connect(fixture, to: $0) }
@@ -132,7 +123,7 @@ struct ScanTurnTests {
     }
 
     @Test("Initiating waits until a change to active scanning is done, even if passive scanning may continue")
-    func changeToActiveScanning() throws {
+    func initiatingWaitsForAChangeToActiveScanning() throws {
         let (fixture, rules) = try fixture(states: 0x0000_03FF_FF7F_FFFF)
         let (_, passiveErrors) = try startScan(fixture, ScanOptions(isActive: false))
         rules.scanEnableTime = .milliseconds(5)
@@ -153,7 +144,7 @@ struct ScanTurnTests {
     // MARK: Silence
 
     @Test("Silent time is summed over a scan's turns: the scan is restarted, then the controller is reset")
-    func silence() throws {
+    func silentTimeIsSummedOverTheTurnsOfAScan() throws {
         let (fixture, rules) = try fixture()
         _ = try startScan(fixture)
         _ = connect(fixture, to: Self.absent)
@@ -169,30 +160,21 @@ struct ScanTurnTests {
     }
 
     @Test("A report in any turn ends the silence")
-    func silenceEnds() throws {
+    func reportInAnyTurnEndsTheSilence() throws {
         let (fixture, rules) = try fixture()
         _ = try startScan(fixture)
         _ = connect(fixture, to: Self.absent)
         for _ in 0..<4 {
             rules.advertisements = []
             fixture.loop.run(for: .seconds(150))
-            rules.advertisements = [
-                ScriptedController.packet {
-                    LEAdvertisingReport.Report(
-                        eventType: .nonConnectableUndirected,
-                        address: PeerAddress(Self.absent),
-                        data: [0x02, 0x01, 0x06].rawSpan,
-                        rssi: -50
-                    ).encodePacket(into: &$0)
-                }
-            ]
+            rules.advertisements = [ScriptedController.report(of: Self.absent, .nonConnectableUndirected)]
             fixture.loop.run(for: .seconds(10))
         }
         #expect(fixture.events.all == ["poweredOn"])
     }
 
     @Test("The silence of scans that the app has stopped does not count")
-    func silenceOfStoppedScans() throws {
+    func silenceOfStoppedScansDoesNotCount() throws {
         let (fixture, _) = try fixture()
         let host = fixture.host
         for _ in 0..<4 {

@@ -1,13 +1,12 @@
 import BluetoothHost
+import BluetoothTesting
 import BluetoothTypes
 import ByteCoding
 import HCI
 import HCITransport
 
 /// A controller whose answers a test can choose. By default it answers at once, like a small controller.
-///
-/// Used only on the simulated loop that runs it.
-final class ScriptedController: Transport, @unchecked Sendable {
+final class ScriptedController: Transport {
     struct Profile {
         var usesExtendedCommands = false
         var leBuffers: (length: UInt16, count: UInt8) = (27, 4)
@@ -41,42 +40,60 @@ final class ScriptedController: Transport, @unchecked Sendable {
 
     let loop: SimulatedEventLoop
     let profile: Profile
-    private(set) var commands: [CommandView] = []
-    private(set) var data: [[UInt8]] = []
-    var override: Override = { _ in nil }
-    /// The error with which the transport ends before its start returns; nil if it starts.
-    var endOfStart: TransportError?
-    private var onPacket: (@Sendable (RawSpan) -> Void)?
-    private var onEnd: (@Sendable (TransportError) -> Void)?
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        var commands: [CommandView] = []
+        var data: [[UInt8]] = []
+        var override: Override = { _ in nil }
+        var endOfStart: TransportError?
+        var onPacket: (@Sendable (RawSpan) -> Void)?
+        var onEnd: (@Sendable (TransportError) -> Void)?
+    }
 
     init(loop: SimulatedEventLoop, profile: Profile = Profile()) {
         self.loop = loop
         self.profile = profile
+        confined = LoopConfined(State(), to: loop)
     }
 
+    var commands: [CommandView] { state.commands }
     var opcodes: [HCI.Opcode] { commands.map(\.opcode) }
+    var data: [[UInt8]] { state.data }
 
-    func forgetCommands() { commands = [] }
-    func forgetData() { data = [] }
+    var override: Override {
+        get { state.override }
+        set { state.override = newValue }
+    }
+
+    /// The error with which the transport ends before its start returns; nil if it starts.
+    var endOfStart: TransportError? {
+        get { state.endOfStart }
+        set { state.endOfStart = newValue }
+    }
+
+    func forgetCommands() { state.commands = [] }
+    func forgetData() { state.data = [] }
 
     func start(
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        self.onPacket = onPacket
-        self.onEnd = onEnd
+        state.onPacket = onPacket
+        state.onEnd = onEnd
         if let endOfStart { onEnd(endOfStart) }
     }
 
     func close() {
-        onPacket = nil
-        onEnd = nil
+        state.onPacket = nil
+        state.onEnd = nil
     }
 
     /// Fails the connection, as a removed controller does.
     func vanish() {
         loop.execute { [self] in
-            let onEnd = onEnd
+            let onEnd = state.onEnd
             close()
             onEnd?(.closedByPeer)
         }
@@ -84,11 +101,11 @@ final class ScriptedController: Transport, @unchecked Sendable {
 
     func send(_ packet: RawSpan) {
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
-        case .acl: data.append([UInt8](copying: packet))
+        case .acl: state.data.append([UInt8](copying: packet))
         case .command:
             guard let command = try? CommandPacket(decoding: packet.extracting(droppingFirst: 1)) else { return }
             let view = CommandView(opcode: command.opcode, parameters: [UInt8](copying: command.parameters))
-            commands.append(view)
+            state.commands.append(view)
             switch override(view) ?? defaultAnswer(to: view) {
             case .silence: break
             case .packets(let packets): for packet in packets { emit(packet) }
@@ -99,7 +116,7 @@ final class ScriptedController: Transport, @unchecked Sendable {
 
     /// Sends a packet to the host, on the loop.
     func emit(_ packet: [UInt8]) {
-        loop.execute { [self] in onPacket?(packet.rawSpan) }
+        loop.execute { [self] in state.onPacket?(packet.rawSpan) }
     }
 
     /// Sends an event that `encode` writes.

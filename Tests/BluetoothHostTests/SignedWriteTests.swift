@@ -24,7 +24,7 @@ struct SignedWriteTests {
     }
 
     @Test("A signed write is carried out once, and only with the peer's key")
-    func verification() throws {
+    func signedWriteIsCarriedOutOnceAndOnlyWithTheKey() throws {
         let bonded = try BondedHost {
             $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false, nextCounter: 5)
         }
@@ -52,7 +52,7 @@ struct SignedWriteTests {
         "A signed write is not carried out before its counter is stored, nor if that fails",
         arguments: [true, false]
     )
-    func keptBeforeUse(isKept: Bool) throws {
+    func signedWriteIsNotCarriedOutBeforeItsCounterIsStored(isKept: Bool) throws {
         let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
         let value = try bonded.publish([.read, .writeSigned]).valueHandle
         bonded.fixture.connect(peer: peer)
@@ -185,7 +185,7 @@ struct SignedWriteTests {
     }
 
     @Test("A client stores counters before it signs with them, and never uses one twice")
-    func signing() throws {
+    func clientStoresCountersBeforeItSignsWithThem() throws {
         let bonded = try BondedHost {
             $0.ownSigningKey = SigningKey(value: Self.key, isAuthenticated: true, nextCounter: 3)
         }
@@ -211,7 +211,7 @@ struct SignedWriteTests {
     }
 
     @Test("Counters that cannot be stored are not used")
-    func counterNotKept() throws {
+    func countersThatCannotBeStoredAreNotUsed() throws {
         let bonded = try BondedHost { $0.ownSigningKey = SigningKey(value: Self.key, isAuthenticated: true) }
         bonded.fixture.connect(role: .central, peer: peer)
         let link = try bonded.link()
@@ -227,7 +227,7 @@ struct SignedWriteTests {
     }
 
     @Test("Nothing is signed on an encrypted link, or without a key")
-    func otherLinks() throws {
+    func nothingIsSignedOnAnEncryptedLinkOrWithoutAKey() throws {
         let bonded = try BondedHost()
         bonded.fixture.connect(role: .central, peer: peer)
         let link = try bonded.link()

@@ -94,7 +94,7 @@ struct StrayHandleTests {
     }
 
     @Test("Data just before Connection Complete, or just after a link's end, causes no command")
-    func dataOutOfOrder() throws {
+    func dataJustOutsideTheTimeOfALinkCausesNoCommand() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0040))

@@ -17,7 +17,7 @@ struct SupervisionTests {
     }
 
     @Test("A controller that does not end a link within its supervision timeout is reset")
-    func linkThatDoesNotEnd() throws {
+    func linkThatDoesNotEndResetsTheController() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -49,7 +49,7 @@ struct SupervisionTests {
     }
 
     @Test("A link whose packets the controller keeps is ended after the maximum supervision timeout")
-    func stalledLink() throws {
+    func stalledLinkIsEndedAfterTheMaximumTimeout() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -70,7 +70,7 @@ struct SupervisionTests {
     }
 
     @Test("An existing connection that was not reported resets the controller; the attempt continues")
-    func unknownConnection() throws {
+    func unreportedConnectionResetsTheControllerAndTheAttemptContinues() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let (host, peer) = (fixture.host, peer)
@@ -93,7 +93,7 @@ struct SupervisionTests {
     }
 
     @Test("A controller that reports a buffer overflow, although no more was sent than it holds, is reset")
-    func overflow() throws {
+    func unexplainedBufferOverflowResetsTheController() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.controller.emit([0x04, 0x1A, 0x01, 0x01])
@@ -102,7 +102,7 @@ struct SupervisionTests {
     }
 
     @Test("If the address cannot be read in a recovery, the host keeps its address")
-    func keptAddress() throws {
+    func hostKeepsItsAddressIfItCannotBeReadInARecovery() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
@@ -117,7 +117,7 @@ struct SupervisionTests {
     }
 
     @Test("Connecting to a connected peer returns the existing link, whichever side initiated it")
-    func existingLink() throws {
+    func connectingToAConnectedPeerReturnsTheExistingLink() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect(role: .peripheral, peer: peer)
@@ -131,7 +131,7 @@ struct SupervisionTests {
     }
 
     @Test("If the event of a cancelled initiation is lost, new attempts wait at most two seconds")
-    func lostEndOfInitiating() throws {
+    func lostEndOfInitiatingDelaysAttemptsByTwoSecondsAtMost() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let (host, peer) = (fixture.host, peer)
@@ -150,7 +150,7 @@ struct SupervisionTests {
     }
 
     @Test("A connection update whose event is lost fails after forty seconds")
-    func lostConnectionUpdate() throws {
+    func updateWhoseEventIsLostFailsAfterFortySeconds() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let (host, peer) = (fixture.host, peer)
@@ -168,7 +168,7 @@ struct SupervisionTests {
     }
 
     @Test("A host that is closed while its controller does not come up ends its attempts")
-    func closedWhileRecovering() throws {
+    func hostClosedDuringARecoveryEndsItsAttempts() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.opener.failuresLeft.store(100, ordering: .sequentiallyConsistent)
@@ -198,8 +198,7 @@ struct AdvertisingSupervisionTests {
         fixture.controller.commands.compactMap { $0.decode(LESetAdvertisingEnable.self)?.advertisingEnable }
     }
 
-    @Test("It starts again if a connection ends it before the controller has confirmed its start")
-    func connectionBeforeConfirmation() throws {
+    @Test func advertisingStartsAgainIfAConnectionEndsItBeforeItIsConfirmed() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.controller.override = { $0.opcode == LESetAdvertisingEnable.opcode ? .silence : nil }
@@ -213,8 +212,7 @@ struct AdvertisingSupervisionTests {
         #expect(enables(fixture) == [true, true])
     }
 
-    @Test("It is started again every ninety seconds, until it is stopped")
-    func refresh() throws {
+    @Test func advertisingIsStartedAgainEveryNinetySeconds() throws {
         let fixture = HostFixture()
         try advertise(fixture)
         fixture.controller.forgetCommands()
@@ -226,7 +224,7 @@ struct AdvertisingSupervisionTests {
     }
 
     @Test("An advertisement that was on and cannot be started again is tried again")
-    func retry() throws {
+    func advertisementThatCannotBeRestartedIsTriedAgain() throws {
         let fixture = HostFixture()
         try advertise(fixture)
         fixture.controller.override = {

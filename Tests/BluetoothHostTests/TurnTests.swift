@@ -140,15 +140,7 @@ struct TurnTests {
             second.append(await host.startScan(ScanOptions()) { _ in log.append("second") })
         }
         fixture.loop.run(for: .milliseconds(5))
-        fixture.controller.emit {
-            let data: [UInt8] = [2, 1, 6]
-            LEAdvertisingReport.Report(
-                eventType: .connectableScannableUndirected,
-                address: PeerAddress(peer),
-                data: data.rawSpan,
-                rssi: -50
-            ).encodePacket(into: &$0)
-        }
+        fixture.controller.emit(ScriptedController.report(of: peer))
         fixture.loop.run(for: .milliseconds(5))
         #expect(log.all == ["first"])
         #expect(try fixture.run { await host.contradiction() } == nil)
@@ -171,17 +163,7 @@ struct TurnTests {
             )
         }
         fixture.loop.run(for: .milliseconds(5))
-        for _ in 0..<2 {
-            fixture.controller.emit {
-                let data: [UInt8] = [2, 1, 6]
-                LEAdvertisingReport.Report(
-                    eventType: .connectableScannableUndirected,
-                    address: PeerAddress(peer),
-                    data: data.rawSpan,
-                    rssi: -50
-                ).encodePacket(into: &$0)
-            }
-        }
+        for _ in 0..<2 { fixture.controller.emit(ScriptedController.report(of: peer)) }
         fixture.loop.run(for: .milliseconds(5))
         #expect(count.all == [1])
     }

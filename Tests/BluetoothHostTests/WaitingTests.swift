@@ -36,7 +36,7 @@ struct WaitingTests {
     }
 
     @Test("The end of a link is reported, whenever it happens", arguments: turns)
-    func disconnection(turns: Int) throws {
+    func endOfALinkIsReportedWheneverItHappens(turns: Int) throws {
         let (fixture, link) = try connected()
         let host = fixture.host
         endLink(of: fixture, after: turns)
@@ -45,7 +45,7 @@ struct WaitingTests {
     }
 
     @Test("A call that needs a link fails, whenever the link ends", arguments: turns)
-    func secure(turns: Int) throws {
+    func callThatNeedsALinkFailsWheneverTheLinkEnds(turns: Int) throws {
         let (fixture, link) = try connected()
         let host = fixture.host
         endLink(of: fixture, after: turns)
@@ -54,7 +54,7 @@ struct WaitingTests {
     }
 
     @Test("A flush ends, whenever the controller completes the packets", arguments: turns)
-    func flush(turns: Int) throws {
+    func flushEndsWheneverThePacketsAreCompleted(turns: Int) throws {
         let (fixture, link) = try connected()
         let (host, controller) = (fixture.host, fixture.controller)
         // The controller keeps the one packet of this answer until the test completes it.
@@ -72,7 +72,7 @@ struct WaitingTests {
     }
 
     @Test("Room that one call does not use goes to the next one")
-    func room() throws {
+    func roomThatOneCallDoesNotUseGoesToTheNext() throws {
         let fixture = HostFixture { $0.outboundFrameLimit = 1 }
         try fixture.bringUp()
         fixture.connect()
@@ -100,7 +100,7 @@ struct WaitingTests {
     }
 
     @Test("Advertisements started at the same time get separate sets, up to the supported number")
-    func advertise() throws {
+    func simultaneousAdvertisementsGetSeparateSets() throws {
         var profile = ScriptedController.Profile()
         profile.usesExtendedCommands = true
         profile.advertisingSets = 2

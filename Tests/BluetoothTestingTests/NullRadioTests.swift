@@ -18,8 +18,7 @@ struct NullRadioTests {
         ]
     )
 
-    @Test("It joins two hosts by the requested number of links")
-    func joinsHosts() throws {
+    @Test func nullRadioJoinsTwoHostsByTheRequestedNumberOfLinks() throws {
         let radio = NullRadio()
         let values = try radio.run { () async throws -> [[UInt8]] in
             let server = try await radio.openAdapter()
@@ -42,8 +41,7 @@ struct NullRadioTests {
         radio.close()
     }
 
-    @Test("It answers a host's requests by a script")
-    func answersByScript() throws {
+    @Test func scriptAnswersTheRequestsOfAHost() throws {
         let radio = NullRadio()
         radio.scriptedAnswer = { pdu, answer in
             // Read Request: the value is the low byte of its handle.
@@ -60,8 +58,7 @@ struct NullRadioTests {
         radio.close()
     }
 
-    @Test("It sends requests to a host by a script")
-    func asksByScript() throws {
+    @Test func scriptSendsRequestsToAHost() throws {
         let radio = NullRadio()
         let answers = Mutex<[[UInt8]]>([])
         radio.scriptedAnswer = { pdu, _ in answers.withLock { $0.append([UInt8](copying: pdu)) } }

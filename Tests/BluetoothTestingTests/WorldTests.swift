@@ -6,7 +6,7 @@ import Testing
 @Suite("A simulated world")
 struct WorldTests {
     @Test("A central finds a scripted peripheral, reads, writes and receives notifications")
-    func conversation() throws {
+    func centralReadsWritesAndIsNotifiedByAScriptedPeripheral() throws {
         try World.run(seed: 1) { world in
             let lamp = try await world.peripheral(
                 "lamp",
@@ -44,6 +44,7 @@ struct WorldTests {
                 values += notification.value
                 if values.count == 5 { break }
             }
+            #expect(values.count == 5)
             #expect(zip(values, values.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
             await peer.disconnect()
         }
@@ -81,7 +82,7 @@ struct WorldTests {
     }
 
     @Test("A cancelled sleep ends at once, whether it was cancelled before or after it began")
-    func cancelledSleep() throws {
+    func cancelledSleepEndsAtOnce() throws {
         let world = World()
         try world.run {
             await withTaskGroup(of: Void.self) { group in
@@ -97,7 +98,7 @@ struct WorldTests {
     }
 
     @Test("A run that does not end reports what it waits for")
-    func unfinished() throws {
+    func runThatDoesNotEndReportsWhatItWaitsFor() throws {
         let error = #expect(throws: UnfinishedRun.self) {
             try World.run(limit: .seconds(20)) { world in
                 let (_, peer, handle) = try await Self.lamp(in: world, onRead: { .silence })
@@ -112,7 +113,7 @@ struct WorldTests {
     }
 
     @Test("A script refuses, delays, disconnects and breaks the protocol")
-    func misbehaviour() throws {
+    func scriptRefusesDelaysDisconnectsAndBreaksTheProtocol() throws {
         try World.run { world in
             let answers = Answers([
                 .refuse(.readNotPermitted), .after(.seconds(5), .value([1])), .value([2]), .octets([0x0B]),
@@ -134,7 +135,7 @@ struct WorldTests {
     }
 
     @Test("A device that vanishes loses its links, and is found again when it returns")
-    func vanishing() throws {
+    func vanishedDeviceLosesItsLinksAndIsFoundAgain() throws {
         try World.run { world in
             let (lamp, peer, handle) = try await Self.lamp(in: world)
             #expect(try await peer.read(handle) == [7])
@@ -159,7 +160,7 @@ struct WorldTests {
     }
 
     @Test("Devices with no radio path between them do not connect; others do")
-    func deadAir() throws {
+    func devicesWithoutARadioPathDoNotConnect() throws {
         try World.run { world in
             let lamp = try await world.peripheral("lamp", services: [])
             let (phone, tablet) = (world.device("phone"), world.device("tablet"))
@@ -175,7 +176,7 @@ struct WorldTests {
     }
 
     @Test("Equal seeds give equal courses of events, different seeds different ones")
-    func seeds() throws {
+    func equalSeedsGiveEqualCoursesOfEvents() throws {
         let captures = try [1, 1, 2].map { (seed: UInt64) in
             let world = World(seed: seed, recordsCaptures: true)
             defer { world.close() }

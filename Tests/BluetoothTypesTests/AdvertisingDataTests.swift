@@ -35,12 +35,12 @@ struct AdvertisingDataTests {
     ]
 
     @Test("Each structure has the bytes of the specification", arguments: samples)
-    func bytes(structure: AdvertisingData.Structure, bytes: [UInt8]) {
+    func structureHasTheBytesOfTheSpecification(structure: AdvertisingData.Structure, bytes: [UInt8]) {
         #expect(AdvertisingData([structure]).bytes == bytes)
     }
 
     @Test("Built data is read back")
-    func accessors() {
+    func builtDataIsReadBack() {
         let data = AdvertisingData(Self.samples.map(\.0))
         #expect(data.flags == [.generalDiscoverable, .brEdrNotSupported])
         #expect(
@@ -60,7 +60,7 @@ struct AdvertisingDataTests {
     }
 
     @Test("Lists of mixed UUIDs become one structure for each width")
-    func lists() {
+    func mixedUUIDsBecomeOneStructureForEachWidth() {
         let structures = AdvertisingData.Structure.lists(
             of: ["180D", "00112233-4455-6677-8899-aabbccddeeff", "180F"])
         #expect(
@@ -72,7 +72,7 @@ struct AdvertisingDataTests {
     }
 
     @Test("A structure beyond the end is an error after those before it; a length of zero is the end")
-    func damaged() throws {
+    func structureBeyondTheEndIsAnErrorAndZeroLengthIsTheEnd() throws {
         let bytes: [UInt8] = [0x02, 0x01, 0x06, 0x05, 0x09, 0x41]
         var iterator = ADStructureIterator(bytes.rawSpan)
         let first = try iterator.next()
@@ -89,7 +89,7 @@ struct AdvertisingDataTests {
     }
 
     @Test("Every truncation and every flipped bit is read without a trap")
-    func hostile() {
+    func truncationsAndFlippedBitsAreReadWithoutATrap() {
         let whole = AdvertisingData(Self.samples.map(\.0)).bytes
         func readAll(_ bytes: [UInt8]) -> Int {
             let data = AdvertisingData(decoding: bytes)
@@ -109,7 +109,7 @@ struct AdvertisingDataTests {
     }
 
     @Test("A structure has at most 254 bytes of data")
-    func tooLong() {
+    func structureHasAtMost254BytesOfData() {
         let data = AdvertisingData([.raw(ADType(rawValue: 0x3D), Array(repeating: 1, count: 400))])
         #expect(data.length == 256 && data.bytes[0] == 255)
     }

@@ -5,7 +5,7 @@ import Testing
 @Suite("UUIDs")
 struct BluetoothUUIDTests {
     @Test("The three forms of one UUID are equal, have equal hashes and keep their width")
-    func equality() {
+    func threeFormsOfOneUUIDAreEqualAndKeepTheirWidth() {
         let forms: [BluetoothUUID] = ["180D", "0000180D", "0000180d-0000-1000-8000-00805f9b34fb"]
         #expect(Set(forms).count == 1)
         #expect(forms.map(\.width) == [.bits16, .bits32, .bits128])
@@ -24,12 +24,12 @@ struct BluetoothUUIDTests {
             "0000180D_0000_1000_8000_00805F9B34FB", "ÄÖÜß", "180\u{301}",
         ]
     )
-    func invalid(text: String) {
+    func invalidTextIsNoUUID(text: String) {
         #expect(BluetoothUUID(text) == nil)
     }
 
     @Test("Bytes are least significant first, and every width decodes to its original")
-    func octets() throws {
+    func uuidBytesAreLeastSignificantFirstAndDecodeToTheOriginal() throws {
         let long: BluetoothUUID = "00112233-4455-6677-8899-aabbccddeeff"
         #expect(
             PacketBuffer.bytes { long.encode(into: &$0) }
@@ -47,7 +47,7 @@ struct BluetoothUUIDTests {
     }
 
     @Test("Assigned numbers have their names")
-    func names() {
+    func assignedNumbersHaveTheirNames() {
         #expect(BluetoothUUID("180D").name == "Heart Rate")
         #expect(BluetoothUUID("2A37").name == "Heart Rate Measurement")
         #expect(BluetoothUUID("00002902-0000-1000-8000-00805F9B34FB").name == "Client Characteristic Configuration")
@@ -60,7 +60,7 @@ struct BluetoothUUIDTests {
 @Suite("Addresses, numbers and times")
 struct DeviceAddressTests {
     @Test("An address is read and written with its most significant byte first")
-    func text() throws {
+    func addressIsReadAndWrittenMostSignificantByteFirst() throws {
         let address = try #require(DeviceAddress("f0:12:34:56:78:9A", isRandom: true))
         #expect(address.value == 0xF012_3456_789A)
         #expect(address.description == "F0:12:34:56:78:9A")
@@ -68,7 +68,7 @@ struct DeviceAddressTests {
     }
 
     @Test("A literal is a random address, or a public one with the suffix /P")
-    func literal() {
+    func literalIsARandomAddressOrAPublicOneWithASuffix() {
         let random: DeviceAddress = "F0:12:34:56:78:9a"
         #expect(random == DeviceAddress(0xF012_3456_789A, isRandom: true))
         let `public`: DeviceAddress = "00:1A:7D:DA:71:13/P"
@@ -79,8 +79,9 @@ struct DeviceAddressTests {
     }
 
     @Test("An invalid literal of an address or a UUID stops the program")
-    func invalidLiteral() async {
+    func invalidLiteralStopsTheProgram() async {
         await #expect(processExitsWith: .failure) { _ = "F0-12-34-56-78-9A" as DeviceAddress }
+        await #expect(processExitsWith: .failure) { _ = "180DX" as BluetoothUUID }
     }
 
     @Test(
@@ -90,12 +91,12 @@ struct DeviceAddressTests {
             "F0:12:34:56:78:9A:BC", "F:012:34:56:78:9A",
         ]
     )
-    func invalid(text: String) {
+    func invalidTextIsNoAddress(text: String) {
         #expect(DeviceAddress(text, isRandom: false) == nil)
     }
 
     @Test("The two highest bits distinguish the kinds of random addresses")
-    func kinds() {
+    func twoHighestBitsDistinguishRandomAddresses() {
         #expect(DeviceAddress(0xC000_0000_0000, isRandom: true).kind == .randomStatic)
         #expect(DeviceAddress(0x4000_0000_0000, isRandom: true).kind == .resolvablePrivate)
         #expect(DeviceAddress(0x3FFF_FFFF_FFFF, isRandom: true).kind == .nonResolvablePrivate)
@@ -106,14 +107,14 @@ struct DeviceAddressTests {
     }
 
     @Test("Handles do not increase beyond the last one")
-    func handles() {
+    func handlesDoNotIncreaseBeyondTheLast() {
         #expect(AttributeHandle(0xFFFE).next == .last && AttributeHandle.last.next == nil)
         #expect("\(AttributeHandle(0x2A))" == "0x002A")
         #expect(ConnectionHandle(0xFEEF).rawValue == 0x0EEF)
     }
 
     @Test("Times saturate at both ends of the clock")
-    func instants() {
+    func timesSaturateAtBothEndsOfTheClock() {
         let start = Instant(nanoseconds: 5)
         #expect((start + .nanoseconds(7)) - start == .nanoseconds(7))
         #expect((start + .seconds(-1)).nanoseconds == 0)
@@ -123,7 +124,7 @@ struct DeviceAddressTests {
     }
 
     @Test("Hexadecimal text is read in either case and written in lower case")
-    func hexadecimal() {
+    func hexadecimalIsReadInEitherCaseAndWrittenInLowerCase() {
         #expect([UInt8](hexadecimal: "00fFA5") == [0, 255, 0xA5])
         #expect([UInt8](hexadecimal: "") == [])
         #expect(

@@ -10,21 +10,21 @@ struct NameTests {
             (0x2A37, "Heart Rate Measurement"), (0xFEAA, "Google (Eddystone)"), (0xFD62, "Fitbit, Inc."),
         ] as [(UInt16, String)]
     )
-    func uuids(number: UInt16, name: String) {
+    func uuidsOfEveryTableHaveTheirNames(number: UInt16, name: String) {
         #expect(BluetoothUUID(number).name == name)
         // The same UUID in its 128-bit form.
         #expect(BluetoothUUID("0000\(hexadecimal(number))-0000-1000-8000-00805F9B34FB")?.name == name)
     }
 
     @Test("An unassigned number has no name")
-    func unassigned() {
+    func unassignedNumberHasNoName() {
         #expect(BluetoothUUID(0xFFF1 as UInt16).name == nil)
         #expect(CompanyIdentifier(rawValue: 0xFFFE).name == nil)
         #expect(Appearance(rawValue: 0xFFC0).name == nil)
     }
 
     @Test("Companies and appearances have their names; a subcategory without one has its category's")
-    func others() {
+    func subcategoryWithoutANameHasTheNameOfItsCategory() {
         #expect(CompanyIdentifier(rawValue: 0x004C).name == "Apple, Inc.")
         #expect(Appearance(rawValue: 0x0341).name == "Heart Rate Belt")
         #expect(Appearance(rawValue: 0x037F).name == Appearance(rawValue: 0x0340).name)

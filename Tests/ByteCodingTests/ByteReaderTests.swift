@@ -6,7 +6,7 @@ struct ByteReaderTests {
     static let bytes: [UInt8] = (1...16).map { UInt8($0) }
 
     @Test("Fields are little-endian, and each read advances by the field's length")
-    func fields() throws {
+    func fieldsAreReadLittleEndianAndAdvanceByTheirLength() throws {
         var reader = ByteReader(Self.bytes.rawSpan)
         #expect(try reader.readUInt8() == 0x01)
         #expect(try reader.readUInt16() == 0x0302)
@@ -23,7 +23,7 @@ struct ByteReaderTests {
     }
 
     @Test("A truncated field is an error with the lengths, and nothing is consumed", arguments: 0..<16)
-    func truncated(length: Int) {
+    func truncatedFieldIsAnErrorAndConsumesNothing(length: Int) {
         let bytes = Array(Self.bytes.prefix(length))
         func check(_ needed: Int, _ read: (inout ByteReader) throws(PacketDecodingError) -> Void) {
             var reader = ByteReader(bytes.rawSpan)
@@ -48,7 +48,7 @@ struct ByteReaderTests {
     }
 
     @Test("Borrowed bytes are those of the input; a negative count is an error")
-    func borrowed() throws {
+    func borrowedBytesAreTheInputAndANegativeCountIsAnError() throws {
         var reader = ByteReader(Self.bytes.rawSpan)
         let first = try reader.readBytes(count: 3)
         #expect([UInt8](copying: first) == [1, 2, 3])
@@ -66,7 +66,7 @@ struct ByteReaderTests {
     }
 
     @Test("Bytes after the end are an error")
-    func trailing() {
+    func bytesAfterTheEndAreAnError() {
         let reader = ByteReader(Self.bytes.rawSpan)
         var failure: PacketDecodingError?
         do throws(PacketDecodingError) { try reader.requireEnd() } catch { failure = error }
@@ -74,7 +74,7 @@ struct ByteReaderTests {
     }
 
     @Test("Errors with the same content are equal")
-    func equality() {
+    func errorsWithTheSameContentAreEqual() {
         #expect(PacketDecodingError.invalidValue(1, field: "a") == .invalidValue(1, field: "a"))
         #expect(PacketDecodingError.invalidValue(1, field: "a") != .invalidValue(1, field: "b"))
         #expect(PacketDecodingError.invalidLength(1, field: "a") != .invalidLength(2, field: "a"))
@@ -85,8 +85,7 @@ struct ByteReaderTests {
 
 @Suite("Writing packets")
 struct PacketBufferTests {
-    @Test("Fields are little-endian")
-    func fields() {
+    @Test func fieldsAreWrittenLittleEndian() {
         let bytes = PacketBuffer.bytes { buffer in
             buffer.append(UInt8(0x01))
             buffer.append(Int8(-2))
@@ -105,7 +104,7 @@ struct PacketBufferTests {
     }
 
     @Test("Headers go in front without moving the payload, even beyond the headroom", arguments: [0, 1, 3, 16])
-    func prepending(headroom: Int) {
+    func headersGoInFrontEvenBeyondTheHeadroom(headroom: Int) {
         var buffer = PacketBuffer(capacity: 4, headroom: headroom)
         buffer.append([7, 8])
         for value in (0..<20).reversed() { buffer.prepend(UInt8(value)) }
@@ -115,7 +114,7 @@ struct PacketBufferTests {
     }
 
     @Test("Bytes removed from the front become headroom again")
-    func removing() {
+    func bytesRemovedFromTheFrontBecomeHeadroom() {
         var buffer = PacketBuffer()
         buffer.append([1, 2, 3, 4, 5])
         buffer.removeFirst(3)
@@ -130,7 +129,7 @@ struct PacketBufferTests {
     }
 
     @Test("A buffer is empty and has its headroom after a reset, whatever its earlier use")
-    func resetting() {
+    func resetBufferIsEmptyAndHasItsHeadroom() {
         var buffer = PacketBuffer()
         buffer.append([1, 2, 3])
         buffer.removeFirst(3)
@@ -144,7 +143,7 @@ struct PacketBufferTests {
     }
 
     @Test("Spans are compared byte by byte")
-    func comparing() {
+    func spansAreComparedByteByByte() {
         let bytes: [UInt8] = [1, 2, 3]
         func isEqual(_ other: [UInt8]) -> Bool { bytes.rawSpan.elementsEqual(other.rawSpan) }
         #expect(isEqual([1, 2, 3]))

@@ -44,7 +44,7 @@ private func read(_ bytes: [UInt8]) throws(PacketDecodingError) -> [Record] {
 @Suite("The btsnoop format")
 struct BTSnoopTests {
     @Test("A file is read record by record")
-    func isRead() throws {
+    func fileIsReadRecordByRecord() throws {
         #expect(
             try read(file) == [
                 Record(packet: [0x01, 0x03, 0x0C, 0x00], flags: 2, time: firstTime),
@@ -54,7 +54,7 @@ struct BTSnoopTests {
     }
 
     @Test("A file is written as it was read")
-    func isWritten() throws {
+    func fileIsWrittenAsItWasRead() throws {
         var reader = ByteReader(file.rawSpan)
         var buffer = PacketBuffer()
         try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length)).encode(into: &buffer)
@@ -63,7 +63,7 @@ struct BTSnoopTests {
     }
 
     @Test("Times are microseconds from the year 0, and 1970 is 0x00DCDDB30F2F8000")
-    func epoch() {
+    func timesAreMicrosecondsFromTheYearZero() {
         let bytes = PacketBuffer.bytes {
             let packet: [UInt8] = [0x04]
             BTSnoopRecord(
@@ -88,7 +88,7 @@ struct BTSnoopTests {
     }
 
     @Test("Every flipped bit is read without a trap")
-    func bitFlips() {
+    func flippedBitIsReadWithoutATrap() {
         for bit in 0..<(file.count * 8) {
             var bytes = file
             bytes[bit / 8] ^= 0x80 >> (bit % 8)
@@ -118,7 +118,7 @@ struct BTSnoopTests {
     }
 
     @Test("A record that is longer than any packet, or than its original length, is refused", arguments: [1, 3])
-    func tooLong(offset: Int) {
+    func recordLongerThanAnyPacketOrItsOriginalLengthIsRefused(offset: Int) {
         var bytes = file
         bytes[offsetOfFirst + 4 + offset] = 0x05
         #expect(throws: PacketDecodingError.self) { try read(bytes) }

@@ -6,23 +6,23 @@ import struct VirtualController.SeededGenerator
 
 @Suite("A capture reader")
 struct CaptureReaderTests {
-    @Test("It detects the format and reads every record", arguments: CaptureSample.all)
-    func reads(sample: CaptureSample) {
+    @Test(arguments: CaptureSample.all)
+    func formatIsDetectedAndEveryRecordIsRead(sample: CaptureSample) {
         let outcome = capture(sample.bytes)
         #expect(outcome.error == nil)
         #expect(outcome.readings == sample.readings)
     }
 
-    @Test("It reads the same in pieces of any size", arguments: CaptureSample.all)
-    func pieces(sample: CaptureSample) {
+    @Test(arguments: CaptureSample.all)
+    func captureIsReadTheSameInPiecesOfAnySize(sample: CaptureSample) {
         for size in 1...sample.bytes.count {
             let outcome = capture(sample.bytes, pieces: size)
             #expect(outcome.error == nil && outcome.readings == sample.readings, "pieces of \(size)")
         }
     }
 
-    @Test("It reads the records before a truncation, and reports its offset", arguments: CaptureSample.all)
-    func truncationReportsItsOffset(sample: CaptureSample) {
+    @Test(arguments: CaptureSample.all)
+    func recordsBeforeATruncationAreReadAndItsOffsetIsReported(sample: CaptureSample) {
         for length in 1..<sample.bytes.count {
             let outcome = capture(Array(sample.bytes.prefix(length)), pieces: 7)
             let whole = sample.readings.filter { reading in
@@ -43,8 +43,7 @@ struct CaptureReaderTests {
         }
     }
 
-    @Test("It repeats the error after damage, and returns no record then")
-    func repeatsDamage() throws {
+    @Test func errorAfterDamageIsRepeatedWithoutARecord() throws {
         var reader = CaptureReader()
         reader.append(Array(CaptureSample.btsnoopH4.bytes.prefix(46)).rawSpan)
         reader.finish()
@@ -66,8 +65,7 @@ struct CaptureReaderTests {
         #expect(damage.description == "damaged at octet 44: truncated: 4 octets needed, 2 left")
     }
 
-    @Test("It holds at most a piece and a record, however long the file is")
-    func memoryIsBounded() {
+    @Test func readerHoldsAtMostAPieceAndARecord() {
         let header = octets("0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000")
         let description = octets("01000000 14000000 c900 0000 00000000 14000000")
         // An unknown block of three million bytes and a block with a packet, repeated.
@@ -84,8 +82,7 @@ struct CaptureReaderTests {
         #expect(outcome.kept <= 8192)
     }
 
-    @Test("It reads any input or reports an error, and never traps")
-    func mutations() {
+    @Test func anyInputIsReadOrReportedAsAnErrorAndNeverTraps() {
         var random = SeededGenerator(seed: 0x5EED_0001)
         for round in 0..<10_000 {
             let sample = CaptureSample.all[round % CaptureSample.all.count]
@@ -126,7 +123,6 @@ struct CaptureReaderTests {
 @Suite("A damaged or foreign file")
 struct CaptureDamageTests {
     @Test(
-        "The error names the cause",
         arguments: [
             ("", .empty),
             ("48656c6c6f2c20776f726c640a", .text),
@@ -165,7 +161,6 @@ struct CaptureDamageTests {
     }
 
     @Test(
-        "It is read up to the damage, which is reported",
         arguments: [
             Damage(
                 sample: .btsnoopH4,
@@ -287,7 +282,7 @@ struct CaptureDamageTests {
             ),
         ]
     )
-    func damageIsReported(damage: Damage) {
+    func recordsBeforeTheDamageAreReadAndTheDamageIsReported(damage: Damage) {
         var bytes = damage.sample.bytes
         let replacement = octets(damage.octets)
         bytes.replaceSubrange(damage.offset..<(damage.offset + replacement.count), with: replacement)
@@ -297,7 +292,7 @@ struct CaptureDamageTests {
     }
 
     @Test("More interfaces than allowed are damage, and are not read into memory")
-    func interfaces() {
+    func moreInterfacesThanAllowedAreDamage() {
         var bytes = octets("0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000")
         for _ in 0..<5000 { bytes += octets("01000000 14000000 c900 0000 00000000 14000000") }
         #expect(

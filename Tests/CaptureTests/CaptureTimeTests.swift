@@ -12,14 +12,14 @@ struct CaptureTimeTests {
             (.min, -9_223_372_036_855, 224_192_000),
         ] as [(Int64, Int64, UInt32)]
     )
-    func microseconds(count: Int64, seconds: Int64, nanoseconds: UInt32) {
+    func timesAroundTheEpochAreWholeSecondsAndAPositiveRest(count: Int64, seconds: Int64, nanoseconds: UInt32) {
         let time = CaptureTime(microsecondsSince1970: count)
         #expect(time == CaptureTime(seconds: seconds, nanoseconds: nanoseconds))
         #expect(time.microsecondsSince1970 == count)
     }
 
     @Test("Seconds carry over, and times saturate")
-    func limits() {
+    func secondsCarryOverAndTimesSaturate() {
         #expect(CaptureTime(seconds: 1, nanoseconds: 2_000_000_003) == CaptureTime(seconds: 3, nanoseconds: 3))
         let last = CaptureTime(seconds: .max, nanoseconds: 4_000_000_000)
         #expect(last.seconds == .max && last.nanosecondsSince1970 == .max && last.microsecondsSince1970 == .max)
@@ -53,7 +53,7 @@ struct CaptureTimeTests {
             ("0900 0200 03000000", 1_000_001, 1, 1000),
         ] as [(String, UInt64, Int64, UInt32)]
     )
-    func resolution(options: String, units: UInt64, seconds: Int64, nanoseconds: UInt32) {
+    func interfaceDefinesTheUnitOfTimes(options: String, units: UInt64, seconds: Int64, nanoseconds: UInt32) {
         let options = octets(options)
         let bytes = PacketBuffer.bytes {
             $0.append(octets("0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000"))

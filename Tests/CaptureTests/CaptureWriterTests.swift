@@ -27,7 +27,6 @@ struct CaptureWriterTests {
     private let time = CaptureTime(seconds: 0x6500_0000, nanoseconds: 1001)
 
     @Test(
-        "It writes H4 packets",
         arguments: [
             (
                 .btsnoop,
@@ -73,7 +72,7 @@ struct CaptureWriterTests {
             ),
         ] as [(CaptureWriter.Format, String)]
     )
-    func writes(format: CaptureWriter.Format, expected: String) {
+    func h4PacketsAreWrittenInEachFormat(format: CaptureWriter.Format, expected: String) {
         var writer = CaptureWriter(format)
         var places: [Bool] = []
         let bytes = PacketBuffer.bytes {
@@ -91,10 +90,9 @@ struct CaptureWriterTests {
     }
 
     @Test(
-        "It writes monitor messages if the format can hold them",
         arguments: [.btsnoop, .btsnoopMonitor, .pcapng, .pcapngMonitor] as [CaptureWriter.Format]
     )
-    func writesNotes(format: CaptureWriter.Format) {
+    func monitorMessagesAreWrittenIfTheFormatCanHoldThem(format: CaptureWriter.Format) {
         var writer = CaptureWriter(format)
         var isPacketWritten = false
         var isNoteWritten = false
@@ -116,8 +114,7 @@ struct CaptureWriterTests {
         if isMonitor { #expect(readings.map(\.adapter) == [2, 0xFFFF]) }
     }
 
-    @Test("It writes btsnoop files to the bytes that were read")
-    func btsnoopIsWrittenUnchanged() throws {
+    @Test func btsnoopIsWrittenUnchanged() throws {
         for (sample, format) in [(CaptureSample.btsnoopH4, .btsnoop), (.btsnoopMonitor, .btsnoopMonitor)]
             as [(CaptureSample, CaptureWriter.Format)]
         {
@@ -127,8 +124,8 @@ struct CaptureWriterTests {
         }
     }
 
-    @Test("It preserves the content of records from one format to another", arguments: CaptureSample.all)
-    func converts(sample: CaptureSample) throws {
+    @Test(arguments: CaptureSample.all)
+    func conversionPreservesTheContentOfRecords(sample: CaptureSample) throws {
         let original = capture(sample.bytes).readings
         for format in [CaptureWriter.Format.pcapng, .pcapngMonitor, .btsnoop, .btsnoopMonitor] {
             let again = try rewrite(sample.bytes, as: format)

@@ -18,7 +18,7 @@ struct AdvertisementTests {
     }
 
     @Test("Missing data has no key, but connectability is always present")
-    func empty() {
+    func missingDataHasNoKeyAndConnectabilityIsAlwaysPresent() {
         let data = dictionary([], isConnectable: false)
         #expect(Set(data.keys) == [CBAdvertisementDataIsConnectable, "kCBAdvDataTimestamp"])
         #expect(data[CBAdvertisementDataIsConnectable] as? Bool == false)
@@ -26,7 +26,7 @@ struct AdvertisementTests {
     }
 
     @Test("Each AD structure has its key and type")
-    func full() throws {
+    func eachStructureHasItsKeyAndType() throws {
         let data = dictionary([
             .completeLocalName("Polar"), .serviceUUIDs(["180D"], isComplete: false),
             .serviceUUIDs(["908D66AF-2751-4483-BD8E-8E99A92CC2F3"], isComplete: true),
@@ -56,7 +56,7 @@ struct AdvertisementTests {
     private static let other: BluetoothUUID = "70DE0751-1127-456C-AB03-D00E202E3754"
 
     @Test("A name and a service fit into the advertising data")
-    func small() {
+    func nameAndServiceFitIntoTheAdvertisingData() {
         let payload = AdvertisementPayload(localName: "TiTan", services: ["180D"])
         #expect(
             payload.advertisingData
@@ -69,7 +69,7 @@ struct AdvertisementTests {
     }
 
     @Test("A name and a 128-bit service: the name is in the scan response, shortened if too long")
-    func names() {
+    func nameBesideALongServiceIsInTheScanResponse() {
         let payload = AdvertisementPayload(localName: "Peripheral Device", services: [Self.long])
         #expect(payload.advertisingData.serviceUUIDs == [Self.long])
         #expect(payload.advertisingData.localName == nil)
@@ -80,7 +80,7 @@ struct AdvertisementTests {
     }
 
     @Test("Services without room go into the scan response, then are omitted; the list types say so")
-    func services() {
+    func servicesWithoutRoomGoIntoTheScanResponseOrAreOmitted() {
         let third: BluetoothUUID = "B53D35B6-ADA0-42F7-8A75-C4433D81E729"
         let payload = AdvertisementPayload(localName: nil, services: [Self.long, Self.other, third, "180D"])
         #expect(
@@ -95,7 +95,7 @@ struct AdvertisementTests {
     }
 
     @Test("No payload is longer than a legacy PDU", arguments: 0...40)
-    func lengths(count: Int) {
+    func noPayloadIsLongerThanALegacyPDU(count: Int) {
         let services = (0..<count).map { BluetoothUUID(UInt16(0x1800 + $0)) } + [Self.long]
         let payload = AdvertisementPayload(localName: String(repeating: "n", count: count), services: services)
         #expect(payload.advertisingData.length <= 31)

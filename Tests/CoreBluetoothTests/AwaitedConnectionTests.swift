@@ -47,7 +47,7 @@ struct AwaitedConnectionTests {
     }
 
     @Test("The end of an earlier connection is not taken as the end of the new one")
-    func earlierConnection() async throws {
+    func endOfAnEarlierConnectionIsNotThatOfTheNewOne() async throws {
         manager.connect(peripheral)
         say(.connected(peripheral.identifier, mtu: 23))
         await settle()
@@ -61,7 +61,7 @@ struct AwaitedConnectionTests {
     }
 
     @Test("A failure is the wait's error, and cancelling the connection ends the wait")
-    func failure() async throws {
+    func failureOrCancellationEndsTheWait() async throws {
         let failing = await begin()
         say(.connectionFailed(peripheral.identifier, .core(.connectionTimeout)))
         let failed = await failing.result
@@ -75,7 +75,7 @@ struct AwaitedConnectionTests {
     }
 
     @Test("Requests on a connection that ends are answered, and do not affect the next connection")
-    func lateAnswer() async throws {
+    func lateAnswerDoesNotAffectTheNextConnection() async throws {
         manager.connect(peripheral)
         say(.connected(peripheral.identifier, mtu: 23))
         await settle()

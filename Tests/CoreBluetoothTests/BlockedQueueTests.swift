@@ -27,8 +27,7 @@ struct BlockedQueueTests {
         RemoteCentral(link: .placeholder(UInt64(number)), identifier: identifier, mtu: 23)
     }
 
-    @Test("It gets the first commands of each central, and every request")
-    func commandsAreBounded() throws {
+    @Test func blockedQueueGetsTheFirstCommandsAndEveryRequest() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let other = RemoteCentral(link: .placeholder(2), identifier: UUID(), mtu: 23)
@@ -47,8 +46,7 @@ struct BlockedQueueTests {
         #expect(fixture.takeTold() == ["write 0:[8]"])
     }
 
-    @Test("It gets a limited number of changes, channels and connections of each central")
-    func otherEventsAreBounded() throws {
+    @Test func blockedQueueGetsALimitedNumberOfOtherEventsOfEachCentral() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let remote = fixture.remote
@@ -70,8 +68,7 @@ struct BlockedQueueTests {
         #expect(fixture.manager.backlog.isEmpty)
     }
 
-    @Test("It gets all subscriptions that a bond restores")
-    func restoredSubscriptionsAreTaken() {
+    @Test func blockedQueueGetsAllRestoredSubscriptions() {
         let fixture = PeripheralFixture()
         fixture.manager.deliveryQueue.suspend()
         for connection in 0..<3 {
@@ -86,8 +83,7 @@ struct BlockedQueueTests {
         #expect(fixture.manager.backlog.isEmpty)
     }
 
-    @Test("It gets a limited number of events of all centrals together")
-    func totalsAreBounded() throws {
+    @Test func blockedQueueGetsALimitedNumberOfEventsOfAllCentrals() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let centrals = (0..<100).map { central($0) }
@@ -116,8 +112,7 @@ struct BlockedQueueTests {
 
     // MARK: The central role
 
-    @Test("It gets the first values of each peripheral")
-    func valuesAreBounded() {
+    @Test func blockedQueueGetsTheFirstValuesOfEachPeripheral() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         _ = fixture.discover(peripheral)
@@ -136,8 +131,7 @@ struct BlockedQueueTests {
         #expect(fixture.takeTold() == ["value [2]"])
     }
 
-    @Test("It gets a limited number of reconnections, and their end")
-    func reconnectionsAreBounded() {
+    @Test func blockedQueueGetsALimitedNumberOfReconnectionsAndTheirEnd() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         fixture.manager.deliveryQueue.suspend()
@@ -160,8 +154,7 @@ struct BlockedQueueTests {
         #expect(fixture.manager.backlog.isEmpty)
     }
 
-    @Test("It gets the first of the received advertisements and of changes")
-    func advertisementsAreBounded() {
+    @Test func blockedQueueGetsTheFirstAdvertisementsAndChanges() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         fixture.manager.scanForPeripherals(withServices: nil)

@@ -42,8 +42,8 @@ struct CatalogueTests {
         .init("ConnectionLatency.high", CBPeripheralManagerConnectionLatency.high.rawValue, 2),
     ]
 
-    @Test("Enumerations", arguments: enumerations)
-    func enumeration(_ entry: CatalogueEntry<Int>) {
+    @Test(arguments: enumerations)
+    func enumerationCaseHasTheRawValueOfApple(_ entry: CatalogueEntry<Int>) {
         #expect(entry.value == entry.expected)
     }
 
@@ -77,8 +77,8 @@ struct CatalogueTests {
         .init("Feature.extendedScanAndConnect", CBCentralManager.Feature.extendedScanAndConnect.rawValue, 1),
     ]
 
-    @Test("Option sets", arguments: optionSets)
-    func optionSet(_ entry: CatalogueEntry<UInt>) {
+    @Test(arguments: optionSets)
+    func optionHasTheRawValueOfApple(_ entry: CatalogueEntry<UInt>) {
         #expect(entry.value == entry.expected)
     }
 
@@ -128,8 +128,8 @@ struct CatalogueTests {
         .init("insufficientResources", CBATTError.insufficientResources.rawValue, 0x11),
     ]
 
-    @Test("Error codes", arguments: errors)
-    func error(_ entry: CatalogueEntry<Int>) {
+    @Test(arguments: errors)
+    func errorCodeHasTheRawValueOfApple(_ entry: CatalogueEntry<Int>) {
         #expect(entry.value == entry.expected)
     }
 
@@ -189,14 +189,14 @@ struct CatalogueTests {
         .init("L2CAPPSM", CBUUIDL2CAPPSMCharacteristicString, "ABDD3056-28FA-441D-A470-55A75A52553A"),
     ]
 
-    @Test("Strings", arguments: strings)
-    func string(_ entry: CatalogueEntry<String>) {
+    @Test(arguments: strings)
+    func stringEqualsThatOfApple(_ entry: CatalogueEntry<String>) {
         #expect(entry.value == entry.expected)
     }
 
     /// Keys whose values apps do not rely on. They exist and differ from each other.
     @Test("Keys of one dictionary differ from each other")
-    func distinctKeys() {
+    func keysOfOneDictionaryDifferFromEachOther() {
         let connecting = [
             CBConnectPeripheralOptionNotifyOnConnectionKey, CBConnectPeripheralOptionNotifyOnDisconnectionKey,
             CBConnectPeripheralOptionNotifyOnNotificationKey, CBConnectPeripheralOptionStartDelayKey,
@@ -213,7 +213,7 @@ struct CatalogueTests {
     }
 
     @Test("Every byte is an ATT error code with its raw value", arguments: 0...0xFF)
-    func attributeErrorCode(rawValue: Int) throws {
+    func everyByteIsAnATTErrorCode(rawValue: Int) throws {
         let code = try #require(CBATTError.Code(rawValue: rawValue))
         #expect(code.rawValue == rawValue)
         #expect(code == CBATTError.Code(rawValue: rawValue))

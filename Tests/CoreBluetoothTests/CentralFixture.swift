@@ -6,9 +6,9 @@ import Foundation
 @testable import GATT
 
 /// A central manager with a scripted host, and the calls that its delegates received.
-final class CentralFixture {
+final class CentralFixture: ManagerFixture {
     /// Records every call of both delegates.
-    final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
+    final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, DelegateRecorder {
         var told: [String] = []
         var errors: [any Error] = []
         var advertisements: [[String: Any]] = []
@@ -137,34 +137,6 @@ final class CentralFixture {
             say(.stateChanged(state))
             recorder.told = []
         }
-    }
-
-    /// Waits until all work in the delegate's queue is done.
-    func settle() {
-        for _ in 0..<3 { manager.deliveryQueue.sync {} }
-    }
-
-    func say(_ event: CentralEvent) {
-        engine.say(event)
-        settle()
-    }
-
-    func answer<Value>(_ call: ScriptedCentralEngine.Call, _ result: Result<Value, EngineError>) {
-        engine.answer(call, result)
-        settle()
-    }
-
-    /// Returns the calls to delegates since the previous use of this method.
-    func takeTold() -> [String] {
-        settle()
-        defer { recorder.told = [] }
-        return recorder.told
-    }
-
-    /// Returns the calls to the host since the previous use of this method.
-    func takeCalls() -> [ScriptedCentralEngine.Call] {
-        settle()
-        return engine.takeCalls()
     }
 
     // MARK: A peripheral

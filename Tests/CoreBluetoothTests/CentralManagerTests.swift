@@ -7,7 +7,7 @@ import Testing
 @Suite("A central manager")
 struct CentralManagerTests {
     @Test("The state is unknown until the one callback, which never happens within init")
-    func firstState() {
+    func stateIsUnknownUntilTheOneCallback() {
         let queue = DispatchQueue(label: "held")
         queue.suspend()
         let recorder = CentralFixture.Recorder()
@@ -25,7 +25,7 @@ struct CentralManagerTests {
     }
 
     @Test("Restoration is the first callback, with peripherals and scan")
-    func restoring() throws {
+    func restorationIsTheFirstCallback() throws {
         let fixture = CentralFixture(state: nil)
         let identifier = UUID()
         fixture.engine.say(
@@ -49,7 +49,7 @@ struct CentralManagerTests {
     }
 
     @Test("The manager does not retain its delegate, and the host ends with the manager")
-    func lifetime() {
+    func managerDoesNotRetainItsDelegateAndEndsTheHost() {
         let engine = ScriptedCentralEngine()
         var recorder: CentralFixture.Recorder? = CentralFixture.Recorder()
         var manager: CBCentralManager? = CBCentralManager(delegate: recorder, queue: nil, engine: engine)
@@ -67,7 +67,7 @@ struct CentralManagerTests {
         "Commands below poweredOn are dropped without a callback",
         arguments: [CBManagerState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff]
     )
-    func commandsBelowPoweredOn(state: CBManagerState) {
+    func commandsBelowPoweredOnAreDroppedWithoutACallback(state: CBManagerState) {
         let fixture = CentralFixture(state: state)
         let peripheral = fixture.makePeripheral()
         fixture.manager.scanForPeripherals(withServices: nil)
@@ -82,7 +82,7 @@ struct CentralManagerTests {
     }
 
     @Test("A scan is on at once, and another one replaces it")
-    func scanning() {
+    func scanIsOnAtOnceAndAnotherOneReplacesIt() {
         let fixture = CentralFixture()
         fixture.manager.scanForPeripherals(withServices: nil, options: nil)
         #expect(fixture.manager.isScanning)
@@ -118,7 +118,7 @@ struct CentralManagerTests {
     }
 
     @Test("A peripheral that the app retains stays one object; nothing is delivered after the scan")
-    func discovering() {
+    func retainedPeripheralStaysOneObject() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
         let identifier = peripheral.identifier
@@ -136,7 +136,7 @@ struct CentralManagerTests {
     }
 
     @Test("Only known peripherals are retrieved, and connected ones by service")
-    func retrieving() {
+    func onlyKnownPeripheralsAreRetrieved() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
         #expect(fixture.manager.retrievePeripherals(withIdentifiers: [UUID()]).isEmpty)
@@ -148,7 +148,7 @@ struct CentralManagerTests {
     }
 
     @Test("Managers have separate objects, and refuse those of another manager")
-    func independence() {
+    func managersRefuseObjectsOfAnotherManager() {
         let first = CentralFixture()
         let second = CentralFixture()
         let peripheral = first.makePeripheral()
@@ -164,7 +164,7 @@ struct CentralManagerTests {
     // MARK: Connections
 
     @Test("The state is connecting at once, and changes as the host reports")
-    func connecting() {
+    func stateIsConnectingAtOnceAndFollowsTheHost() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
         fixture.manager.connect(
@@ -190,7 +190,7 @@ struct CentralManagerTests {
     }
 
     @Test("Connecting a connected peripheral causes another callback")
-    func connectingTwice() {
+    func connectingAConnectedPeripheralCausesAnotherCallback() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         fixture.manager.connect(peripheral)
@@ -199,7 +199,7 @@ struct CentralManagerTests {
     }
 
     @Test("A pending connection is cancelled without an error, and its late success is not delivered")
-    func cancelling() {
+    func cancelledConnectionHasNoErrorAndNoLateSuccess() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
         fixture.manager.cancelPeripheralConnection(peripheral)
@@ -220,7 +220,7 @@ struct CentralManagerTests {
     }
 
     @Test("A connection requested while the previous one is ending is made after that")
-    func reconnecting() {
+    func connectionRequestedDuringTheEndIsMadeAfterIt() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         fixture.manager.cancelPeripheralConnection(peripheral)
@@ -234,7 +234,7 @@ struct CentralManagerTests {
     }
 
     @Test("A connection that the host makes again is reported as such")
-    func automaticReconnection() {
+    func automaticReconnectionIsReportedAsSuch() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         fixture.say(
@@ -262,7 +262,7 @@ struct CentralManagerTests {
     }
 
     @Test("A delegate with only the older disconnection callback gets that one")
-    func oldDisconnection() {
+    func delegateWithTheOlderCallbackGetsThatOne() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let delegate = OldDelegate()
@@ -275,7 +275,7 @@ struct CentralManagerTests {
     }
 
     @Test("A peripheral that nobody retains is released, and its connection ends", arguments: [true, false])
-    func release(isConnected: Bool) {
+    func unretainedPeripheralIsReleasedAndItsConnectionEnds(isConnected: Bool) {
         let fixture = CentralFixture()
         let identifier: UUID
         do {
@@ -288,7 +288,7 @@ struct CentralManagerTests {
     }
 
     @Test("Connection events are requested and delivered")
-    func connectionEvents() {
+    func connectionEventsAreRequestedAndDelivered() {
         let fixture = CentralFixture()
         let identifier = UUID()
         fixture.manager.registerForConnectionEvents(options: [
@@ -308,7 +308,7 @@ struct CentralManagerTests {
     // MARK: Power
 
     @Test("Switched off: the scan and connections end, peripherals stay valid", arguments: [CBManagerState.poweredOff])
-    func poweredOff(state: CBManagerState) {
+    func switchingOffEndsConnectionsAndKeepsPeripheralsValid(state: CBManagerState) {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         _ = fixture.discover(peripheral)
@@ -328,7 +328,7 @@ struct CentralManagerTests {
         "Below poweredOff peripherals become invalid, and are discovered as new objects",
         arguments: [CBManagerState.resetting, .unsupported, .unauthorized, .unknown]
     )
-    func belowPoweredOff(state: CBManagerState) {
+    func peripheralsBecomeInvalidBelowPoweredOff(state: CBManagerState) {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         fixture.say(.stateChanged(state))

@@ -7,7 +7,7 @@ import Testing
 @testable import CoreBluetooth
 
 /// A channel with a limited send buffer, which delivers the events that the test requests.
-private final class ScriptedChannel: ChannelEngine {
+private final class ScriptedChannel: CoreBluetooth.ChannelEngine {
     private struct State {
         var deliver: (@Sendable (ChannelEvent) -> Void)?
         var room: Int
@@ -59,7 +59,7 @@ extension InputStream {
 @Suite("The streams of an L2CAP channel")
 struct ChannelStreamTests {
     @Test("Without a run loop, received data is read in pieces of any size until the end")
-    func polling() {
+    func dataIsReadInPiecesWithoutARunLoop() {
         let channel = ScriptedChannel()
         let input = ChannelStreams(channel).input
         #expect(input.streamStatus == .notOpen)
@@ -98,7 +98,7 @@ struct ChannelStreamTests {
     }
 
     @Test("Bytes without room are not accepted; there is space again when the channel has room")
-    func room() {
+    func bytesWithoutRoomAreNotAccepted() {
         let channel = ScriptedChannel(room: 3)
         let streams = ChannelStreams(channel)
         let output = streams.output
@@ -118,7 +118,7 @@ struct ChannelStreamTests {
     }
 
     @Test("Reading waits for data, and writing for room")
-    func waiting() async {
+    func readingWaitsForDataAndWritingForRoom() async {
         let channel = ScriptedChannel(room: 0)
         let streams = ChannelStreams(channel)
         streams.input.open()
@@ -132,7 +132,7 @@ struct ChannelStreamTests {
     }
 
     @Test("A lost link is an error after the data that was received before")
-    func failure() throws {
+    func lostLinkIsAnErrorAfterTheReceivedData() throws {
         let channel = ScriptedChannel()
         let streams = ChannelStreams(channel)
         streams.input.open()
@@ -148,7 +148,7 @@ struct ChannelStreamTests {
     }
 
     @Test("The channel is closed with both streams, or when neither is retained")
-    func closing() {
+    func channelIsClosedWithBothStreamsOrTheirRelease() {
         let channel = ScriptedChannel()
         let streams = ChannelStreams(channel)
         streams.input.open()
@@ -165,7 +165,7 @@ struct ChannelStreamTests {
     }
 
     @Test("On a run loop the delegate gets each change once, until it reads or writes")
-    func delegate() async {
+    func delegateGetsEachChangeOnceOnARunLoop() async {
         let told = await onThread {
             let channel = ScriptedChannel(room: 2)
             let streams = ChannelStreams(channel)

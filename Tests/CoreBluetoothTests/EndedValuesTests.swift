@@ -31,7 +31,7 @@ struct EndedValuesTests {
         fixture.say(.valueReceived(peripheral.identifier, 0x0012, [value]))
     }
 
-    @Test(arguments: [false, true]) func endOfTheConnectionEndsThem(isReconnecting: Bool) async {
+    @Test(arguments: [false, true]) func endOfTheConnectionEndsAwaitedValues(isReconnecting: Bool) async {
         let values = peripheral.linux.values(of: measurement)
         receive(1)
         let end = Disconnection(error: .core(.connectionTimeout), isReconnecting: isReconnecting, time: 0)
@@ -40,14 +40,14 @@ struct EndedValuesTests {
     }
 
     @Test(arguments: [CBManagerState.resetting, .poweredOff, .unsupported])
-    func endOfBluetoothEndsThem(state: CBManagerState) async {
+    func lossOfBluetoothEndsAwaitedValues(state: CBManagerState) async {
         let values = peripheral.linux.values(of: measurement)
         receive(1)
         fixture.say(.stateChanged(state))
         #expect(await all(of: values) == [[1]])
     }
 
-    @Test func changeOfTheServiceEndsThem() async {
+    @Test func changeOfTheServiceEndsAwaitedValues() async {
         let values = peripheral.linux.values(of: measurement)
         fixture.say(.servicesChanged(peripheral.identifier, HandleRange(start: 0x0030, end: 0x003F)))
         receive(1)
@@ -55,7 +55,7 @@ struct EndedValuesTests {
         #expect(await all(of: values) == [[1]])
     }
 
-    @Test func thoseOfAnEarlierConnectionEndAtOnce() async {
+    @Test func valuesOfAnEarlierConnectionEndAtOnce() async {
         fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 0)))
         fixture.connect(peripheral)
         _ = fixture.discover(peripheral)

@@ -30,8 +30,8 @@ struct ErrorTests {
         (.attribute(ErrorCode(rawValue: 0x80)), "Unknown ATT error."),
     ]
 
-    @Test("They have Apple's descriptions", arguments: described)
-    func description(error: EngineError, expected: String) {
+    @Test(arguments: described)
+    func errorHasTheDescriptionOfApple(error: EngineError, expected: String) {
         #expect(error.error.localizedDescription == expected)
         #expect((error.error as NSError).localizedDescription == expected)
         switch error {
@@ -47,7 +47,7 @@ struct ErrorTests {
     ]
 
     @Test("The controller's reasons for a link's end become error codes", arguments: reasons)
-    func reason(controllerError: UInt8, expected: CBError.Code?) {
+    func reasonOfTheControllerBecomesAnErrorCode(controllerError: UInt8, expected: CBError.Code?) {
         #expect(CBError.Code(controllerError: controllerError) == expected)
     }
 
@@ -59,7 +59,7 @@ struct ErrorTests {
     ]
 
     @Test("A MIC failure is not reported as removed pairing information", arguments: securityErrors)
-    func security(error: SecurityError, expected: EngineError) {
+    func micFailureIsNotReportedAsRemovedPairingInformation(error: SecurityError, expected: EngineError) {
         #expect(EngineError(error) == expected)
     }
 

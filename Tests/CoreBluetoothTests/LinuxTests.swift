@@ -102,7 +102,7 @@ struct LinuxTests {
     }
 
     @Test("Advertising data that an app lays out itself is received completely, with the address")
-    func payload() async throws {
+    func laidOutAdvertisingDataIsReceivedCompletely() async throws {
         let server = Server(air: "virtual:linux-payload")
         let central = await makeCentral("virtual:linux-payload")
         let discovery = try await find(central)
@@ -114,7 +114,7 @@ struct LinuxTests {
     }
 
     @Test("A connection can be awaited, and then discovery, reads, writes, each value and its end")
-    func conversation() async throws {
+    func connectionDiscoveryReadsWritesAndValuesCanBeAwaited() async throws {
         let server = Server(air: "virtual:linux-conversation")
         let changes = server.manager.linux.centralChanges
         let central = await makeCentral("virtual:linux-conversation")
@@ -163,7 +163,7 @@ struct LinuxTests {
     }
 
     @Test("A connection with a timeout fails at that time, and can be tried again")
-    func timeout() async throws {
+    func connectionFailsAtItsTimeoutAndCanBeTriedAgain() async throws {
         let server = Server(air: "virtual:linux-timeout")
         let central = await makeCentral("virtual:linux-timeout")
         let peripheral = try await find(central).peripheral
@@ -185,7 +185,7 @@ struct LinuxTests {
     }
 
     @Test("Calls without a connection, or below poweredOn, throw an error")
-    func misuse() async throws {
+    func callsWithoutAConnectionOrBelowPoweredOnThrow() async throws {
         let server = Server(air: "virtual:linux-misuse")
         let central = await makeCentral("virtual:linux-misuse")
         let peripheral = try await find(central).peripheral

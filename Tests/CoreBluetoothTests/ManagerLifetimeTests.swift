@@ -50,8 +50,7 @@ struct ManagerLifetimeTests {
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test("Its peripherals are disconnected, whether connected, connecting or disconnecting")
-    func peripheralsAreDisconnected() async {
+    @Test func releasedManagerDisconnectsItsPeripherals() async {
         let engine = ScriptedCentralEngine()
         var manager: CBCentralManager? = CBCentralManager(
             delegate: nil,

@@ -7,8 +7,8 @@ import Testing
 @testable import GATT
 
 /// A peripheral manager with a scripted host, and the calls that its delegate received.
-final class PeripheralFixture {
-    final class Recorder: NSObject, CBPeripheralManagerDelegate {
+final class PeripheralFixture: ManagerFixture {
+    final class Recorder: NSObject, CBPeripheralManagerDelegate, DelegateRecorder {
         var told: [String] = []
         var errors: [any Error] = []
         var requests: [CBATTRequest] = []
@@ -101,31 +101,6 @@ final class PeripheralFixture {
         }
     }
 
-    func settle() {
-        for _ in 0..<3 { manager.deliveryQueue.sync {} }
-    }
-
-    func say(_ event: PeripheralEvent) {
-        engine.say(event)
-        settle()
-    }
-
-    func answer<Value>(_ call: ScriptedPeripheralEngine.Call, _ result: Result<Value, EngineError>) {
-        engine.answer(call, result)
-        settle()
-    }
-
-    func takeTold() -> [String] {
-        settle()
-        defer { recorder.told = [] }
-        return recorder.told
-    }
-
-    func takeCalls() -> [ScriptedPeripheralEngine.Call] {
-        settle()
-        return engine.takeCalls()
-    }
-
     /// Adds a service and makes the host publish it.
     func publish(_ service: CBMutableService, at handle: UInt16) throws {
         manager.add(service)
@@ -147,7 +122,7 @@ final class PeripheralFixture {
 @Suite("A peripheral manager")
 struct PeripheralManagerTests {
     @Test("Restoration is the first callback; the state is reported once")
-    func state() throws {
+    func restorationIsTheFirstCallbackAndTheStateIsReportedOnce() throws {
         let fixture = PeripheralFixture(state: nil)
         #expect(fixture.manager.state == .unknown)
         fixture.engine.say(.restored(RestoredPeripheral(localName: "TiTan", services: ["180D"])))
@@ -161,7 +136,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("Commands below poweredOn are dropped without a callback", arguments: [CBManagerState.unknown, .poweredOff])
-    func commandsBelowPoweredOn(state: CBManagerState) {
+    func commandsBelowPoweredOnAreDroppedWithoutACallback(state: CBManagerState) {
         let fixture = PeripheralFixture(state: state)
         fixture.manager.startAdvertising(nil)
         fixture.manager.stopAdvertising()
@@ -177,8 +152,8 @@ struct PeripheralManagerTests {
 
     // MARK: Advertising
 
-    @Test("Advertising accepts only a name and services; a second start fails during the first")
-    func advertising() throws {
+    @Test("Advertising accepts only a name and services; a second start fails while it is on")
+    func advertisingAcceptsOnlyANameAndServicesAndOneStart() throws {
         let fixture = PeripheralFixture()
         fixture.manager.startAdvertising([
             CBAdvertisementDataLocalNameKey: "TiTan", CBAdvertisementDataServiceUUIDsKey: [fixture.service.uuid],
@@ -198,7 +173,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("Advertising that is stopped before it starts is not reported; a failed one is off")
-    func advertisingFailures() {
+    func advertisingStoppedBeforeItsStartIsNotReported() {
         let fixture = PeripheralFixture()
         let payload = AdvertisementPayload(localName: nil, services: [])
         fixture.manager.startAdvertising(nil)
@@ -213,7 +188,7 @@ struct PeripheralManagerTests {
     // MARK: Services
 
     @Test("The host gets a service as it is declared")
-    func definition() throws {
+    func hostGetsAServiceAsItIsDeclared() throws {
         let fixture = PeripheralFixture()
         let name = CBMutableCharacteristic(
             type: CBUUID(string: "2A00"),
@@ -258,8 +233,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls() == [.publish(expected)])
     }
 
-    @Test("Included services are published first")
-    func included() throws {
+    @Test func includedServiceMustBePublishedFirst() throws {
         let fixture = PeripheralFixture()
         let battery = CBMutableService(type: CBUUID(string: "180F"), primary: false)
         fixture.service.includedServices = [battery]
@@ -277,7 +251,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A published service cannot be changed or added again until it is removed")
-    func immutability() throws {
+    func publishedServiceCannotBeChangedUntilItIsRemoved() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         fixture.service.characteristics = []
@@ -307,7 +281,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A value that the host answers reads with cannot change once it is published")
-    func cachedValue() throws {
+    func publishedCachedValueCannotChange() throws {
         let fixture = PeripheralFixture()
         let name = CBMutableCharacteristic(
             type: CBUUID(string: "2A00"),
@@ -322,7 +296,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A service that the host refuses can be changed again")
-    func refusedService() {
+    func refusedServiceCanBeChangedAgain() {
         let fixture = PeripheralFixture()
         fixture.manager.add(fixture.service)
         guard case .publish(let definition) = fixture.takeCalls().last else {
@@ -337,7 +311,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("All services are removed from the host one by one")
-    func removal() throws {
+    func allServicesAreRemovedOneByOne() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         try fixture.publish(CBMutableService(type: CBUUID(string: "180F"), primary: true), at: 0x0030)
@@ -348,7 +322,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A cached value that could be written or notified ends the process with Apple's message")
-    func cachedValueMisuse() async {
+    func cachedValueThatCouldBeWrittenEndsTheProcess() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let fixture = PeripheralFixture()
             fixture.service.characteristics = [
@@ -373,7 +347,7 @@ struct PeripheralManagerTests {
     ]
 
     @Test("Only a characteristic that can just be read may have a cached value", arguments: cached)
-    func cachedValueRule(
+    func onlyAReadOnlyCharacteristicMayHaveACachedValue(
         properties: CBCharacteristicProperties,
         permissions: CBAttributePermissions,
         isMisuse: Bool
@@ -391,7 +365,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("Apps can create only user descriptions and presentation formats, with the right types")
-    func descriptors() async {
+    func appsCanCreateOnlyDescriptionsAndFormats() async {
         let format = Data([0x04, 0x00, 0xAD, 0x27, 0x01, 0x00, 0x00])
         #expect(
             CBMutableDescriptor(type: CBUUID(string: CBUUIDCharacteristicFormatString), value: format).octets
@@ -416,7 +390,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A read has an offset, is answered with the value that is set, and only once")
-    func reading() throws {
+    func readIsAnsweredOnceWithTheValueThatIsSet() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 5))))
@@ -433,7 +407,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("An error code is sent as it is, including application errors", arguments: [0x07, 0x80, 0xFF])
-    func refusing(code: Int) throws {
+    func errorCodeIsSentAsItIs(code: Int) throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
@@ -452,7 +426,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("Prepared writes arrive together, contiguous parts joined, and get one answer")
-    func preparedWrites() throws {
+    func preparedWritesArriveTogetherAndGetOneAnswer() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let handle = PeripheralFixture.valueHandle
@@ -474,7 +448,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A write command arrives as a write and is not answered")
-    func commands() throws {
+    func writeCommandIsNotAnswered() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let write = AttributeWrite(handle: PeripheralFixture.valueHandle, offset: 0, value: [5])
@@ -490,7 +464,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("An access for which the delegate has no method is refused")
-    func refusal() throws {
+    func accessWithoutADelegateMethodIsRefused() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let link = fixture.remote.link
@@ -515,7 +489,7 @@ struct PeripheralManagerTests {
     // MARK: Subscriptions
 
     @Test("Subscribing and unsubscribing are reported once each, after the list has changed")
-    func subscribing() throws {
+    func subscribingIsReportedOnceAfterTheListHasChanged() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         #expect(fixture.characteristic.subscribedCentrals == [])
@@ -535,7 +509,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A value is sent to subscribers only, to the named ones or to all")
-    func updating() throws {
+    func valueIsSentToSubscribersOnly() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let handle = PeripheralFixture.valueHandle
@@ -568,7 +542,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("A full queue refuses values, then reports room once; no value is lost or out of order")
-    func backpressure() throws {
+    func fullQueueRefusesValuesAndReportsRoomOnce() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         fixture.subscribe()
@@ -591,7 +565,7 @@ struct PeripheralManagerTests {
     // MARK: Connections and power
 
     @Test("Latency and channels are requested from the host")
-    func channels() throws {
+    func latencyAndChannelsAreRequestedFromTheHost() throws {
         let fixture = PeripheralFixture()
         let central = CBCentral(identifier: UUID(), mtu: 23)
         fixture.manager.setDesiredConnectionLatency(.high, for: central)
@@ -629,7 +603,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("The host ends with the manager")
-    func lifetime() {
+    func hostEndsWithTheManager() {
         let engine = ScriptedPeripheralEngine()
         do { _ = CBPeripheralManager(delegate: nil, queue: nil, engine: engine) }
         #expect(engine.takeCalls() == [.stop])

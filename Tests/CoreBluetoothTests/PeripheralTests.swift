@@ -11,7 +11,7 @@ struct PeripheralTests {
     // MARK: Discovery
 
     @Test("Services are in the order of their handles, without GAP and GATT, and stay the same objects")
-    func services() throws {
+    func servicesAreInTheOrderOfHandlesAndStayTheSameObjects() throws {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         #expect(peripheral.services == nil)
@@ -38,7 +38,7 @@ struct PeripheralTests {
     }
 
     @Test("Services found by type are added to those found before")
-    func accumulation() {
+    func servicesFoundByTypeAreAddedToThoseFoundBefore() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         peripheral.discoverServices([CBUUID(string: "180D")])
@@ -53,7 +53,7 @@ struct PeripheralTests {
     }
 
     @Test("Characteristics, descriptors and included services are found with their parents")
-    func tree() throws {
+    func attributesAreFoundWithTheirParents() throws {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (service, measurement, location) = fixture.discover(peripheral)
@@ -93,7 +93,7 @@ struct PeripheralTests {
     }
 
     @Test("An error of discovery is delivered and changes nothing")
-    func discoveryError() {
+    func errorOfDiscoveryIsDeliveredAndChangesNothing() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         peripheral.discoverServices(nil)
@@ -106,7 +106,7 @@ struct PeripheralTests {
     // MARK: Values
 
     @Test("A read value is set before the callback; an error leaves the value unchanged")
-    func reading() {
+    func readValueIsSetBeforeTheCallback() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (_, measurement, _) = fixture.discover(peripheral)
@@ -119,7 +119,7 @@ struct PeripheralTests {
     }
 
     @Test("Notifications arrive one by one, in order, each with its value")
-    func notifications() {
+    func notificationsArriveOneByOneEachWithItsValue() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (_, measurement, _) = fixture.discover(peripheral)
@@ -136,7 +136,7 @@ struct PeripheralTests {
     }
 
     @Test("A value that can only be indicated is indicated; one that can be neither is an error")
-    func notifyingKinds() {
+    func valueThatCanOnlyBeIndicatedIsIndicated() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (service, _, location) = fixture.discover(peripheral)
@@ -159,7 +159,7 @@ struct PeripheralTests {
     }
 
     @Test("Descriptors are read in the type of their kind")
-    func descriptors() throws {
+    func descriptorsAreReadInTheTypeOfTheirKind() throws {
         #expect(CBDescriptor.value([0x01, 0x00], of: "2900") as? NSNumber == 1)
         #expect(CBDescriptor.value([0x02, 0x01], of: "2902") as? Int == 0x0102)
         #expect(CBDescriptor.value([], of: "2903") as? NSNumber == 0)
@@ -183,7 +183,7 @@ struct PeripheralTests {
     }
 
     @Test("Each write with response has its callback; one over 512 bytes fails without being sent")
-    func writing() {
+    func eachWriteWithResponseHasItsCallback() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (_, _, location) = fixture.discover(peripheral)
@@ -203,7 +203,7 @@ struct PeripheralTests {
     }
 
     @Test("A write without response is dropped if the characteristic or the link cannot carry it")
-    func droppedWrites() {
+    func writeThatCannotBeCarriedIsDropped() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral(mtu: 23)
         let (_, measurement, location) = fixture.discover(peripheral)
@@ -220,7 +220,7 @@ struct PeripheralTests {
     }
 
     @Test("Room for writes without response ends, and is reported with one callback")
-    func readiness() {
+    func roomForWritesIsReportedWithOneCallback() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
         #expect(!peripheral.canSendWriteWithoutResponse)
@@ -244,7 +244,7 @@ struct PeripheralTests {
     }
 
     @Test("The client configuration is not written as a descriptor")
-    func clientConfiguration() async {
+    func clientConfigurationIsNotWrittenAsADescriptor() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let fixture = CentralFixture()
             let peripheral = fixture.connectedPeripheral()
@@ -267,7 +267,7 @@ struct PeripheralTests {
     // MARK: The link
 
     @Test("The signal strength is read while connected; 127 means that it is not known")
-    func rssi() {
+    func signalStrengthIsReadAndUnknownIs127() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         peripheral.readRSSI()
@@ -278,7 +278,7 @@ struct PeripheralTests {
     }
 
     @Test("A channel is delivered with its streams, or the error")
-    func channel() {
+    func channelIsDeliveredWithItsStreamsOrTheError() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         peripheral.openL2CAPChannel(0x00C0)
@@ -291,7 +291,7 @@ struct PeripheralTests {
     }
 
     @Test("No request is sent before a connection and after it")
-    func disconnected() {
+    func noRequestIsSentWithoutAConnection() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (service, measurement, location) = fixture.discover(peripheral)
@@ -313,7 +313,7 @@ struct PeripheralTests {
     }
 
     @Test("Services, notifying and pending calls end with the connection; no callback follows")
-    func endOfConnection() {
+    func endOfTheConnectionEndsServicesAndCallsWithoutACallback() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (_, measurement, location) = fixture.discover(peripheral)
@@ -337,7 +337,7 @@ struct PeripheralTests {
     }
 
     @Test("Services that changed are removed from the list and reported; others stay")
-    func servicesChanged() {
+    func changedServicesAreRemovedAndReportedAndOthersStay() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (service, measurement, _) = fixture.discover(peripheral)
@@ -357,7 +357,7 @@ struct PeripheralTests {
     }
 
     @Test("A changed name is reported once")
-    func name() {
+    func changedNameIsReportedOnce() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         #expect(peripheral.name == "Polar")
@@ -367,7 +367,7 @@ struct PeripheralTests {
     }
 
     @Test("Parents are not retained by their children")
-    func parents() {
+    func parentsAreNotRetainedByTheirChildren() {
         let service = CBMutableService(type: CBUUID(string: "180D"), primary: true)
         var characteristic: CBMutableCharacteristic?
         do {

@@ -2,6 +2,7 @@ import ATT
 import BluetoothTypes
 import Foundation
 import HCI
+import Synchronization
 
 @testable import BluetoothHost
 @testable import CoreBluetooth
@@ -15,8 +16,8 @@ extension LinkIdentifier {
 }
 
 /// A central's host that records the calls it receives, and delivers the events of the test.
-final class ScriptedCentralEngine: CentralEngine {
-    enum Call: Equatable {
+final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
+    enum Call: Equatable, Sendable {
         case stop
         case scan(ScanRequest)
         case stopScan
@@ -40,56 +41,14 @@ final class ScriptedCentralEngine: CentralEngine {
         case openChannel(CBL2CAPPSM)
     }
 
-    private struct State {
-        var deliver: (@Sendable (CentralEvent) -> Bool)?
-        var calls: [Call] = []
-        var known: [KnownPeripheral] = []
-        /// The pending completions that the test answers, by their calls, oldest first.
-        var answers: [(Call, Any)] = []
-    }
-
-    private let state = Guarded(State())
-
-    /// Returns the calls since the previous one of this method.
-    func takeCalls() -> [Call] {
-        state.withLock { state in
-            defer { state.calls = [] }
-            return state.calls
-        }
-    }
-
-    /// - Returns: whether the manager accepts the event.
-    @discardableResult
-    func say(_ event: CentralEvent) -> Bool {
-        state.withLock { $0.deliver }?(event) ?? true
-    }
-
-    /// Answers the oldest unanswered call that is `call`.
-    func answer<Value>(_ call: Call, _ result: Result<Value, EngineError>) {
-        let completion = state.withLock { state -> Any? in
-            guard let index = state.answers.firstIndex(where: { $0.0 == call }) else { return nil }
-            return state.answers.remove(at: index).1
-        }
-        (completion as! Completion<Value>)(result)
-    }
+    let script = EngineScript<Call, CentralEvent>()
+    private let peripherals = Mutex<[KnownPeripheral]>([])
 
     var known: [KnownPeripheral] {
-        get { state.withLock { $0.known } }
-        set { state.withLock { $0.known = newValue } }
+        get { peripherals.withLock { $0 } }
+        set { peripherals.withLock { $0 = newValue } }
     }
 
-    private func note(_ call: Call) {
-        state.withLock { $0.calls.append(call) }
-    }
-
-    private func note<Value>(_ call: Call, _ completion: @escaping Completion<Value>) {
-        state.withLock {
-            $0.calls.append(call)
-            $0.answers.append((call, completion))
-        }
-    }
-
-    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Bool) { state.withLock { $0.deliver = deliver } }
     func stop() { note(.stop) }
     func scan(_ request: ScanRequest) { note(.scan(request)) }
     func stopScan() { note(.stopScan) }
@@ -204,8 +163,8 @@ final class ScriptedCentralEngine: CentralEngine {
 }
 
 /// A peripheral's host that records the calls it receives, and delivers the events of the test.
-final class ScriptedPeripheralEngine: PeripheralEngine {
-    enum Call: Equatable {
+final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
+    enum Call: Equatable, Sendable {
         case stop
         case startAdvertising(AdvertisementPayload)
         case stopAdvertising
@@ -219,47 +178,8 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
         case disconnect(UUID)
     }
 
-    private struct State {
-        var deliver: (@Sendable (PeripheralEvent) -> Bool)?
-        var calls: [Call] = []
-        var answers: [(Call, Any)] = []
-    }
+    let script = EngineScript<Call, PeripheralEvent>()
 
-    private let state = Guarded(State())
-
-    func takeCalls() -> [Call] {
-        state.withLock { state in
-            defer { state.calls = [] }
-            return state.calls
-        }
-    }
-
-    /// - Returns: whether the manager accepts the event.
-    @discardableResult
-    func say(_ event: PeripheralEvent) -> Bool {
-        state.withLock { $0.deliver }?(event) ?? true
-    }
-
-    func answer<Value>(_ call: Call, _ result: Result<Value, EngineError>) {
-        let completion = state.withLock { state -> Any? in
-            guard let index = state.answers.firstIndex(where: { $0.0 == call }) else { return nil }
-            return state.answers.remove(at: index).1
-        }
-        (completion as! Completion<Value>)(result)
-    }
-
-    private func note(_ call: Call) {
-        state.withLock { $0.calls.append(call) }
-    }
-
-    private func note<Value>(_ call: Call, _ completion: @escaping Completion<Value>) {
-        state.withLock {
-            $0.calls.append(call)
-            $0.answers.append((call, completion))
-        }
-    }
-
-    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Bool) { state.withLock { $0.deliver = deliver } }
     func stop() { note(.stop) }
 
     func startAdvertising(_ payload: AdvertisementPayload, _ completion: @escaping Completion<Void>) {

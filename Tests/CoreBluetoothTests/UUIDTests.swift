@@ -21,7 +21,7 @@ struct UUIDTests {
     ]
 
     @Test("Text and bytes give the same UUID, which keeps its width", arguments: forms)
-    func form(text: String, octets: [UInt8], printed: String) {
+    func textAndBytesGiveTheSameUUID(text: String, octets: [UInt8], printed: String) {
         let uuid = CBUUID(string: text)
         #expect(uuid.data == Data(octets))
         #expect(uuid.data.first == octets.first)
@@ -31,7 +31,7 @@ struct UUIDTests {
     }
 
     @Test("All forms of a UUID over the base UUID are equal and have equal hashes")
-    func equality() {
+    func allFormsOfAUUIDAreEqual() {
         let forms = [
             CBUUID(string: "180D"), CBUUID(string: "0000180D"),
             CBUUID(string: "0000180D-0000-1000-8000-00805F9B34FB"),
@@ -48,7 +48,7 @@ struct UUIDTests {
 
     @Test("UUIDs of Foundation and Core Foundation are accepted")
     @available(*, deprecated)
-    func foundation() {
+    func uuidsOfFoundationAreAccepted() {
         let text = "06BBE1E1-100E-430D-A62B-7B2421810813"
         #expect(CBUUID(nsuuid: UUID(uuidString: text)!).uuidString == text)
         let octets: [UInt8] = [
@@ -84,18 +84,18 @@ struct UUIDTests {
             ("908d66af-2751-4483-bd8e-8e99a92cc2f3", "908D66AF-2751-4483-BD8E-8E99A92CC2F3"),
         ]
     )
-    func description(text: String, expected: String) {
+    func definedUUIDIsDescribedByItsName(text: String, expected: String) {
         #expect("\(CBUUID(string: text))" == expected)
     }
 
     @Test("A copy is the object itself")
-    func copy() {
+    func copyIsTheObjectItself() {
         let uuid = CBUUID(string: "180D")
         #expect(uuid.copy() as? CBUUID === uuid)
     }
 
     @Test("An invalid UUID ends the process")
-    func malformed() async {
+    func invalidUUIDEndsTheProcess() async {
         await #expect(processExitsWith: .failure) { _ = CBUUID(string: "180") }
         await #expect(processExitsWith: .failure) { _ = CBUUID(string: "908D66AF27514483BD8E8E99A92CC2F3") }
         await #expect(processExitsWith: .failure) { _ = CBUUID(data: Data([1, 2, 3])) }

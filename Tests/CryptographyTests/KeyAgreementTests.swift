@@ -64,7 +64,7 @@ struct KeyAgreementTests {
         "The specification's samples give their public keys and, on both sides, the shared key",
         arguments: KeyAgreementSample.all
     )
-    func samples(sample: KeyAgreementSample) {
+    func samplesGiveTheirPublicKeysAndTheSharedKeyOnBothSides(sample: KeyAgreementSample) {
         #expect(functions.publicKey(of: sample.privateKeyA) == sample.publicKeyA)
         #expect(functions.publicKey(of: sample.privateKeyB) == sample.publicKeyB)
         #expect(functions.sharedKey(sample.privateKeyA, with: sample.publicKeyB) == sample.sharedKey)
@@ -72,7 +72,7 @@ struct KeyAgreementTests {
     }
 
     @Test("A key is computed with one's own public key as well; the protocol must refuse that")
-    func ownKey() {
+    func sharedKeyIsComputedWithTheOwnPublicKeyAsWell() {
         let sample = KeyAgreementSample.all[0]
         let expected = KeyAgreementSample.number("2dab0048cbb37bda557b8b72a85787c387279932fc795fae7c1cf949e6d7aa70")
         #expect(functions.sharedKey(sample.privateKeyA, with: sample.publicKeyA) == DiffieHellmanKey(expected))
@@ -101,7 +101,7 @@ struct KeyAgreementTests {
     }()
 
     @Test("Coordinates of no point on the curve give no key", arguments: invalidPoints)
-    func invalidPoint(name: String, point: P256PublicKey) {
+    func pointOutsideTheCurveGivesNoKey(name: String, point: P256PublicKey) {
         for sample in KeyAgreementSample.all {
             #expect(functions.sharedKey(sample.privateKeyA, with: point) == nil)
         }
@@ -115,14 +115,14 @@ struct KeyAgreementTests {
             "512563fcc2cab9f3849e17a7adfae6bcffffffffffffffff00000000ffffffff",
         ]
     )
-    func invalidPrivateKey(text: String) {
+    func privateKeyOutOfRangeGivesNoKeys(text: String) {
         let key = P256PrivateKey(KeyAgreementSample.number(text))
         #expect(functions.publicKey(of: key) == nil)
         #expect(functions.sharedKey(key, with: KeyAgreementSample.all[0].publicKeyB) == nil)
     }
 
-    @Test("A number of 256 bits has 32 bytes", arguments: [0, 31, 33, 64])
-    func length(count: Int) {
+    @Test(arguments: [0, 31, 33, 64])
+    func numberThatHasNot32BytesIsRefused(count: Int) {
         #expect(UInt256Octets(leastSignificantFirst: Array(repeating: 1, count: count)) == nil)
     }
 }

@@ -11,7 +11,6 @@ struct ByHandLayoutTests {
     static let publicKey = String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32)
 
     @Test(
-        "reads a command to its last byte",
         arguments: [
             "350c09024000030041000201",
             "262040" + publicKey,
@@ -20,14 +19,13 @@ struct ByHandLayoutTests {
             "43202a0001019a78563412f0050101020103010401050106010701080101030203030304030503060307030803",
         ]
     )
-    func command(digits: String) throws {
+    func layoutReadsACommandToItsLastByte(digits: String) throws {
         let packet = try #require([UInt8](hexadecimal: digits))
         let opcode = UInt16(packet[0]) | UInt16(packet[1]) << 8
         try expectWholeReading(Array(packet.dropFirst(3)), CommandLayouts.parameters[opcode])
     }
 
     @Test(
-        "reads an event to its last byte",
         arguments: [
             "1309024000030041000201",
             "3e23020200019a78563412f00d02010603030d18050953776966ce0400ef3207dc1b00007f",
@@ -39,7 +37,7 @@ struct ByHandLayoutTests {
             "3e150f2301f9b0ff010d02010603030d18050953776966",
         ]
     )
-    func event(digits: String) throws {
+    func layoutReadsAnEventToItsLastByte(digits: String) throws {
         let packet = try #require([UInt8](hexadecimal: digits))
         if packet[0] == Event.leMetaCode {
             try expectWholeReading(Array(packet.dropFirst(3)), EventLayouts.leEvents[UInt16(packet[2])])

@@ -24,7 +24,7 @@ struct FollowingTests {
     }
 
     @Test("A link is named from its connection to its disconnection")
-    func links() throws {
+    func linkIsNamedFromItsConnectionToItsDisconnection() throws {
         let packets = descriptions(of: [
             Self.connected, Self.att(.hostToController, "0A0300"),
             Sample(.event, .controllerToHost, "0504004000 13", ""), Self.att(.hostToController, "0A0300"),
@@ -38,7 +38,7 @@ struct FollowingTests {
     }
 
     @Test("A command's answer names its command and the time that it took")
-    func commands() {
+    func answerNamesItsCommandAndTheTimeItTook() {
         let packets = descriptions(of: [
             Sample(.command, .hostToController, "030C00", ""), Sample(.command, .hostToController, "011000", ""),
             Sample(.event, .controllerToHost, "0E0401030C00", ""),
@@ -67,7 +67,7 @@ struct FollowingTests {
     }
 
     @Test("Values have the types that the capture showed during discovery")
-    func discovery() {
+    func valuesHaveTheTypesSeenDuringDiscovery() {
         let discovery = [
             Self.connected,
             Self.att(.hostToController, "10 0100 FFFF 0028"), Self.att(.controllerToHost, "11 06 0100 0900 0D18"),
@@ -92,7 +92,7 @@ struct FollowingTests {
     }
 
     @Test("A response is decoded as the answer to its request")
-    func responses() {
+    func responseIsDecodedAsTheAnswerToItsRequest() {
         #expect(
             line(of: [Self.att(.hostToController, "0A 0300"), Self.att(.controllerToHost, "0B 4869")])
                 == "ACL 0x0040 ATT Read Response: 0x0003, 4869 \"Hi\" [#1, 1 ms]"
@@ -105,7 +105,7 @@ struct FollowingTests {
     }
 
     @Test("Credit-based channels are tracked: K-frames are assigned to their SDU")
-    func channels() throws {
+    func framesOfChannelsAreAssignedToTheirSDU() throws {
         func frame(_ direction: CaptureDirection, _ digits: String) -> Sample {
             let frame = [UInt8](hexadecimal: digits.filter { $0 != " " }) ?? []
             return Sample(.acl, direction, "4020" + [UInt8(frame.count), 0].hexadecimal + frame.hexadecimal, "")
@@ -143,7 +143,7 @@ struct FollowingTests {
             ("adapter=hci0", [1, 2, 3, 4, 5, 6]), ("adapter=1", []),
         ]
     )
-    func filters(text: String, expected: [Int]) throws {
+    func filterSelectsThePacketsThatItDescribes(text: String, expected: [Int]) throws {
         let filter = try #require(PacketFilter(parsing: text))
         let packets = descriptions(of: [
             Self.connected, Self.att(.hostToController, "0A0300"),
@@ -157,7 +157,7 @@ struct FollowingTests {
         "Invalid filters are refused",
         arguments: ["", "att", "layer=tcp", "link=0x1000", "opcode=x", "address=1", "handle=0x10000", "adapter=usb"]
     )
-    func noFilters(text: String) {
+    func invalidFilterIsRefused(text: String) {
         #expect(PacketFilter(parsing: text) == nil)
     }
 }

@@ -14,12 +14,11 @@ struct LayoutTests {
             EventLayouts.leEvents.problems, SignallingLayouts.commands.problems, SecurityLayouts.commands.problems,
         ]
     )
-    func tables(problems: [String]) {
+    func everyLineOfTheTablesIsALayout(problems: [String]) {
         #expect(problems.isEmpty)
     }
 
-    @Test("The tables contain the commands and events that the stack supports")
-    func complete() {
+    @Test func tablesAreLargeAndEveryCommandHasAName() {
         #expect(CommandLayouts.parameters.numbers.count > 150)
         #expect(EventLayouts.events.numbers.count > 40)
         #expect(EventLayouts.leEvents.numbers.count > 25)
@@ -46,7 +45,7 @@ struct LayoutTests {
             ("Value:u16! Detail?{ Data:u8! }", "0100 02", "value 1, data 2"),
         ]
     )
-    func reads(layout text: String, digits: String, line: String) throws {
+    func layoutReadsWhatItsLineSays(layout text: String, digits: String, line: String) throws {
         let layout = try #require(ParameterLayout(parsing: text))
         let bytes = try #require([UInt8](hexadecimal: digits.filter { $0 != " " }))
         var reader = ByteReader(bytes.rawSpan)
@@ -59,7 +58,7 @@ struct LayoutTests {
     }
 
     @Test("Missing and excess bytes are reported", arguments: ["A:u16! B:u8", "N:count G{ A:u16 }"])
-    func wrong(layout text: String) throws {
+    func missingAndExcessBytesAreReported(layout text: String) throws {
         let layout = try #require(ParameterLayout(parsing: text))
         let whole: [UInt8] = [1, 2, 3]
         for count in 0..<3 {
@@ -77,7 +76,7 @@ struct LayoutTests {
     }
 
     @Test("An invalid line is refused", arguments: ["A", "A:u7", "A:@nothing", "G{ A:u8", "}", "A:#nothing"])
-    func noLayout(text: String) {
+    func invalidLineIsRefused(text: String) {
         #expect(ParameterLayout(parsing: text) == nil)
     }
 
@@ -91,7 +90,7 @@ struct LayoutTests {
             ("Num HCI Command Packets", "numHCICommandPackets", "num HCI command packets"),
         ]
     )
-    func names(text: String, key: String, words: String) {
+    func namesBecomeMembersOfJSONAndWords(text: String, key: String, words: String) {
         let name = FieldName(text)
         #expect(name.key == key)
         #expect(name.words == words)

@@ -39,7 +39,7 @@ struct LineTests {
             ("0200 0200 0400 030C00", "[malformed note: truncated: 4 octets needed, 3 left]"),
         ]
     )
-    func monitorMessages(digits: String, expected: String) throws {
+    func monitorMessagesShowAdaptersAndPrograms(digits: String, expected: String) throws {
         let message = try #require([UInt8](hexadecimal: digits.filter { $0 != " " }))
         let time = CaptureTime(seconds: 0, nanoseconds: 0)
         let record = CaptureRecord(monitorMessage: message.rawSpan, number: 1, time: time)
@@ -119,7 +119,7 @@ struct LineTests {
             Sample(.event, .controllerToHost, "3E02FE00", "Event LE subevent 0xFE: 00"),
         ]
     )
-    func hci(sample: Sample) {
+    func hciPacketsShowTheirNameAndImportantParameters(sample: Sample) {
         #expect(line(of: [sample]) == sample.line)
     }
 
@@ -160,7 +160,7 @@ struct LineTests {
             ("0100 4000 AA", "L2CAP frame CID 0x0040, 1 octets"),
         ]
     )
-    func frames(digits: String, line expected: String) throws {
+    func framesOfALinkShowTheContentOfTheirProtocol(digits: String, line expected: String) throws {
         let frame = try #require([UInt8](hexadecimal: digits.filter { $0 != " " }))
         let length = UInt8(frame.count)
         let acl = Sample(.acl, .controllerToHost, "4020" + [length, 0].hexadecimal + frame.hexadecimal, "")
@@ -168,7 +168,7 @@ struct LineTests {
     }
 
     @Test("Fragments are marked, and the last one shows the frame")
-    func fragments() {
+    func fragmentsAreMarkedAndTheLastOneShowsTheFrame() {
         let first = Sample(.acl, .controllerToHost, "4020 0500 0700 0400 1B", "")
         let second = Sample(.acl, .controllerToHost, "4010 0600 2A00 01020304", "")
         #expect(line(of: [first]) == "ACL 0x0040 fragment: 5 octets")

@@ -24,7 +24,7 @@ enum Fixtures {
 @Suite("Whole captures")
 struct WholeCaptureTests {
     @Test("The description of a capture equals the stored one, field by field", arguments: Fixtures.names)
-    func stored(name: String) throws {
+    func descriptionOfACaptureEqualsTheStoredOne(name: String) throws {
         let stored = Fixtures.folder.appendingPathComponent(name.replacingOccurrences(of: ".btsnoop", with: ".json"))
         let expected = try String(contentsOf: stored, encoding: .utf8).split(separator: "\n")
         let found = descriptions(inFile: try Fixtures.bytes(name)).map { packet in
@@ -40,7 +40,7 @@ struct WholeCaptureTests {
     }
 
     @Test("Every line of JSON is valid", arguments: Fixtures.names)
-    func json(name: String) throws {
+    func everyLineOfJSONIsValid(name: String) throws {
         for packet in descriptions(inFile: try Fixtures.bytes(name)) {
             var text = TextBuffer()
             packet.appendJSON(to: &text)
@@ -50,7 +50,7 @@ struct WholeCaptureTests {
     }
 
     @Test("Packets with any bytes are described without a trap", arguments: Fixtures.names)
-    func mutated(name: String) throws {
+    func packetsWithAnyBytesAreDescribedWithoutATrap(name: String) throws {
         let original = try Fixtures.bytes(name)
         var generator = SeededGenerator(seed: UInt64(original.count))
         for _ in 0..<20 {
@@ -65,7 +65,7 @@ struct WholeCaptureTests {
     }
 
     @Test("Random packets are described without a trap")
-    func random() {
+    func randomPacketsAreDescribedWithoutATrap() {
         var generator = SeededGenerator(seed: 6)
         var samples: [Sample] = []
         for _ in 0..<20_000 {

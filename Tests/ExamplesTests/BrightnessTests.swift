@@ -6,7 +6,7 @@ import Testing
 @Suite("Brightness")
 struct BrightnessTests {
     @Test("The name is read without the app, and messages and brightness changes are delivered")
-    func outcome() async throws {
+    func nameIsReadWithoutTheAppAndChangesAreDelivered() async throws {
         let (peripheral, central) = try await Stage(.brightness).perform()
         #expect(central.contains("Device name: \(Device.current.name)"))
         #expect(!peripheral.contains { $0.hasPrefix("Received read request") }, "the name is the system's to answer")
@@ -16,7 +16,7 @@ struct BrightnessTests {
     }
 
     @Test("The descriptors of a characteristic are nil until they are set")
-    func descriptors() throws {
+    func descriptorsAreNilUntilTheyAreSet() throws {
         let service = Services.getDeviceInformationService()
         let characteristics = try #require(service.characteristics)
         #expect(characteristics.map(\.descriptors) == [nil, nil])
@@ -33,7 +33,7 @@ struct BrightnessTests {
     }
 
     @Test("A central that disconnects its peripheral scans again and finds it again", .timeLimit(.minutes(10)))
-    func rescan() async throws {
+    func centralThatDisconnectsItsPeripheralFindsItAgain() async throws {
         let stage = Stage(
             peripheral: Part(
                 expected: ["Central subscribed", "Central unsubscribed", "Central subscribed", "Central unsubscribed"]
@@ -71,7 +71,7 @@ struct BrightnessTests {
         "A number has exactly the size of its type",
         arguments: [([0, 0, 0, 0x3F], 0.5), ([], nil), ([0], nil), ([0, 0, 0, 0x3F, 0], nil)] as [([UInt8], Float?)]
     )
-    func numbers(octets: [UInt8], number: Float?) {
+    func numberHasExactlyTheSizeOfItsType(octets: [UInt8], number: Float?) {
         #expect(Data(octets).to(type: Float.self) == number)
         if let number { #expect(Array(Data(from: number)) == octets) }
     }

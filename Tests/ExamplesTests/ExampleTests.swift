@@ -6,7 +6,7 @@ import Testing
 @Suite("Examples")
 struct ExampleTests {
     @Test("Both ends of an example show everything that is expected", .timeLimit(.minutes(10)), arguments: Example.all)
-    func everyExample(_ example: Example) async throws {
+    func bothEndsOfAnExampleShowEverythingExpected(_ example: Example) async throws {
         let stage = Stage(example)
         try await stage.perform()
         #expect(stage.peripheral.missing == [])
@@ -14,7 +14,7 @@ struct ExampleTests {
     }
 
     @Test("An end that does not show the expected lines is reported")
-    func missing() async {
+    func endThatDoesNotShowTheExpectedLinesIsReported() async {
         let performance = Performance(Part(expected: ["a", "b"]) { _, _ in Silence() }, options: [:])
         performance.show("begins otherwise")
         performance.show("bright")

@@ -29,7 +29,7 @@ struct PracticalPeripheralTests {
             ([(0, -60), (1, 127)], 1, -60),
         ] as [([(Double, Int)], Double, Double?)]
     )
-    func weightedMean(readings: [(Double, Int)], seconds: Double, mean: Double?) throws {
+    func laterSignalsHaveMoreWeightInTheMean(readings: [(Double, Int)], seconds: Double, mean: Double?) throws {
         let found = proximity(readings.map { ($0.0, $0.1) }).weightedMean(at: start.addingTimeInterval(seconds))
         #expect((found == nil) == (mean == nil))
         if let found, let mean { #expect(abs(found - mean) < 1e-9) }
@@ -43,20 +43,20 @@ struct PracticalPeripheralTests {
             ([(0, -60), (10, -95)], 10, false),
         ] as [([(Double, Int)], Double, Bool)]
     )
-    func range(readings: [(Double, Int)], seconds: Double, isInRange: Bool) {
+    func deviceIsInRangeForAShortTimeAfterStrongSignals(readings: [(Double, Int)], seconds: Double, isInRange: Bool) {
         let proximity = proximity(readings.map { ($0.0, $0.1) })
         #expect(proximity.isInRange(at: start.addingTimeInterval(seconds)) == isInRange)
     }
 
     @Test("A device that is received for days needs no more memory than after a minute")
-    func capacity() {
+    func numberOfKeptSignalsIsBounded() {
         let proximity = proximity((0..<1000).map { (Double($0), -50) })
         #expect(proximity.readings.count == Proximity.capacity)
         #expect(proximity.readings.last?.date == start.addingTimeInterval(999))
     }
 
     @Test("A connection passes through all states, once to its end and once to the app's own timeout")
-    func states() async throws {
+    func connectionPassesThroughAllStates() async throws {
         let (_, lines) = try await Stage(.practicalPeripheral).perform()
         let states = lines.filter { $0.hasPrefix("Состояние") || $0 == "Время вышло" }
         #expect(
@@ -69,7 +69,7 @@ struct PracticalPeripheralTests {
     }
 
     @Test("All callbacks of a manager arrive on the queue that it was given", .timeLimit(.minutes(10)))
-    func queue() async throws {
+    func callbacksArriveOnTheQueueOfTheManager() async throws {
         let stage = Stage(
             peripheral: Example.practicalPeripheral.peripheral,
             central: Part(expected: ["Пульс 61"]) { Follower(isForgetful: false, terminal: $0, options: $1) }

@@ -50,14 +50,14 @@ struct TextTransferTests {
     }
 
     @Test("The demonstration's text is split within a character")
-    func chunks() {
+    func demonstrationTextIsSplitWithinACharacter() {
         let octets = Array(Example.demonstrationText.utf8)
         let chunks = stride(from: 0, to: octets.count, by: NOTIFY_MTU).map { octets[$0...].prefix(NOTIFY_MTU) }
         #expect(chunks.contains { String(validating: $0, as: UTF8.self) == nil })
     }
 
     @Test("A peripheral that was found is retrieved by its identifier while it is retained", .timeLimit(.minutes(10)))
-    func cachedPeripherals() async throws {
+    func retainedPeripheralIsRetrievedByItsIdentifier() async throws {
         let stage = Stage(
             peripheral: Example.textTransfer.peripheral,
             central: Part(expected: ["Texte: "]) { Finder(terminal: $0, options: $1) }

@@ -6,7 +6,7 @@ import Testing
 @Suite("TiTan")
 struct TiTanTests {
     @Test("Cached values of characteristics that are not read-only end the app with an explanation")
-    func cachedValue() async throws {
+    func cachedValueThatIsNotReadOnlyEndsTheApp() async throws {
         let result = try #require(
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 let tablet = Performance(
@@ -29,7 +29,7 @@ struct TiTanTests {
     }
 
     @Test("A device is listed once, with its name and its signal strength", .timeLimit(.minutes(10)))
-    func list() async throws {
+    func deviceIsListedOnceWithNameAndSignalStrength() async throws {
         let (_, lines) = try await Stage(.tiTan).perform { end in
             let phone = try #require(end.screen as? TiTanCentralViewController)
             #expect(phone.scannedDevices.count == 1)
@@ -39,15 +39,15 @@ struct TiTanTests {
     }
 
     @Test("A written value can be read, and is notified to subscribers", .timeLimit(.minutes(10)))
-    func values() async throws {
+    func writtenValueCanBeReadAndIsNotified() async throws {
         let (tablet, phone) = try await Stage(.tiTan).perform()
         #expect(phone.filter { $0.hasPrefix("Value ") } == ["Value TiTan dice hola", "Value Hola, TiTan"])
         #expect(phone.contains("Notify \(kCharacteristicUUID) true"))
         #expect(tablet.filter { $0 == "Write request" }.count == 1)
     }
 
-    @Test("An encrypted value causes pairing, and its notifications arrive", .timeLimit(.minutes(10)))
-    func encryption() async throws {
+    @Test("An encrypted value can be subscribed to", .timeLimit(.minutes(10)))
+    func subscriptionToAnEncryptedValueSucceeds() async throws {
         let (tablet, phone) = try await Stage(.tiTan).perform()
         #expect(phone.contains("Notify \(kEncryptedCharacteristicUUID) true"))
         #expect(tablet.contains("Subscribed to \(kEncryptedCharacteristicUUID)"))

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothTypes
 import ByteCoding
 import CoreBluetooth
@@ -26,7 +27,7 @@ struct WalkthroughTests {
     ]
 
     @Test("Each step has its expected outcome", .timeLimit(.minutes(10)))
-    func steps() async throws {
+    func eachStepHasItsExpectedOutcome() async throws {
         try await Stage(.walkthrough).perform { end in
             let central = try #require(end.screen as? WalkthroughCentral)
             #expect(central.outcomes == Self.outcomes)
@@ -64,7 +65,7 @@ struct WalkthroughTests {
         .timeLimit(.minutes(10)),
         arguments: [(0, "character 1"), (10, "1"), (11, ""), (12, nil)] as [(UInt16, String?)]
     )
-    func offsets(offset: UInt16, rest: String?) async throws {
+    func readingCanBeginAnywhereInAValueAndNotBeyond(offset: UInt16, rest: String?) async throws {
         try await meet { peer, characteristics in
             let read = ReadPart(handle: characteristics[0].valueHandle, offset: offset)
             do throws(HostError) {
@@ -79,25 +80,27 @@ struct WalkthroughTests {
     }
 
     @Test("A notification is truncated to the link's length, and the rest can be read", .timeLimit(.minutes(10)))
-    func longNotification() async throws {
+    func longNotificationIsTruncatedAndTheRestCanBeRead() async throws {
         try await meet { peer, characteristics in
             let whole = Array(WalkthroughPeripheral.longValue)
             let subscription = try await peer.subscribe(to: characteristics[1])
+            var received: [UInt8]?
             for try await notification in subscription {
-                #expect(notification.value == Array(whole.prefix(20)))
+                received = notification.value
                 break
             }
+            #expect(received == Array(whole.prefix(20)))
             #expect(try await peer.read(characteristics[1].valueHandle) == whole)
         }
     }
 
     @Test("Writes that belong together are performed together", .timeLimit(.minutes(10)))
-    func reliableWrites() async throws {
+    func writesThatBelongTogetherArePerformedTogether() async throws {
         try await meet { peer, characteristics in
             let handle = characteristics[0].valueHandle
             let value = (0..<200).map { UInt8($0) }
             try await peer.writeReliably([
-                .init(handle: handle, value: Array("first".utf8)), .init(handle: handle, value: value),
+                .init(Array("first".utf8), to: handle), .init(value, to: handle),
             ])
             #expect(try await peer.read(handle) == value)
         }

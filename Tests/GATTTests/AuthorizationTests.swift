@@ -16,7 +16,7 @@ struct AuthorizationTests {
     }
 
     @Test("The app is asked once per connection, and its consent holds until the end")
-    func consent() throws {
+    func appIsAskedOncePerConnectionAndItsConsentHolds() throws {
         let fixture = try ServerFixture([Self.characteristic([.readAuthorized, .writeAuthorized])])
         let handle = fixture.handle(0)
         let value = fixture.service.characteristics[0].valueHandle
@@ -40,14 +40,14 @@ struct AuthorizationTests {
     }
 
     @Test("Access that needs authorization is refused if nobody can give it")
-    func nobodyToAsk() throws {
+    func accessIsRefusedIfNobodyCanAuthorizeIt() throws {
         let fixture = try ServerFixture([Self.characteristic(.readAuthorized)])
         let handle = fixture.handle(0)
         #expect(fixture.send([0x0A] + handle).response == [0x01, 0x0A] + handle + [0x08])
     }
 
     @Test("The link's security is checked before the app's consent")
-    func order() throws {
+    func securityIsCheckedBeforeTheConsentOfTheApp() throws {
         let fixture = try ServerFixture([Self.characteristic([.readEncrypted, .readAuthorized])])
         let handle = fixture.handle(0)
         fixture.session.asksForAuthorization = true
@@ -65,7 +65,7 @@ struct AuthorizationTests {
     }
 
     @Test("A signed write that is not permitted is not verified")
-    func signedWriteWithoutPermission() throws {
+    func signedWriteThatIsNotPermittedIsNotVerified() throws {
         let fixture = try ServerFixture([Self.characteristic([.read])])
         for handle in [fixture.handle(0), [0xFF, 0xFF]] {
             #expect(fixture.send([0xD2] + handle + [7] + [UInt8](repeating: 1, count: 12)).action == .nothing)
@@ -73,7 +73,7 @@ struct AuthorizationTests {
     }
 
     @Test("A signed write is given to the owner, and written once it is verified")
-    func signedWrite() throws {
+    func signedWriteIsWrittenOnceItIsVerified() throws {
         let fixture = try ServerFixture([Self.characteristic([.read, .writeSigned])])
         let handle = fixture.handle(0)
         let signature: [UInt8] = [9, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
@@ -92,7 +92,7 @@ struct AuthorizationTests {
     }
 
     @Test("A signed write that is too short is ignored", arguments: 1..<15)
-    func truncated(length: Int) throws {
+    func signedWriteThatIsTooShortIsIgnored(length: Int) throws {
         let fixture = try ServerFixture([Self.characteristic(.writeSigned)])
         let pdu = [0xD2] + fixture.handle(0) + Array(repeating: 0, count: 12)
         #expect(fixture.send(Array(pdu.prefix(length))).action == .nothing)
@@ -117,7 +117,7 @@ struct AuthorizationTests {
             ([.write], .unauthenticated, LinkSecurity(), 0), ([.read], .authenticated, LinkSecurity(), 0x03),
         ] as [(AttributePermissions, SignatureStrength?, LinkSecurity, UInt8)]
     )
-    func strength(
+    func signaturePermitsSignedWritesAndDoesNotReplaceEncryption(
         permissions: AttributePermissions,
         signature: SignatureStrength?,
         security: LinkSecurity,

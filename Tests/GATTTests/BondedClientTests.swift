@@ -110,7 +110,7 @@ private final class BondedFixture {
 @Suite("A bonded client of the server")
 struct BondedClientTests {
     @Test("A client's configuration is restored with its bond's key, and not before")
-    func configuration() throws {
+    func configurationIsRestoredWithTheBondsKeyAndNotBefore() throws {
         let fixture = try BondedFixture()
         #expect(try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle) == [0x13])
         fixture.reconnect(isTrusted: false)
@@ -121,7 +121,7 @@ struct BondedClientTests {
     }
 
     @Test("A configuration written before the bond is verified replaces the stored one")
-    func newerConfiguration() throws {
+    func configurationWrittenBeforeVerificationReplacesTheStoredOne() throws {
         let fixture = try BondedFixture()
         _ = try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle)
         fixture.reconnect(isTrusted: false)
@@ -132,7 +132,7 @@ struct BondedClientTests {
     }
 
     @Test("Stored state is in the order of handles, whatever the order of the writes")
-    func order() throws {
+    func storedStateIsInTheOrderOfHandles() throws {
         let fixture = try BondedFixture()
         let changed = try #require(try fixture.characteristic(.serviceChanged).clientConfigurationHandle)
         let heart = try #require(fixture.heart.clientConfigurationHandle)
@@ -173,7 +173,7 @@ struct BondedClientTests {
     }
 
     @Test("Service Changed is sent after reconnections until the client confirms it")
-    func serviceChanged() throws {
+    func serviceChangedIsSentAgainUntilTheClientConfirmsIt() throws {
         let fixture = try BondedFixture()
         _ = try fixture.write([2, 0], to: fixture.characteristic(.serviceChanged).clientConfigurationHandle)
         fixture.reconnect()
@@ -197,7 +197,7 @@ struct BondedClientTests {
     }
 
     @Test("A confirmation of an earlier Service Changed does not count for a later one")
-    func lateConfirmation() throws {
+    func confirmationOfAnEarlierServiceChangedDoesNotCount() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
         try fixture.change()
@@ -210,7 +210,7 @@ struct BondedClientTests {
     }
 
     @Test("Awareness lasts over connections: a client gets Service Changed only if it missed a change")
-    func awareness() throws {
+    func clientGetsServiceChangedOnlyIfItMissedAChange() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
         let read = [0x0A] + octets(fixture.heart.valueHandle)
@@ -229,7 +229,7 @@ struct BondedClientTests {
     }
 
     @Test("A change that is undone while the client is away was not missed")
-    func changeAndBack() throws {
+    func changeThatIsUndoneMeanwhileWasNotMissed() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
         fixture.reconnect(isTrusted: false)
@@ -241,7 +241,7 @@ struct BondedClientTests {
     }
 
     @Test("Without a hash, any change may have been missed, and the client gets Service Changed")
-    func withoutHash() throws {
+    func clientGetsServiceChangedIfThereIsNoHash() throws {
         let server = Server()
         let standard = try server.publish([.genericAttribute])[0]
         let descriptor = try #require(standard.characteristics[0].clientConfigurationHandle)
@@ -261,7 +261,7 @@ struct BondedClientTests {
             ([0x04, 1, 0, 0xFF, 0xFF], false), ([0x18, 1], false),
         ] as [([UInt8], Bool)]
     )
-    func outOfSync(request: [UInt8], isRefused: Bool) throws {
+    func clientThatMissedAChangeGetsTheErrorForHandlesOnly(request: [UInt8], isRefused: Bool) throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
         try fixture.change()
@@ -271,7 +271,7 @@ struct BondedClientTests {
     }
 
     @Test("Writes prepared before a change are not executed after it")
-    func preparedBeforeChange() throws {
+    func writesPreparedBeforeAChangeAreNotExecutedAfterIt() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
         let descriptor = octets(try #require(fixture.heart.clientConfigurationHandle))
@@ -283,7 +283,7 @@ struct BondedClientTests {
     }
 
     @Test("Reading the hash and another request make a client aware")
-    func hashRead() throws {
+    func readingTheHashAndAnotherRequestMakeAClientAware() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
         try fixture.change()
@@ -294,7 +294,7 @@ struct BondedClientTests {
     }
 
     @Test("A client that missed a change gets only Service Changed until it is aware")
-    func nothingToTheUnaware() throws {
+    func unawareClientGetsOnlyServiceChanged() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
         _ = try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle)
@@ -319,7 +319,11 @@ struct BondedClientTests {
             (.readAuthorized, LinkSecurity(isAuthorized: true), true), ([], LinkSecurity(), true),
         ] as [(AttributePermissions, LinkSecurity, Bool)]
     )
-    func secureNotifications(permissions: AttributePermissions, security: LinkSecurity, isSent: Bool) throws {
+    func valueThatNeedsASecureLinkIsNotSentOnAnInsecureOne(
+        permissions: AttributePermissions,
+        security: LinkSecurity,
+        isSent: Bool
+    ) throws {
         let fixture = try BondedFixture(permissions: permissions)
         fixture.session.security = LinkSecurity(
             isEncrypted: true,
@@ -333,7 +337,7 @@ struct BondedClientTests {
     }
 
     @Test("A descriptor that requires encryption stops notifications on an unencrypted link")
-    func secureDescriptor() throws {
+    func descriptorThatNeedsEncryptionStopsNotificationsWithoutIt() throws {
         let server = Server()
         let characteristic = try server.publish([
             ServiceDefinition(
@@ -371,7 +375,7 @@ struct BondedClientTests {
     }
 
     @Test("The configuration of a removed service is removed")
-    func removedService() throws {
+    func configurationOfARemovedServiceIsRemoved() throws {
         let fixture = try BondedFixture()
         _ = try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle)
         let range = try #require(fixture.server.remove(serviceAt: AttributeHandle(fixture.heart.handle.rawValue - 1)))

@@ -7,7 +7,7 @@ import Testing
 @Suite("Outputs of a client")
 struct ClientOutputTests {
     @Test("A learned database is an output once, and not again after Service Changed")
-    func caches() throws {
+    func learnedDatabaseIsAnOutputOnce() throws {
         let conversation = try Conversation([.genericAttribute])
         conversation.trust()
         #expect(conversation.caches.count == 1 && conversation.cache?.services.count == 1)
@@ -36,7 +36,7 @@ struct ClientOutputTests {
     }
 
     @Test("A refusal for insufficient security is an output once, and the request is sent again")
-    func elevation() {
+    func insufficientSecurityIsAnOutputOnceAndTheRequestIsRepeated() {
         let client = Client()
         client.elevatesSecurity = true
         let run = makeRefused(client)
@@ -57,7 +57,7 @@ struct ClientOutputTests {
     }
 
     @Test("A procedure whose elevation is declined ends with the server's refusal")
-    func declinedElevation() {
+    func declinedElevationEndsTheProcedureWithTheRefusal() {
         let client = Client()
         client.elevatesSecurity = true
         let run = makeRefused(client)
@@ -71,7 +71,7 @@ struct ClientOutputTests {
     }
 
     @Test("Refused procedures name their own requests, sent or not")
-    func refusedProceduresNameTheirRequests() {
+    func refusedProceduresNameTheirOwnRequests() {
         let client = Client()
         client.elevatesSecurity = true
         let sent = client.perform(ReadLongValue(handle: 3))
@@ -97,7 +97,7 @@ struct ClientOutputTests {
     }
 
     @Test("A client without elevation ends the procedure at once, without an output for it")
-    func noElevation() {
+    func procedureEndsAtOnceWithoutElevation() {
         let client = Client()
         let run = makeRefused(client)
         #expect(takeEnded(client) === run)
@@ -123,7 +123,7 @@ struct ClientOutputTests {
     }
 
     @Test("Procedures that end without a request are outputs one after the other, in order")
-    func endsWithoutRequest() {
+    func proceduresWithoutARequestEndOneAfterTheOther() {
         let client = Client()
         let runs = (0..<3).map { _ in client.perform(ReadMultipleValues(handles: [])) }
         var buffer = PacketBuffer()
@@ -136,7 +136,7 @@ struct ClientOutputTests {
     }
 
     @Test("A cancelled procedure is an output once; its late response is ignored")
-    func cancellation() {
+    func cancelledProcedureIsAnOutputOnceAndItsResponseIsIgnored() {
         let client = Client()
         let runs = (3...5).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
         var buffer = PacketBuffer()
@@ -156,7 +156,7 @@ struct ClientOutputTests {
     }
 
     @Test("A closed client outputs the ends of its procedures in order, and of later ones")
-    func closing() {
+    func closedClientOutputsTheEndsOfItsProceduresInOrder() {
         let client = Client()
         let runs = (3...5).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
         var buffer = PacketBuffer()
@@ -170,7 +170,7 @@ struct ClientOutputTests {
     }
 
     @Test("Learning the database outputs no end; Database Out Of Sync outputs the change first")
-    func learning() throws {
+    func learningOutputsNoEndAndOutOfSyncOutputsTheChangeFirst() throws {
         let conversation = try Conversation([.genericAttribute])
         conversation.onEnd = { _ in Issue.record("the background procedure is the client's own") }
         conversation.trust()

@@ -46,7 +46,7 @@ private let hashRequest: [UInt8] = [0x08, 0x01, 0x00, 0xFF, 0xFF, 0x2A, 0x2B]
 @Suite("A client's cache of a server's database")
 struct DatabaseCacheTests {
     @Test("The hash is the server's, with its most significant byte first")
-    func hash() throws {
+    func hashIsThatOfTheServerMostSignificantByteFirst() throws {
         let conversation = try Conversation(services)
         #expect(try conversation.perform(ReadDatabaseHash())?.get() == conversation.server.databaseHash)
         #expect(conversation.server.databaseHash != nil)
@@ -56,7 +56,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("A trusted server's database is learned completely, and the client enables robust caching")
-    func learning() throws {
+    func databaseOfATrustedServerIsLearnedCompletely() throws {
         let conversation = try Conversation(services)
         conversation.trust()
         let discovered = try conversation.perform(DiscoverAll())?.get()
@@ -114,7 +114,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("A subscription to a cached characteristic writes its descriptor at once")
-    func subscription() throws {
+    func subscriptionToACachedCharacteristicWritesAtOnce() throws {
         let conversation = try Conversation(services)
         conversation.trust()
         let heart = try #require(conversation.cache?.services[1].characteristics.first)
@@ -127,7 +127,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("A range beyond one characteristic's descriptors is requested even if the database is cached")
-    func beyondDescriptors() throws {
+    func rangeBeyondOneCharacteristicIsRequestedDespiteTheCache() throws {
         let conversation = try Conversation(services)
         conversation.trust()
         let before = conversation.requests.count
@@ -142,7 +142,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("A database that has changed since is learned again")
-    func changedWhileAway() throws {
+    func databaseThatHasChangedIsLearnedAgain() throws {
         let conversation = try Conversation(services)
         conversation.trust()
         let old = conversation.cache
@@ -154,7 +154,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("Without trust nothing is cached, and each discovery sends requests")
-    func withoutTrust() throws {
+    func nothingIsCachedWithoutTrust() throws {
         let conversation = try Conversation(services)
         _ = conversation.perform(DiscoverServices())
         let once = conversation.requests.count
@@ -165,7 +165,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("A cache of a server without a hash is valid until Service Changed")
-    func withoutHash() throws {
+    func cacheOfAServerWithoutAHashIsValidUntilServiceChanged() throws {
         var plain = ServiceDefinition.genericAttribute
         plain.characteristics.removeAll { $0.uuid == .databaseHash }
         let conversation = try Conversation(
@@ -187,7 +187,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("Service Changed discards the cache at once, including the stored one")
-    func serviceChanged() throws {
+    func serviceChangedDiscardsTheCacheAtOnce() throws {
         let conversation = try Conversation(services)
         conversation.trust()
         let before = conversation.caches.count
@@ -202,7 +202,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("Another indication, or one of an untrusted server, changes nothing")
-    func otherIndications() throws {
+    func otherIndicationsAndUntrustedServersChangeNothing() throws {
         let conversation = try Conversation(services)
         try conversation.indicateServiceChanged()
         #expect(conversation.requests.isEmpty)
@@ -214,7 +214,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("Database Out Of Sync ends the procedure with that error, and the database is learned again")
-    func outOfSync() throws {
+    func outOfSyncEndsTheProcedureAndTheDatabaseIsLearnedAgain() throws {
         let conversation = try Conversation(services)
         conversation.trust()
         let heart = try #require(conversation.cache?.services[1].characteristics.first)
@@ -253,7 +253,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("The app's requests are sent before those that learn the database")
-    func appRequestsPrecedeLearning() throws {
+    func requestsOfTheAppAreSentBeforeThoseThatLearn() throws {
         let conversation = try Conversation(services)
         let heart: AttributeHandle = 0x000E
         var reads: [Int] = []
@@ -271,7 +271,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("Discovery that waits when the server becomes trusted is answered from the cache")
-    func waitingDiscovery() throws {
+    func waitingDiscoveryIsAnsweredFromTheCacheOnceTrusted() throws {
         let conversation = try Conversation(services)
         conversation.trust()
         conversation.reconnect()

@@ -44,7 +44,7 @@ struct HostileTests {
             [0x11, 6, 5, 0, 9, 0, 0, 0x18, 7, 0, 12, 0, 0, 0x18],  // overlapping
         ] as [[UInt8]]
     )
-    func servicesOutOfOrder(response: [UInt8]) {
+    func handlesThatDoNotIncreaseEndDiscovery(response: [UInt8]) {
         #expect(error(run(DiscoverServices()) { _ in response }) == .handlesOutOfOrder(.readByGroupTypeRequest))
     }
 
@@ -55,12 +55,12 @@ struct HostileTests {
             [0x11, 6, 1, 0, 4, 0, 0],
         ] as [[UInt8]]
     )
-    func malformedServices(response: [UInt8]) {
+    func malformedAnswerEndsTheProcedure(response: [UInt8]) {
         #expect(error(run(DiscoverServices()) { _ in response }) == .malformedResponse(.readByGroupTypeRequest))
     }
 
     @Test("An answer that is repeated does not make discovery endless")
-    func sameAnswer() {
+    func repeatedAnswerDoesNotMakeDiscoveryEndless() {
         let service: [UInt8] = [0x11, 6, 1, 0, 4, 0, 0, 0x18]
         #expect(error(run(DiscoverServices()) { _ in service }) == .handlesOutOfOrder(.readByGroupTypeRequest))
         let characteristic: [UInt8] = [0x09, 7, 2, 0, 2, 3, 0, 0, 0x2A]
@@ -80,7 +80,7 @@ struct HostileTests {
     }
 
     @Test("A characteristic whose value lies outside its service is an error")
-    func valueOutside() {
+    func valueOutsideItsServiceIsAnError() {
         let response: [UInt8] = [0x09, 7, 2, 0, 2, 9, 0, 0, 0x2A]
         let range = HandleRange(start: 1, end: 5)
         #expect(
@@ -90,14 +90,14 @@ struct HostileTests {
     }
 
     @Test("An endless value is truncated at 512 bytes")
-    func endlessValue() throws {
+    func endlessValueIsTruncatedAt512Bytes() throws {
         let part = [UInt8](repeating: 7, count: 22)
         let result = run(ReadLongValue(handle: 3)) { [$0[0] + 1] + part }
         #expect(try result?.get().count == 512)
     }
 
     @Test("Reliable writes are cancelled if the server returns another value")
-    func mismatch() {
+    func reliableWriteIsCancelledIfAnotherValueIsReturned() {
         var requests: [[UInt8]] = []
         let result = run(PreparedWrites([.init(handle: 3, value: [1, 2, 3])])) { request in
             requests.append(request)
@@ -108,7 +108,7 @@ struct HostileTests {
     }
 
     @Test("Random answers end every procedure, and none traps", arguments: 0..<40)
-    func randomAnswers(seed: UInt64) {
+    func randomAnswersEndEveryProcedure(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         func answer(_ request: [UInt8]) -> [UInt8] {
             if UInt8.random(in: 0..<8, using: &random) == 0 {
@@ -131,7 +131,7 @@ struct HostileTests {
     }
 
     @Test("Random requests are answered or ignored, and the server continues to work", arguments: 0..<40)
-    func randomRequests(seed: UInt64) throws {
+    func randomRequestsAreAnsweredOrIgnored(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let fixture = try ServerFixture([
             CharacteristicDefinition(
@@ -166,7 +166,7 @@ struct HostileTests {
     }
 
     @Test("Discovery finds exactly the database, whatever it contains", arguments: 0..<30)
-    func discovery(seed: UInt64) throws {
+    func discoveryFindsExactlyTheDatabase(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var definitions: [ServiceDefinition] = []
         for index in 0..<Int.random(in: 1...6, using: &random) {

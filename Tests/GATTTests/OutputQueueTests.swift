@@ -5,7 +5,7 @@ import Testing
 @Suite("The queue of outputs")
 struct OutputQueueTests {
     @Test("Outputs are in their order, including those appended between two of them")
-    func order() {
+    func outputsAreTakenInTheirOrder() {
         let queue = OutputQueue<Int>()
         #expect(queue.take() == nil && queue.isEmpty && queue.last == nil)
         for output in 1...3 { queue.append(output) }

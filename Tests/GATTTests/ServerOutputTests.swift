@@ -20,7 +20,7 @@ struct ServerOutputTests {
     }
 
     @Test("A read and a write each output one event")
-    func accesses() throws {
+    func readAndWriteOutputOneEventEach() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
         _ = fixture.send([0x0A] + fixture.handle(0))
@@ -33,7 +33,7 @@ struct ServerOutputTests {
     }
 
     @Test("A configuration outputs its event, then the change of the stored state")
-    func configuration() throws {
+    func configurationOutputsItsEventThenTheChangeOfTheState() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
         _ = fixture.send([0x12] + (try fixture.configurationHandle(0)) + [1, 0])
@@ -43,7 +43,7 @@ struct ServerOutputTests {
     }
 
     @Test("Executed writes output their events in the order of the writes")
-    func executedWrites() throws {
+    func executedWritesOutputEventsInTheOrderOfTheWrites() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
         _ = fixture.send([0x16] + (try fixture.configurationHandle(0)) + [0, 0, 1, 0])
@@ -59,7 +59,7 @@ struct ServerOutputTests {
     }
 
     @Test("Restoring outputs the configurations and no change")
-    func restoring() throws {
+    func restoringOutputsConfigurationsAndNoChange() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
         let descriptor = try #require(fixture.service.characteristics[0].clientConfigurationHandle)

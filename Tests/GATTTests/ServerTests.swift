@@ -121,7 +121,9 @@ struct ServerTests {
             ([.read, .readAuthorized], LinkSecurity(isAuthorized: true), 0x00),
         ] as [(AttributePermissions, LinkSecurity, UInt8)]
     )
-    func permissions(permissions: AttributePermissions, security: LinkSecurity, error: UInt8) throws {
+    func accessThatLacksARequirementIsRefused(permissions: AttributePermissions, security: LinkSecurity, error: UInt8)
+        throws
+    {
         let fixture = try ServerFixture([stored("B001", .read, permissions)])
         fixture.session.security = security
         let handle = fixture.handle(0)
@@ -130,7 +132,7 @@ struct ServerTests {
     }
 
     @Test("Offsets and lengths are checked")
-    func offsets() throws {
+    func offsetsAndLengthsAreChecked() throws {
         let fixture = try ServerFixture([stored(maximumLength: 4)])
         let handle = fixture.handle(0)
         #expect(fixture.send([0x0C] + handle + [3, 0]).response == [0x0D])
@@ -161,12 +163,12 @@ struct ServerTests {
             ([0x12], [0x01, 0x12, 0, 0, 0x04]), ([0x16, 1, 0], [0x01, 0x16, 0, 0, 0x04]),
         ] as [([UInt8], [UInt8])]
     )
-    func malformed(request: [UInt8], response: [UInt8]) throws {
+    func malformedOrUnknownRequestGetsTheErrorOfTheProtocol(request: [UInt8], response: [UInt8]) throws {
         #expect(try ServerFixture([stored()]).send(request).response == response)
     }
 
     @Test("Prepared writes take effect together or not at all")
-    func preparedWrites() throws {
+    func preparedWritesTakeEffectTogetherOrNotAtAll() throws {
         let fixture = try ServerFixture([
             stored(), stored("B003", [.read, .write], [.read, .write], [1], maximumLength: 2),
         ])
@@ -190,7 +192,7 @@ struct ServerTests {
     }
 
     @Test("The queue of prepared writes is bounded in parts and in bytes")
-    func boundedQueue() throws {
+    func queueOfPreparedWritesIsBounded() throws {
         var limits = ServerSession.Limits()
         limits.preparedWrites = 3
         limits.preparedOctets = 10
@@ -204,7 +206,7 @@ struct ServerTests {
     }
 
     @Test("A client can configure what the characteristic supports, and nothing else")
-    func clientConfiguration() throws {
+    func clientConfiguresWhatTheCharacteristicSupportsOnly() throws {
         let fixture = try ServerFixture([stored("B001", [.read, .notify])])
         let handle = try fixture.configurationHandle(0)
         let value = fixture.service.characteristics[0].valueHandle
@@ -226,7 +228,7 @@ struct ServerTests {
     }
 
     @Test("The app answers accesses to its values; late answers are ignored")
-    func handledValues() throws {
+    func appAnswersAccessesAndLateAnswersAreIgnored() throws {
         let fixture = try ServerFixture([handled(), handled()])
         let (first, second) = (fixture.handle(0), fixture.handle(1))
         guard case .access(let read) = fixture.send([0x0A] + first).action else {
@@ -268,7 +270,7 @@ struct ServerTests {
     }
 
     @Test("A client with robust caching that missed a change gets the error once")
-    func robustCaching() throws {
+    func clientThatMissedAChangeGetsOutOfSyncOnce() throws {
         let fixture = try ServerFixture([stored()])
         let standard = try fixture.server.publish([.genericAttribute])[0]
         let features = try #require(standard.characteristics.first { $0.uuid == .clientSupportedFeatures }).valueHandle
@@ -294,7 +296,7 @@ struct ServerTests {
 @Suite("The attribute database")
 struct DatabaseTests {
     @Test("The hash's input is that of the specification's example (Vol 3, Part G, Appendix B)")
-    func hashInput() throws {
+    func hashInputIsThatOfTheExampleInTheSpecification() throws {
         var database = AttributeDatabase()
         func plain(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> CharacteristicDefinition {
             CharacteristicDefinition(
@@ -340,7 +342,7 @@ struct DatabaseTests {
     }
 
     @Test("Handles are assigned in order, explicit ones kept, and impossible ones are errors")
-    func handles() throws {
+    func handlesAreAssignedInOrderAndImpossibleOnesAreErrors() throws {
         var database = AttributeDatabase()
         let services = try database.publish([
             ServiceDefinition(

@@ -5,8 +5,7 @@ import Testing
 
 @Suite("The generated files")
 struct FreshnessTests {
-    @Test("follow from the tables, and no other files exist")
-    func generatedFilesFollowFromTables() throws {
+    @Test func generatedFilesFollowFromTheTablesAndNoOthersExist() throws {
         let root = URL(fileURLWithPath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let tree = SourceTree(root: root)
@@ -19,8 +18,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test("are written if they differ, and stray ones are removed")
-    func writingUpdatesAndRemoves() throws {
+    @Test func writingUpdatesFilesAndRemovesStrayOnes() throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("hci-generator-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }
         let stray = root.appendingPathComponent("Sources/HCI/Generated/Stray.generated.swift")

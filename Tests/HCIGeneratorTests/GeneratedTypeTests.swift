@@ -10,16 +10,15 @@ struct GeneratedTypeTests {
         type PrivacyMode u8 closed @privacyMode
         """
 
-    @Test("with a sentence becomes a Swift type", arguments: GeneratedTypeSample.all)
-    func swift(_ sample: GeneratedTypeSample) throws {
+    @Test(arguments: GeneratedTypeSample.all)
+    func entryWithASentenceBecomesASwiftType(_ sample: GeneratedTypeSample) throws {
         let tables = try Tables(["A.hci": sample.entry, "Types.hci": Self.types])
         let lines = PacketTypes.file(tables.tables[0])?.split(separator: "\n", omittingEmptySubsequences: false)
         let text = try #require(lines).dropFirst(5).joined(separator: "\n")
         #expect(text == sample.swift + "\n")
     }
 
-    @Test("has one line in the tables of layouts, which wraps as other source does")
-    func layouts() throws {
+    @Test func eachEntryHasOneLineInTheLayoutTables() throws {
         let table = """
             command 0C03 Reset (7.3.2)
               /// Resets.
@@ -81,8 +80,7 @@ struct GeneratedTypeTests {
         )
     }
 
-    @Test("has its name and its bit")
-    func namesAndBits() throws {
+    @Test func entryHasItsNameAndItsBit() throws {
         let tables = try Tables(["A.hci": "command 0C03 Reset (bit 5.7)\ncommand 0C08 Flush\nsubevent 01 LE Test"])
         #expect(
             CodeSwitches.commandNames(tables).contains(
@@ -94,8 +92,7 @@ struct GeneratedTypeTests {
         #expect(positions.contains("        case 0x0C03: 5 * 8 + 7\n        default: nil\n"))
     }
 
-    @Test("of an event with a type has a case of Event, by hand or not")
-    func eventCases() throws {
+    @Test func eventWithATypeHasACaseOfEvent() throws {
         let table = """
             event 0E Command Complete (by hand)
             event 11 Flush Occurred

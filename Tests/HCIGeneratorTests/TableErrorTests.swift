@@ -86,8 +86,8 @@ struct TableErrorTests {
         ),
     ]
 
-    @Test("is rejected with the line", arguments: cases)
-    func rejected(table: String, messages: [String]) throws {
+    @Test(arguments: cases)
+    func tableWithAnErrorIsRejectedWithTheLine(table: String, messages: [String]) throws {
         let errors = try #require(throws: TableErrors.self) { try Tables(["A.hci": table, "Types.hci": Self.types]) }
         #expect(errors.errors.count == messages.count, "\(errors)")
         for (error, message) in zip(errors.errors, messages) {
@@ -96,8 +96,7 @@ struct TableErrorTests {
         }
     }
 
-    @Test("reports the form that editors read, in the order of the lines")
-    func description() throws {
+    @Test func errorsAreInTheFormOfEditorsAndInTheOrderOfLines() throws {
         let errors = try #require(throws: TableErrors.self) {
             try Tables(["B.hci": "command 0C03 Reset\npacket", "A.hci": "command 0C03 Reset (quick)\n  none"])
         }
@@ -109,16 +108,14 @@ struct TableErrorTests {
         )
     }
 
-    @Test("with a value type that is malformed or repeated is rejected")
-    func valueTypes() throws {
+    @Test func malformedOrRepeatedValueTypeIsRejected() throws {
         let types = "# Types.\ntype Role u8 open @role\ntype PHY u8 half @phy\ntype Role coded x8\n"
         let errors = try #require(throws: TableErrors.self) { try Tables(["Types.hci": types]) }
         #expect(errors.errors.map(\.location.line) == [3, 4])
         #expect(errors.errors.last?.message == "a second type 'Role'")
     }
 
-    @Test("of a code that another table has is rejected")
-    func duplicateInAnotherTable() throws {
+    @Test func codeThatAnotherTableHasIsRejected() throws {
         let errors = try #require(throws: TableErrors.self) {
             try Tables(["A.hci": "command 0C03 Reset", "B.hci": "command 0C03 Reset"])
         }

@@ -7,8 +7,7 @@ import Testing
 struct AdvertisingReportTests {
     static let data = bytes("02010603030d18050953776966")
 
-    @Test("event with two reports gives both, each with its own fields together")
-    func legacyReports() throws {
+    @Test func eventWithTwoReportsGivesBothWithTheirOwnFields() throws {
         let packet = bytes("3e23020200019a78563412f00d02010603030d18050953776966ce0400ef3207dc1b00007f")
         guard case .leAdvertisingReport(let event) = try Event(decoding: packet.span.bytes) else {
             Issue.record("not recognised")
@@ -36,8 +35,7 @@ struct AdvertisingReportTests {
         #expect(end)
     }
 
-    @Test("event that ends inside its second report gives the first, then an error, then nothing")
-    func cutLegacyReports() throws {
+    @Test func eventThatEndsInItsSecondReportGivesTheFirstThenAnError() throws {
         let packet = bytes("3e22020200019a78563412f00d02010603030d18050953776966ce0400ef3207dc1b0000")
         guard case .leAdvertisingReport(let event) = try Event(decoding: packet.span.bytes) else {
             Issue.record("not recognised")
@@ -59,8 +57,7 @@ struct AdvertisingReportTests {
         #expect(end)
     }
 
-    @Test("event with bytes after the last report gives an error once")
-    func trailingOctets() throws {
+    @Test func bytesAfterTheLastReportGiveAnErrorOnce() throws {
         let packet = bytes("3e0e02010400ef3207dc1b00007fffff")
         guard case .leAdvertisingReport(let event) = try Event(decoding: packet.span.bytes) else {
             Issue.record("not recognised")
@@ -81,8 +78,7 @@ struct AdvertisingReportTests {
         #expect(end)
     }
 
-    @Test("of legacy advertising is written alone as an event")
-    func writtenLegacyReport() {
+    @Test func legacyReportIsWrittenAloneAsAnEvent() {
         let data = Self.data
         let packet = PacketBuffer.bytes {
             LEAdvertisingReport.Report(
@@ -95,8 +91,7 @@ struct AdvertisingReportTests {
         #expect(packet.hexadecimal == "3e19020100019a78563412f00d02010603030d18050953776966ce")
     }
 
-    @Test("of extended scanning gives event type, data status, PHYs, SID, power and addresses")
-    func extendedReports() throws {
+    @Test func extendedReportsGiveAllTheirFields() throws {
         let packet = bytes(
             "3e410d021300019a78563412f00100ff7fce0000000000000000000d02010603030d180509537769"
                 + "66240000ef3207dc1b00030209f9b050000155443322114a020102"
@@ -140,8 +135,7 @@ struct AdvertisingReportTests {
         #expect(end)
     }
 
-    @Test("of extended advertising is written alone as an event")
-    func writtenExtendedReport() throws {
+    @Test func extendedReportIsWrittenAloneAsAnEvent() throws {
         let data = [UInt8](repeating: 0xAB, count: 229)
         let packet = PacketBuffer.bytes {
             LEExtendedAdvertisingReport.Report(
@@ -163,8 +157,7 @@ struct AdvertisingReportTests {
 
     private typealias EventType = LEExtendedAdvertisingReport.EventType
 
-    @Test("of directed advertising gives both addresses")
-    func directedReport() throws {
+    @Test func directedReportGivesBothAddresses() throws {
         let packet = bytes("3e120b0101019a78563412f0fe55443322114ab0")
         guard case .leDirectedAdvertisingReport(let event) = try Event(decoding: packet.span.bytes) else {
             Issue.record("not recognised")
@@ -182,12 +175,11 @@ struct AdvertisingReportTests {
     }
 
     @Test(
-        "keeps every address type, and has an address if the type has one",
         arguments: [
             (0x00, false, false), (0x01, true, false), (0x02, false, true), (0x03, true, true), (0xFE, true, false),
         ] as [(UInt8, Bool, Bool)]
     )
-    func addressTypes(_ type: UInt8, _ isRandom: Bool, _ isResolved: Bool) throws {
+    func everyAddressTypeIsKept(_ type: UInt8, _ isRandom: Bool, _ isResolved: Bool) throws {
         let packet = [0x3E, 0x0C, 0x02, 0x01, 0x00, type, 0x06, 0x05, 0x04, 0x03, 0x02, 0x41, 0x00, 0xC4] as [UInt8]
         guard case .leAdvertisingReport(let event) = try Event(decoding: packet.span.bytes) else {
             Issue.record("not recognised")
@@ -204,8 +196,7 @@ struct AdvertisingReportTests {
         #expect(try walk(packet) == packet)
     }
 
-    @Test("of an anonymous advertiser has no address")
-    func anonymousAddress() {
+    @Test func anonymousAdvertiserHasNoAddress() {
         #expect(PeerAddress.anonymous.deviceAddress == nil)
         #expect(PeerAddress(type: AddressType(rawValue: 0x04), value: 1).deviceAddress == nil)
     }

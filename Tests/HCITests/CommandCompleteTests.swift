@@ -5,18 +5,18 @@ import Testing
 
 @Suite("Command Complete")
 struct CommandCompleteTests {
-    @Test("is encoded as the specification lays it out", arguments: returnSamples)
-    func encoding(_ sample: ReturnParametersSample) {
+    @Test(arguments: returnSamples)
+    func returnParametersAreEncodedAsSpecified(_ sample: ReturnParametersSample) {
         #expect(sample.encoded().hexadecimal == sample.packet.hexadecimal)
     }
 
-    @Test("returns what was encoded", arguments: returnSamples)
-    func decoding(_ sample: ReturnParametersSample) throws {
+    @Test(arguments: returnSamples)
+    func returnParametersAreDecodedToWhatWasEncoded(_ sample: ReturnParametersSample) throws {
         #expect(try sample.isDecoded(sample.packet))
     }
 
-    @Test("that returns too little or too much is refused", arguments: returnSamples)
-    func truncation(_ sample: ReturnParametersSample) {
+    @Test(arguments: returnSamples)
+    func truncatedOrOverlongReturnParametersAreRefused(_ sample: ReturnParametersSample) {
         for count in 2..<sample.packet.count {
             var shortened = Array(sample.packet.prefix(count))
             shortened[1] = UInt8(count - 2)
@@ -27,8 +27,8 @@ struct CommandCompleteTests {
         #expect(throws: PacketDecodingError.trailingBytes(count: 1)) { try sample.isDecoded(lengthened) }
     }
 
-    @Test("of a failed command is decoded with or without parameters after the status", arguments: returnSamples)
-    func failure(_ sample: ReturnParametersSample) throws {
+    @Test(arguments: returnSamples)
+    func failedCommandIsDecodedWithOrWithoutParameters(_ sample: ReturnParametersSample) throws {
         var packet = sample.packet
         packet[5] = ErrorCode.commandDisallowed.rawValue
         #expect(try sample.error(packet) == .commandDisallowed)
@@ -37,8 +37,7 @@ struct CommandCompleteTests {
         #expect(try sample.error(packet) == .commandDisallowed)
     }
 
-    @Test("of a failed command is written with the status alone")
-    func writtenFailure() {
+    @Test func failureIsWrittenAsTheStatusAlone() {
         let packet = PacketBuffer.bytes {
             CommandComplete.encodePacket(
                 answering: LEReadBufferSize.self,
@@ -50,15 +49,13 @@ struct CommandCompleteTests {
         #expect(packet.hexadecimal == "0e0402022001")
     }
 
-    @Test("of another command is refused")
-    func otherCommand() {
+    @Test func commandCompleteOfAnotherCommandIsRefused() {
         #expect(throws: PacketDecodingError.invalidValue(0x0C03, field: "Command_Opcode")) {
             _ = try commandComplete(bytes("0e0401030c00"), LERand.self)
         }
     }
 
-    @Test("without return parameters only returns credits")
-    func creditsOnly() throws {
+    @Test func commandCompleteWithoutACommandReturnsCreditsOnly() throws {
         let packet = bytes("0e03050000")
         guard case .commandComplete(let event) = try Event(decoding: packet.span.bytes) else {
             Issue.record("not recognised")
@@ -69,8 +66,7 @@ struct CommandCompleteTests {
         #expect(event.status == nil)
     }
 
-    @Test("gives the supported commands by byte and bit and by command")
-    func supportedCommands() throws {
+    @Test func supportedCommandsAreGivenByByteAndBitAndByCommand() throws {
         let packet = bytes(
             "0e440102100000000000008000000000000000000000000000000000000000410000000000000010"
                 + "000000200000002000000000000000000000000000000000000000000000"
@@ -196,8 +192,8 @@ struct CommandCompleteTests {
         (Opcode(rawValue: 0x209D), 48 * 8 + 1),  // LE Frame Space Update
     ]
 
-    @Test("has a bit for each command at the position in the specification", arguments: positions)
-    func bits(_ opcode: Opcode, _ position: Int) {
+    @Test(arguments: positions)
+    func eachCommandHasTheBitOfTheSpecification(_ opcode: Opcode, _ position: Int) {
         var commands = SupportedCommands()
         commands.insert(opcode)
         #expect(commands.contains(octet: position / 8, bit: position % 8))

@@ -5,19 +5,19 @@ import Testing
 
 @Suite("A command")
 struct CommandTests {
-    @Test("is encoded as the specification lays it out", arguments: CommandSample.all)
-    func encoding(_ sample: CommandSample) {
+    @Test(arguments: CommandSample.all)
+    func commandIsEncodedAsSpecified(_ sample: CommandSample) {
         #expect(sample.encoded().hexadecimal == sample.packet.hexadecimal)
     }
 
-    @Test("is decoded to what was encoded", arguments: CommandSample.all)
-    func decoding(_ sample: CommandSample) throws {
+    @Test(arguments: CommandSample.all)
+    func commandIsDecodedToWhatWasEncoded(_ sample: CommandSample) throws {
         #expect(try sample.isDecoded(sample.packet))
         #expect(try sample.reencoded(Array(sample.packet.dropFirst(3))) == Array(sample.packet.dropFirst(3)))
     }
 
-    @Test("that is cut short or too long is refused", arguments: CommandSample.all)
-    func truncation(_ sample: CommandSample) {
+    @Test(arguments: CommandSample.all)
+    func truncatedOrOverlongCommandIsRefused(_ sample: CommandSample) {
         for count in 0..<sample.packet.count {
             #expect(throws: PacketDecodingError.self) { try sample.isDecoded(Array(sample.packet.prefix(count))) }
         }
@@ -29,30 +29,27 @@ struct CommandTests {
         #expect(throws: PacketDecodingError.self) { try sample.reencoded(parameters + [0]) }
     }
 
-    @Test("with a flipped bit is refused or is a command of the same length", arguments: CommandSample.all)
-    func corruption(_ sample: CommandSample) {
+    @Test(arguments: CommandSample.all)
+    func commandWithAFlippedBitIsRefusedOrKeepsItsLength(_ sample: CommandSample) {
         for parameters in bitFlips(of: Array(sample.packet.dropFirst(3))) {
             guard let reencoded = try? sample.reencoded(parameters) else { continue }
             #expect(reencoded.count == parameters.count)
         }
     }
 
-    @Test("has an opcode of its own")
-    func opcodes() {
+    @Test func eachCommandHasAnOpcodeOfItsOwn() {
         let named = Dictionary(grouping: CommandSample.all, by: \.opcode)
         for (_, samples) in named { #expect(Set(samples.map(\.testDescription)).count == 1) }
     }
 
-    @Test("is not decoded from another command's packet")
-    func otherOpcode() throws {
+    @Test func packetOfAnotherCommandIsRefused() throws {
         let reset = bytes("030c00")
         #expect(throws: PacketDecodingError.invalidValue(0x0C03, field: "Opcode")) {
             _ = try CommandPacket(decoding: reset.span.bytes).decode(LERand.self)
         }
     }
 
-    @Test("that starts something is answered by Command Status")
-    func answers() {
+    @Test func commandsThatStartSomethingAreAnsweredByCommandStatus() {
         #expect(Disconnect.isAnsweredByStatus)
         #expect(LECreateConnection.isAnsweredByStatus)
         #expect(LEGenerateDHKey.isAnsweredByStatus)
@@ -63,8 +60,7 @@ struct CommandTests {
         #expect(!HostNumberOfCompletedPackets.isAnsweredByStatus)
     }
 
-    @Test("with a value that is reserved is refused")
-    func reservedValues() {
+    @Test func reservedValueIsRefused() {
         #expect(throws: PacketDecodingError.invalidValue(2, field: "LE_Scan_Enable")) {
             try LESetScanEnable(decoding: bytes("0200").span.bytes)
         }
@@ -82,8 +78,7 @@ struct CommandTests {
         }
     }
 
-    @Test("never exceeds the length that its fields allow, with any contents")
-    func oversizedParts() {
+    @Test func oversizedContentsAreCutToTheLengthOfTheirFields() {
         let long = [UInt8](repeating: 0xAB, count: 700)
         #expect(LegacyAdvertisingData(long).bytes.count == 31)
         #expect(AdvertisingDataFragment(long).bytes.count == 251)

@@ -23,18 +23,18 @@ struct EventTests {
     /// Packets whose list is checked only when it is iterated, or that have any length.
     static let packets = eventSamples.map(\.packet) + returnSamples.map(\.packet) + listSamples.map { bytes($0) }
 
-    @Test("is encoded as the specification lays it out", arguments: eventSamples)
-    func encoding(_ sample: EventSample) {
+    @Test(arguments: eventSamples)
+    func eventIsEncodedAsSpecified(_ sample: EventSample) {
         #expect(sample.encoded().hexadecimal == sample.packet.hexadecimal)
     }
 
-    @Test("is decoded to what was encoded", arguments: eventSamples)
-    func decoding(_ sample: EventSample) throws {
+    @Test(arguments: eventSamples)
+    func eventIsDecodedToWhatWasEncoded(_ sample: EventSample) throws {
         #expect(try sample.isDecoded(Array(sample.packet.dropFirst(sample.headerLength))))
     }
 
-    @Test("whose parameters are cut short or too long is refused", arguments: eventSamples)
-    func truncatedParameters(_ sample: EventSample) {
+    @Test(arguments: eventSamples)
+    func truncatedOrOverlongParametersAreRefused(_ sample: EventSample) {
         let parameters = Array(sample.packet.dropFirst(sample.headerLength))
         for count in 0..<parameters.count {
             #expect(throws: PacketDecodingError.self) { try sample.isDecoded(Array(parameters.prefix(count))) }
@@ -42,35 +42,35 @@ struct EventTests {
         #expect(throws: PacketDecodingError.self) { try sample.isDecoded(parameters + [0]) }
     }
 
-    @Test("is recognised by its code", arguments: eventSamples)
-    func recognition(_ sample: EventSample) throws {
+    @Test(arguments: eventSamples)
+    func eventIsRecognizedByItsCode(_ sample: EventSample) throws {
         let event = try Event(decoding: sample.packet.span.bytes)
         if case .unknown = event { Issue.record("not recognised") }
     }
 
-    @Test("decoded from any packet is encoded to the same packet", arguments: packets)
-    func roundTrip(_ packet: [UInt8]) throws {
+    @Test(arguments: packets)
+    func decodedEventIsEncodedToTheSamePacket(_ packet: [UInt8]) throws {
         #expect(try walk(packet).hexadecimal == packet.hexadecimal)
     }
 
-    @Test("packet that is cut short, or followed by more, is refused", arguments: packets)
-    func truncatedPacket(_ packet: [UInt8]) {
+    @Test(arguments: packets)
+    func truncatedOrOverlongPacketIsRefused(_ packet: [UInt8]) {
         for count in 0..<packet.count {
             #expect(throws: PacketDecodingError.self) { try walk(Array(packet.prefix(count))) }
         }
         #expect(throws: PacketDecodingError.trailingBytes(count: 1)) { try walk(packet + [0]) }
     }
 
-    @Test("packet with a flipped bit is refused or decoded, and never traps", arguments: packets)
-    func corruption(_ packet: [UInt8]) {
+    @Test(arguments: packets)
+    func eventWithAFlippedBitIsRefusedOrKeepsItsLength(_ packet: [UInt8]) {
         for flipped in bitFlips(of: packet) {
             guard let reencoded = try? walk(flipped) else { continue }
             #expect(reencoded.count == flipped.count)
         }
     }
 
-    @Test("whose list is cut short with the packet's length made to fit is refused", arguments: listSamples.prefix(5))
-    func shortenedList(_ sample: String) {
+    @Test(arguments: listSamples.prefix(5))
+    func shortenedListIsRefusedEvenIfThePacketsLengthFits(_ sample: String) {
         let packet = bytes(sample)
         for count in 2..<packet.count {
             var shortened = Array(packet.prefix(count))
@@ -79,8 +79,7 @@ struct EventTests {
         }
     }
 
-    @Test("with a code that is not known keeps its parameters")
-    func unknownCode() throws {
+    @Test func eventWithAnUnknownCodeKeepsItsParameters() throws {
         let packet = bytes("ff03010203")
         guard case .unknown(let code, let subeventCode, let parameters) = try Event(decoding: packet.span.bytes) else {
             Issue.record("recognised")
@@ -91,8 +90,7 @@ struct EventTests {
         #expect([UInt8](copying: parameters) == [1, 2, 3])
     }
 
-    @Test("with a subevent code that is not known keeps its parameters")
-    func unknownSubeventCode() throws {
+    @Test func eventWithAnUnknownSubeventCodeKeepsItsParameters() throws {
         let packet = bytes("3e037f0102")
         guard case .unknown(let code, let subeventCode, let parameters) = try Event(decoding: packet.span.bytes) else {
             Issue.record("recognised")
@@ -103,13 +101,11 @@ struct EventTests {
         #expect([UInt8](copying: parameters) == [1, 2])
     }
 
-    @Test("that is an LE Meta event without a subevent code is refused")
-    func missingSubeventCode() {
+    @Test func leMetaEventWithoutASubeventCodeIsRefused() {
         #expect(throws: PacketDecodingError.truncated(needed: 1, available: 0)) { try walk(bytes("3e00")) }
     }
 
-    @Test("of completed packets gives each connection's number")
-    func completedPackets() throws {
+    @Test func completedPacketsAreGivenForEachConnection() throws {
         let packet = bytes("1309024000030041000201")
         guard case .numberOfCompletedPackets(let event) = try Event(decoding: packet.span.bytes) else {
             Issue.record("not recognised")
@@ -122,16 +118,14 @@ struct EventTests {
         #expect(completions.next() == nil)
     }
 
-    @Test("of one connection's completed packets can be written")
-    func completedPacketsOfOneConnection() {
+    @Test func completedPacketsOfOneConnectionAreWritten() {
         let packet = PacketBuffer.bytes {
             NumberOfCompletedPackets.encodePacket(.init(connectionHandle: 0x0041, numCompletedPackets: 2), into: &$0)
         }
         #expect(packet.hexadecimal == "13050141000200")
     }
 
-    @Test("with a P-256 public key lends both coordinates, and pads or truncates them when written")
-    func publicKey() throws {
+    @Test func publicKeyGivesBothCoordinatesAndWrittenKeysHave32Bytes() throws {
         let packet = bytes("3e420800" + String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32))
         let event = try Event(decoding: packet.span.bytes)
         guard case .leReadLocalP256PublicKeyComplete(let complete) = event else {

@@ -16,8 +16,8 @@ struct FramingTests {
         ("0540000140010203", 5 + 1),
     ]
 
-    @Test("of a stream gives the packet's length as soon as its header has arrived", arguments: streams)
-    func packetLength(_ hexadecimal: String, _ length: Int) throws {
+    @Test(arguments: streams)
+    func packetLengthIsKnownOnceTheHeaderHasArrived(_ hexadecimal: String, _ length: Int) throws {
         let stream = bytes(hexadecimal)
         let type = try #require(PacketType(rawValue: stream[0]))
         for count in 0...stream.count {
@@ -26,15 +26,14 @@ struct FramingTests {
         }
     }
 
-    @Test("of a stream fails at a byte that is no indicator", arguments: [0x00, 0x06, 0x10, 0xFF] as [UInt8])
-    func lostFraming(_ indicator: UInt8) {
+    @Test(arguments: [0x00, 0x06, 0x10, 0xFF] as [UInt8])
+    func byteThatIsNoPacketIndicatorFails(_ indicator: UInt8) {
         #expect(throws: PacketDecodingError.invalidValue(UInt64(indicator), field: "HCI packet indicator")) {
             _ = try PacketType.packetLength(atStartOf: [indicator, 0, 0, 0, 0].span.bytes)
         }
     }
 
-    @Test("of ACL data keeps handle, flags and data apart")
-    func aclPacket() throws {
+    @Test func aclPacketKeepsHandleFlagsAndDataApart() throws {
         let packet = bytes("40200500" + "0100040007")
         let acl = try ACLPacket(decoding: packet.span.bytes)
         #expect(
@@ -49,8 +48,7 @@ struct FramingTests {
         )
     }
 
-    @Test("of ACL data is written in front of the buffer's content")
-    func prependedHeader() {
+    @Test func aclHeaderIsWrittenInFrontOfTheContent() {
         let packet = PacketBuffer.bytes {
             $0.append([1, 2, 3])
             ACLHeader(connectionHandle: 0x0041, packetBoundaryFlag: .continuing).prepend(to: &$0)
@@ -58,8 +56,8 @@ struct FramingTests {
         #expect(packet.hexadecimal == "41100300010203")
     }
 
-    @Test("of ACL data keeps every flag", arguments: [UInt16](0..<16))
-    func aclFlags(_ flags: UInt16) throws {
+    @Test(arguments: [UInt16](0..<16))
+    func aclHeaderKeepsEveryFlag(_ flags: UInt16) throws {
         let word = flags << 12 | 0x0ABC
         let packet = PacketBuffer.bytes {
             $0.append(word)
@@ -70,8 +68,7 @@ struct FramingTests {
         #expect(PacketBuffer.bytes { header.prepend(to: &$0) } == packet)
     }
 
-    @Test("of ACL data refuses every length but its own")
-    func truncatedACLPacket() {
+    @Test func aclPacketOfAnotherLengthIsRefused() {
         let packet = bytes("40200500" + "0100040007")
         for count in 0..<packet.count {
             #expect(throws: PacketDecodingError.self) {
@@ -83,8 +80,7 @@ struct FramingTests {
         }
     }
 
-    @Test("of a command is written and read in the same form")
-    func commandHeader() throws {
+    @Test func commandHeaderIsReadAsItIsWritten() throws {
         let header = CommandHeader(opcode: LERand.opcode, parameterTotalLength: 0)
         let packet = PacketBuffer.bytes { header.encode(into: &$0) }
         #expect(packet.hexadecimal == "182000")
@@ -94,8 +90,7 @@ struct FramingTests {
 
 @Suite("An error code")
 struct ErrorCodeTests {
-    @Test("is named in the specification's words, or by its number")
-    func descriptions() {
+    @Test func errorCodeIsNamedAsInTheSpecificationOrByNumber() {
         #expect(ErrorCode.success.description == "Success")
         #expect(ErrorCode.connectionTimeout.description == "Connection Timeout")
         #expect(ErrorCode.differentTransactionCollision.description == "Different Transaction Collision")
@@ -108,14 +103,19 @@ struct ErrorCodeTests {
         #expect(ErrorCode(rawValue: 0x48).description == "Error 0x48")
         #expect(ErrorCode(rawValue: 0xFF).description == "Error 0xFF")
     }
+}
 
-    @Test("has a description, as versions and PHYs do")
-    func otherDescriptions() {
+@Suite("Versions, PHYs and channel maps")
+struct LinkValueTests {
+    @Test func versionsAndPHYsHaveDescriptions() {
         #expect([CoreVersion.v40, .v42, .v50, .v54].map(\.description) == ["4.0", "4.2", "5.0", "5.4"])
         #expect([CoreVersion.v60, .v61].map(\.description) == ["6.0", "6.1"])
         #expect(CoreVersion(rawValue: 0x7F).description == "(127)")
         #expect([PHY.none, .le1M, .le2M, .leCoded].map(\.description) == ["none", "LE 1M", "LE 2M", "LE Coded"])
         #expect(PHY(rawValue: 9).description == "PHY 9")
+    }
+
+    @Test func channelMapContainsDataChannelsOnly() {
         #expect(ChannelMap.all.contains(36))
         #expect(!ChannelMap.all.contains(37))
         #expect(!ChannelMap(rawValue: 0).contains(-1))

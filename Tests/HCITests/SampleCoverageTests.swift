@@ -3,22 +3,19 @@ import Testing
 
 @Suite("Every packet with a type")
 struct SampleCoverageTests {
-    @Test("has a sample if it is a command")
-    func commands() {
+    @Test func everyCommandWithATypeHasASample() {
         let sampled = Set(CommandSample.all.map(\.opcode.rawValue))
         let missing = TypedCodes.commands.filter { !sampled.contains($0) }
         #expect(missing.map { "\(Opcode(rawValue: $0))" } == [])
     }
 
-    @Test("has a sample of what it returns")
-    func returns() {
+    @Test func everyReturnTypeHasASample() {
         let sampled = Set(returnSamples.map { UInt16($0.packet[3]) | UInt16($0.packet[4]) << 8 })
         let missing = TypedCodes.returns.filter { !sampled.contains($0) }
         #expect(missing.map { "\(Opcode(rawValue: $0))" } == [])
     }
 
-    @Test("has a sample if it is an event")
-    func events() {
+    @Test func everyEventWithATypeHasASample() {
         let sampled = Set(EventTests.packets.map { $0[0] })
         let missing = TypedCodes.events.filter { !sampled.contains($0) }
         #expect(missing.map { Event.name(code: $0) } == [])

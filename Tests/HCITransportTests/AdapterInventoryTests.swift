@@ -23,8 +23,7 @@ struct AdapterInventoryTests {
         return root
     }
 
-    @Test("reads adapters, switches, capabilities and bluetoothd")
-    func full() {
+    @Test func inventoryReadsAdaptersSwitchesCapabilitiesAndBluetoothd() {
         let inventory = AdapterInventory(
             fileSystem: tree([
                 "/sys/class/bluetooth/hci10/uevent": "", "/sys/class/bluetooth/hci0/uevent": "",
@@ -44,13 +43,11 @@ struct AdapterInventoryTests {
         #expect(inventory.bluetoothDaemon == 812)
     }
 
-    @Test("of a machine with nothing is empty")
-    func empty() {
+    @Test func inventoryWithoutSystemFilesIsEmpty() {
         #expect(AdapterInventory(fileSystem: "/nonexistent") == AdapterInventory())
     }
 
-    @Test("of a root process has the capabilities")
-    func capable() {
+    @Test func rootProcessHasTheCapabilities() {
         let inventory = AdapterInventory(fileSystem: tree(["/proc/self/status": "CapEff:\t000001ffffffffff\n"]))
         #expect(inventory.canAdministerNetwork && inventory.canUseRawSockets)
     }

@@ -4,7 +4,6 @@ import Testing
 @Suite("An adapter's notation")
 struct AdapterSpecificationTests {
     @Test(
-        "is parsed",
         arguments: [
             ("hci0", AdapterSpecification.hci(index: 0, channel: .user)),
             ("hci:12", .hci(index: 12, channel: .user)),
@@ -25,24 +24,22 @@ struct AdapterSpecificationTests {
             ("virtual:lab:2", .virtual(name: "lab:2")),
         ]
     )
-    func isRead(text: String, expected: AdapterSpecification) throws {
+    func validNotationIsParsed(text: String, expected: AdapterSpecification) throws {
         #expect(try AdapterSpecification(parsing: text) == expected)
     }
 
     @Test(
-        "is the same after parsing and writing",
         arguments: [
             "hci0", "hci3?channel=raw", "unix:/run/hci", "seqpacket:/run/hci", "tcp:localhost:1",
             "tcp:[fe80::1%eth0]:9",
             "serial:/dev/ttyS0,9600", "serial:/dev/ttyS0,921600,flow=rtscts", "virtual", "virtual:lab",
         ]
     )
-    func roundTrips(text: String) throws {
+    func notationIsUnchangedByParsingAndWriting(text: String) throws {
         #expect(try AdapterSpecification(parsing: text).description == text)
     }
 
     @Test(
-        "that is invalid is refused with the valid forms",
         arguments: [
             ("", "use hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual"),
             ("usb:0", "use hci0"), ("Virtual", "use hci0"), ("virtual:", "virtual:lab"),
@@ -62,7 +59,7 @@ struct AdapterSpecificationTests {
             ("serial:/dev/ttyS0,9600,flow=rtscts,x", "baud rate"),
         ]
     )
-    func isRefused(text: String, advice: String) {
+    func invalidNotationIsRefusedWithAdvice(text: String, advice: String) {
         let error = #expect(throws: AdapterSpecificationError.self) { try AdapterSpecification(parsing: text) }
         #expect(error?.text == text)
         #expect(error?.description.contains(advice) == true, "\(error?.description ?? "")")
@@ -70,7 +67,6 @@ struct AdapterSpecificationTests {
     }
 
     @Test(
-        "is taken from the argument, then the environment, then hci0",
         arguments: [
             ("virtual", "hci1", true, "virtual"),
             (nil, "hci1", true, "hci1"),
@@ -79,13 +75,17 @@ struct AdapterSpecificationTests {
             (nil, "", true, "hci0"),
         ] as [(String?, String?, Bool, String)]
     )
-    func isChosen(argument: String?, environment: String?, hasAdapterZero: Bool, expected: String) throws {
+    func adapterIsChosenByArgumentThenEnvironmentThenHCI0(
+        argument: String?,
+        environment: String?,
+        hasAdapterZero: Bool,
+        expected: String
+    ) throws {
         let chosen = try AdapterSpecification.resolve(argument, environment: environment) { hasAdapterZero }
         #expect(chosen.description == expected)
     }
 
-    @Test("that is missing on a machine without adapters gives advice")
-    func isMissing() {
+    @Test func machineWithoutAdaptersGivesAdvice() {
         let error = #expect(throws: TransportError.self) {
             try AdapterSpecification.resolve(nil, environment: nil) { false }
         }
@@ -93,8 +93,7 @@ struct AdapterSpecificationTests {
         #expect(error?.description.contains("the adapter virtual") == true)
     }
 
-    @Test("that is invalid in the environment is an error, and not replaced by hci0")
-    func isWrongInEnvironment() {
+    @Test func invalidEnvironmentIsAnErrorAndNotReplacedByHCI0() {
         let error = #expect(throws: TransportError.self) {
             try AdapterSpecification.resolve(nil, environment: "hic0") { true }
         }

@@ -20,8 +20,8 @@ struct CaptureFileReaderTests {
         return path
     }
 
-    @Test("that was recorded is read back, record by record", arguments: ["btsnoop", "pcapng"])
-    func reads(ending: String) throws {
+    @Test(arguments: ["btsnoop", "pcapng"])
+    func recordedCaptureIsReadBackRecordByRecord(ending: String) throws {
         let path = "\(folder.path)/capture.\(ending)"
         let clock = Mutex<Int64>(1_700_000_000_000_000)
         do {
@@ -59,14 +59,13 @@ struct CaptureFileReaderTests {
     }
 
     @Test(
-        "that is no capture, or none of a supported format, is refused with the reason",
         arguments: [
             ("empty", "", "an empty file, not a capture"),
             ("text", "# swift-ble", "text, not a capture (btsnoop, pcap, pcapng or PacketLogger)"),
             ("cut", "btsnoop\0\0\0\0\u{1}\0\0", "damaged at octet 0: truncated: 4 octets needed, 2 left"),
         ]
     )
-    func isNamed(name: String, content: String, reason: String) throws {
+    func fileThatIsNoCaptureIsRefusedWithTheReason(name: String, content: String, reason: String) throws {
         let path = try write(Array(content.utf8), to: name)
         var file = try CaptureFileReader(path: path)
         do throws(CaptureFileError) {
@@ -77,8 +76,7 @@ struct CaptureFileReaderTests {
         }
     }
 
-    @Test("that the system cannot open is an error with the system's reason")
-    func isNotGiven() throws {
+    @Test func unreadableCaptureGivesTheSystemsReason() throws {
         #expect(throws: CaptureFileError.unreadable(path: "/nonexistent", errno: ENOENT)) {
             _ = try CaptureFileReader(path: "/nonexistent")
         }
@@ -92,8 +90,7 @@ struct CaptureFileReaderTests {
         }
     }
 
-    @Test("that is a pipe is read as it fills, and each record is delivered at once")
-    func isPipe() throws {
+    @Test func captureInAPipeIsReadAsItFills() throws {
         let path = "\(folder.path)/pipe"
         try #require(mkfifo(path, 0o600) == 0)
         // Opened for both directions; otherwise opening would wait for the other end.

@@ -16,16 +16,16 @@ struct H4StreamDecoderTests {
         return packets
     }
 
-    @Test("finds each packet that comes whole", arguments: Sample.all)
-    func completePacketsAreFound(packet: [UInt8]) throws {
+    @Test(arguments: Sample.all)
+    func completePacketIsFound(packet: [UInt8]) throws {
         var decoder = H4StreamDecoder(recovery: .fail)
         decoder.append(packet)
         #expect(try packets(of: &decoder) == [packet])
         #expect(try packets(of: &decoder) == [])
     }
 
-    @Test("finds the same packets in pieces of any length", arguments: 1...stream.count)
-    func dripped(pieceLength: Int) throws {
+    @Test(arguments: 1...stream.count)
+    func packetsInPiecesOfAnyLengthAreFound(pieceLength: Int) throws {
         var decoder = H4StreamDecoder(recovery: .fail)
         var found: [[UInt8]] = []
         for start in stride(from: 0, to: Self.stream.count, by: pieceLength) {
@@ -35,8 +35,8 @@ struct H4StreamDecoderTests {
         #expect(found == Sample.all)
     }
 
-    @Test("holds packets longer than its first buffer, at every position", arguments: [0, 1, 7, 4090])
-    func longPacketsAreHeld(lead: Int) throws {
+    @Test(arguments: [0, 1, 7, 4090])
+    func packetsLongerThanTheFirstBufferAreHeldAtEveryPosition(lead: Int) throws {
         let acl: [UInt8] = [0x02, 0x40, 0x20, 0xFF, 0xFF] + (0..<0xFFFF).map { UInt8(truncatingIfNeeded: $0) }
         var decoder = H4StreamDecoder(recovery: .fail)
         decoder.append([UInt8](repeating: 0, count: lead).flatMap { _ in Sample.emptyEvent })
@@ -46,8 +46,7 @@ struct H4StreamDecoderTests {
         #expect(found.suffix(2) == [acl, Sample.commandComplete])
     }
 
-    @Test("continues when its buffer is full with an incomplete packet")
-    func fills() throws {
+    @Test func incompletePacketThatFillsTheBufferIsCompleted() throws {
         let acl: [UInt8] = [0x02, 0x40, 0x20, 0x00, 0x30] + [UInt8](repeating: 7, count: 0x3000)
         var decoder = H4StreamDecoder(recovery: .fail)
         var found: [[UInt8]] = []
@@ -65,8 +64,7 @@ struct H4StreamDecoderTests {
         #expect(found == [acl, Sample.acl])
     }
 
-    @Test("stops if its caller wants no more, and continues later")
-    func stops() throws {
+    @Test func decodingStopsOnRequestAndContinuesLater() throws {
         var decoder = H4StreamDecoder(recovery: .fail)
         decoder.append(Self.stream)
         var count = 0
@@ -79,10 +77,9 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "fails on bytes that a controller cannot send, after the packets before them",
         arguments: [0x00, 0x01, 0x06, 0xFF] as [UInt8]
     )
-    func fails(octet: UInt8) {
+    func bytesThatNoControllerSendsFailAfterThePacketsBefore(octet: UInt8) {
         var decoder = H4StreamDecoder(recovery: .fail)
         decoder.append(Sample.acl + [octet, 0x0E, 0x04])
         var found: [[UInt8]] = []
@@ -96,10 +93,9 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "finds commands in a host's stream, and fails on events",
         arguments: [Sample.reset, Sample.acl, Sample.synchronous, Sample.iso]
     )
-    func fromHost(packet: [UInt8]) throws {
+    func hostStreamHasCommandsAndFailsAtAnEvent(packet: [UInt8]) throws {
         var decoder = H4StreamDecoder(recovery: .fail, sender: .host)
         decoder.append(packet + packet + Sample.emptyEvent)
         var found: [[UInt8]] = []
@@ -113,7 +109,6 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "finds the framing again on a serial line, in pieces of any length",
         arguments: [
             [0x00], [0xFF, 0xFF, 0xFF], [0x01, 0x03, 0x0C, 0x00], [0x00, 0x55, 0xAA],
             // Looks like an event of 14 bytes until its end.
@@ -123,7 +118,7 @@ struct H4StreamDecoderTests {
         ] as [[UInt8]],
         [1, 1000]
     )
-    func searches(noise: [UInt8], pieceLength: Int) throws {
+    func framingIsFoundAgainAfterNoise(noise: [UInt8], pieceLength: Int) throws {
         let stream = noise + Sample.commandComplete + Sample.acl + [0xFF] + noise + Sample.advertisingReport
         var decoder = H4StreamDecoder(recovery: .search)
         var found: [[UInt8]] = []
@@ -136,8 +131,7 @@ struct H4StreamDecoderTests {
         #expect(decoder.skippedOctets > 0)
     }
 
-    @Test("ends a search that finds nothing")
-    func givesUp() {
+    @Test func searchThatFindsNothingEnds() {
         var decoder = H4StreamDecoder(recovery: .search)
         decoder.append([UInt8](repeating: 0xFF, count: H4StreamDecoder.searchLimit))
         #expect(throws: Never.self) { try decoder.forEachPacket { _ in true } }
@@ -146,10 +140,9 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "handles every flipped bit without a trap, and still delivers packets",
         arguments: [H4StreamDecoder.Recovery.fail, .search]
     )
-    func bitFlips(recovery: H4StreamDecoder.Recovery) {
+    func flippedBitsNeverTrapNorCountAByteTwice(recovery: H4StreamDecoder.Recovery) {
         for bit in 0..<(Self.stream.count * 8) {
             var stream = Self.stream
             stream[bit / 8] ^= 1 << (bit % 8)

@@ -20,8 +20,8 @@ struct LoopQueueTests {
         return (Probe(transport, on: loop.queue), await peer)
     }
 
-    @Test("delivers the same packets while it is held", arguments: Family.allCases)
-    func delivers(family: Family) async throws {
+    @Test(arguments: Family.allCases)
+    func heldQueueDeliversPacketsAndTheHangUp(family: Family) async throws {
         let (probe, peer) = try await connect(family)
         for _ in 0..<500 {
             peer.write(Sample.commandComplete)
@@ -31,8 +31,7 @@ struct LoopQueueTests {
         #expect(await probe.next() == .ended(.closedByPeer))
     }
 
-    @Test("runs work that is handed to it while it waits for packets")
-    func submittedWorkRunsWhileWaiting() async throws {
+    @Test func submittedWorkRunsWhileTheLoopWaitsForPackets() async throws {
         let (probe, peer) = try await connect(.unix)
         for _ in 0..<500 {
             peer.write(Sample.commandComplete)
@@ -49,8 +48,7 @@ struct LoopQueueTests {
         }
     }
 
-    @Test("runs work of its Dispatch queue as well, however busy it is")
-    func dispatchWorkRunsAsWell() async throws {
+    @Test func workOfTheDispatchQueueRunsHoweverBusyTheLoopIs() async throws {
         let (_, peer) = try await connect(.unix)
         let flag = Flag()
         await withTaskGroup(of: Void.self) { group in
@@ -67,8 +65,7 @@ struct LoopQueueTests {
         }
     }
 
-    @Test("keeps the order of each thread's work")
-    func keepsOrder() async {
+    @Test func workOfEachThreadKeepsItsOrder() async {
         let log = Log(threads: 4)
         await withTaskGroup(of: Void.self) { group in
             for worker in 0..<4 {
@@ -83,8 +80,7 @@ struct LoopQueueTests {
         #expect(log.entries.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
     }
 
-    @Test("lets a transport write the packets of one turn together, in order and in any number")
-    func gathers() async throws {
+    @Test func packetsSentInOneTurnAreWrittenInOrder() async throws {
         let (probe, peer) = try await connect(.unix)
         let packets = (0..<400).map { [0x02, UInt8($0 & 0xFF), 0x20, 0xFB, 0] + [UInt8](repeating: 7, count: 251) }
         loop.async {
@@ -94,8 +90,7 @@ struct LoopQueueTests {
         #expect(await peer.read(count: expected.count) == expected)
     }
 
-    @Test("lets a transport write its packets before it is closed")
-    func flushes() async throws {
+    @Test func packetsSentBeforeCloseAreWritten() async throws {
         let (probe, peer) = try await connect(.unix)
         loop.async {
             probe.transport.send(Sample.reset)

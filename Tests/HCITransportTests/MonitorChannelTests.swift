@@ -20,8 +20,7 @@ struct MonitorChannelTests {
         _ = try HCITransport.send(kernel.number, message.rawSpan).get()
     }
 
-    @Test("delivers each message as a record, with its adapter and the time at which it was sent")
-    func records() throws {
+    @Test func messagesBecomeRecordsWithAdapterAndTime() throws {
         let (socket, kernel) = try Self.sockets()
         var channel = MonitorChannel(socket, stop: ReadingStop())
         let before = CaptureTime(wallClock())
@@ -53,8 +52,7 @@ struct MonitorChannelTests {
         )
     }
 
-    @Test("delivers the messages before it is stopped, and reports when it must wait")
-    func messagesBeforeTheStopAreDelivered() throws {
+    @Test func messagesBeforeTheStopAreDelivered() throws {
         let (socket, kernel) = try Self.sockets()
         let stop = ReadingStop()
         var channel = MonitorChannel(socket, stop: stop)
@@ -71,8 +69,7 @@ struct MonitorChannelTests {
         #expect(isOver)
     }
 
-    @Test("ends a wait from another thread")
-    func stopsFromAfar() async throws {
+    @Test func stopFromAnotherThreadEndsTheWait() async throws {
         let (socket, kernel) = try Self.sockets()
         let stop = ReadingStop()
         let count = try await withThrowingTaskGroup(of: UInt64.self) { group in
@@ -87,8 +84,8 @@ struct MonitorChannelTests {
         withExtendedLifetime(kernel) {}
     }
 
-    @Test("writes captures that keep adapters and notes", arguments: ["btsnoop", "pcapng"])
-    func isCaptured(ending: String) throws {
+    @Test(arguments: ["btsnoop", "pcapng"])
+    func captureOfTheChannelKeepsAdaptersAndTimes(ending: String) throws {
         let folder = TemporaryFolder()
         let path = "\(folder.path)/capture.\(ending)"
         let (socket, kernel) = try Self.sockets()

@@ -7,8 +7,7 @@ import Testing
 struct PipeTransportTests {
     private let queues = (DispatchQueue(label: "first"), DispatchQueue(label: "second"))
 
-    @Test("delivers in order on the other end's queue, including packets sent before that end started")
-    func delivers() async {
+    @Test func packetsArriveInOrderEvenIfSentBeforeTheOtherEndStarts() async {
         let ends = PipeTransport.makePair(queues.0, queues.1)
         let first = Probe(ends.0, on: queues.0)
         await first.send([Sample.reset, Sample.acl])
@@ -19,8 +18,7 @@ struct PipeTransportTests {
         #expect(await first.next() == .packet(Sample.commandComplete))
     }
 
-    @Test("that one end closes ends once for the other, after all packets")
-    func closes() async {
+    @Test func closeEndsTheOtherEndOnceAfterAllPackets() async {
         let ends = PipeTransport.makePair(queues.0, queues.1)
         let (first, second) = (Probe(ends.0, on: queues.0), Probe(ends.1, on: queues.1))
         await first.send([Sample.reset])
@@ -32,10 +30,10 @@ struct PipeTransportTests {
         #expect(await second.next(2) == [.packet(Sample.reset), .ended(.closedByPeer)])
         await second.send([Sample.acl])
         await second.perform { $0.close() }
+        #expect(await second.remaining() == [])
     }
 
-    @Test("that is closed before the other end starts reports it at the start")
-    func closesEarly() async {
+    @Test func closeBeforeTheOtherEndStartsIsReportedAtItsStart() async {
         let ends = PipeTransport.makePair(queues.0, queues.1)
         let first = Probe(ends.0, on: queues.0)
         await first.send([Sample.reset])

@@ -13,12 +13,14 @@ final class Probe: Sendable {
     let queue: DispatchQueue
     let transport: any Transport
     private let events: AsyncStream<Event>
+    private let continuation: AsyncStream<Event>.Continuation
 
     init(_ transport: any Transport, on queue: DispatchQueue) {
         self.queue = queue
         self.transport = transport
         let (events, continuation) = AsyncStream<Event>.makeStream()
         self.events = events
+        self.continuation = continuation
         queue.async {
             transport.start(
                 onPacket: { continuation.yield(.packet([UInt8](copying: $0))) },
@@ -51,6 +53,14 @@ final class Probe: Sendable {
             all.append(event)
             if all.count == count { break }
         }
+        return all
+    }
+
+    /// Ends the sequence of events after the work on the queue, and returns the events that were not read.
+    func remaining() async -> [Event] {
+        await perform { [continuation] _ in continuation.finish() }
+        var all: [Event] = []
+        for await event in events { all.append(event) }
         return all
     }
 

@@ -18,14 +18,13 @@ struct RecordingTransportTests {
     }
 
     @Test(
-        "holds the packets at either end, in both directions and in order, while the file is still open",
         arguments: [false, true]
     )
-    func records(atControllersEnd: Bool) async throws {
+    func recordingHoldsPacketsOfBothDirectionsWhileTheFileIsOpen(atControllersEnd: Bool) async throws {
         let path = folder.path + "/capture.btsnoop"
         let queue = DispatchQueue(label: "recording")
         let ends = PipeTransport.makePair(queue, queue)
-        let file = try CaptureFile(path: path) { 1_700_000_000_000_001 }
+        let file = LoopConfined(try CaptureFile(path: path) { 1_700_000_000_000_001 }, to: queue)
         func recorded(_ end: any Transport) -> any Transport {
             RecordingTransport(end, file: file, isControllersEnd: atControllersEnd)
         }
@@ -49,11 +48,11 @@ struct RecordingTransportTests {
         }
         let isAtEnd = reader.isAtEnd
         #expect(isAtEnd)
-        #expect(file.failure == nil)
+        #expect(queue.sync { file.value.failure } == nil)
     }
 
-    @Test("can be read by its owner only, because it holds keys")
-    func isPrivate() throws {
+    /// A recording holds keys.
+    @Test func recordingIsReadableByItsOwnerOnly() throws {
         let path = folder.path + "/capture.btsnoop"
         _ = try CaptureFile(path: path)
         var status = stat()
@@ -61,8 +60,7 @@ struct RecordingTransportTests {
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("over a file with a lax mode makes that file its owner's")
-    func laxModeIsTightened() throws {
+    @Test func recordingOverAFileWithALaxModeRestrictsIt() throws {
         let path = folder.path + "/capture.btsnoop"
         let old = OwnedDescriptor(open(path, O_WRONLY | O_CREAT, 0o666))
         #expect(fchmod(old.number, 0o666) == 0)
@@ -74,8 +72,7 @@ struct RecordingTransportTests {
         #expect(status.st_size == 16, "the header alone")
     }
 
-    @Test("follows no symbolic link, and replaces no file of another user")
-    func linksAndForeignFilesAreRefused() throws {
+    @Test func linksAndForeignFilesAreRefused() throws {
         let (path, target) = (folder.path + "/link.btsnoop", folder.path + "/target")
         _ = OwnedDescriptor(open(target, O_WRONLY | O_CREAT, 0o644))
         #expect(symlink(target, path) == 0)
@@ -87,8 +84,7 @@ struct RecordingTransportTests {
         #expect(throws: TransportError.captureFile(target, errno: EPERM)) { try CaptureFile(path: target) }
     }
 
-    @Test("holds no keys if they are masked")
-    func keysAreMasked() throws {
+    @Test func recordingHoldsNoKeysIfTheyAreMasked() throws {
         let path = folder.path + "/capture.btsnoop"
         let key = [UInt8](repeating: 0xE7, count: 16)
         let file = try CaptureFile(path: path, masksKeys: true)
@@ -111,8 +107,7 @@ struct RecordingTransportTests {
         #expect(lengths == [22, 26, Sample.acl.count])
     }
 
-    @Test("that cannot be created is an error; one that cannot continue is logged")
-    func fails() throws {
+    @Test func recordingThatCannotBeCreatedIsAnError() throws {
         #expect(throws: TransportError.captureFile("/nonexistent/x", errno: ENOENT)) {
             try CaptureFile(path: "/nonexistent/x")
         }

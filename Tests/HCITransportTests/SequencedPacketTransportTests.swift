@@ -5,8 +5,7 @@ import Testing
 
 @Suite("A transport over a socket that preserves packets", .timeLimit(.minutes(10)))
 struct SequencedPacketTransportTests {
-    @Test("delivers one packet for each written one, and writes one for each sent one")
-    func carries() async throws {
+    @Test func eachPacketIsDeliveredAndWrittenAlone() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         await probe.send([Sample.reset, Sample.acl, Sample.iso])
         #expect(await peer.readOnce() == Sample.reset)
@@ -17,8 +16,8 @@ struct SequencedPacketTransportTests {
         await probe.perform { $0.close() }
     }
 
-    @Test("delivers packets with invalid framing to the host, as an HCI socket does")
-    func invalidFramingIsDelivered() async throws {
+    /// As an HCI socket does.
+    @Test func packetsWithInvalidFramingAreDelivered() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         let truncated = Array(Sample.acl.dropLast())
         peer.write(truncated)
@@ -27,8 +26,7 @@ struct SequencedPacketTransportTests {
         #expect(await probe.next(3) == [.packet(truncated), .packet([0x48]), .packet(Sample.commandComplete)])
     }
 
-    @Test("reports that the controller has hung up, even if it detects that while sending")
-    func ends() async throws {
+    @Test func hangUpIsReportedEvenIfDetectedWhileSending() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         peer.write(Sample.acl)
         peer.hangUp()
@@ -42,8 +40,7 @@ struct SequencedPacketTransportTests {
         #expect(await sender.next() == .ended(.closedByPeer))
     }
 
-    @Test("queues unaccepted packets, and writes them later as whole packets")
-    func backlog() async throws {
+    @Test func unacceptedPacketsAreQueuedAndWrittenWhole() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         let count = 2000
         await probe.perform { transport in
@@ -58,15 +55,17 @@ struct SequencedPacketTransportTests {
         await probe.perform { $0.close() }
     }
 
-    @Test("cannot be opened if nobody listens, or a stream socket listens")
-    func refused() async throws {
+    @Test func openingFailsWithoutAListenerOrWithAStreamListener() async throws {
         let folder = TemporaryFolder()
         let nowhere = AdapterSpecification.seqpacket(path: folder.path + "/nothing")
         await #expect(throws: TransportError.connectionFailed("\(nowhere)", errno: ENOENT)) {
             try await nowhere.open(on: .init(label: "refused"))
         }
         let stream = Listener.unix()
-        guard case .unix(let path) = stream.specification else { return }
+        guard case .unix(let path) = stream.specification else {
+            Issue.record("it listens on \(stream.specification)")
+            return
+        }
         let wrong = AdapterSpecification.seqpacket(path: path)
         await #expect(throws: TransportError.connectionFailed("\(wrong)", errno: EPROTOTYPE)) {
             try await wrong.open(on: .init(label: "refused"))

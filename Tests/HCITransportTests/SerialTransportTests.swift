@@ -17,8 +17,8 @@ struct SerialTransportTests {
         return (Peer(descriptor: OwnedDescriptor(master)), path)
     }
 
-    @Test("transfers packets in both directions, with every byte unchanged", arguments: ["", ",flow=rtscts"])
-    func carries(flow: String) async throws {
+    @Test(arguments: ["", ",flow=rtscts"])
+    func everyByteIsTransferredUnchangedInBothDirections(flow: String) async throws {
         let (peer, path) = try makeTerminal()
         let queue = DispatchQueue(label: "serial")
         let specification = try AdapterSpecification(parsing: "serial:\(path),115200\(flow)")
@@ -32,8 +32,7 @@ struct SerialTransportTests {
         await probe.perform { $0.close() }
     }
 
-    @Test("finds its framing after noise")
-    func searches() async throws {
+    @Test func framingIsFoundAfterNoise() async throws {
         let (peer, path) = try makeTerminal()
         let queue = DispatchQueue(label: "serial")
         let opened = try await AdapterSpecification.serial(path: path, baudRate: 921_600, usesFlowControl: false)
@@ -43,8 +42,7 @@ struct SerialTransportTests {
         #expect(await probe.next() == .packet(Sample.commandComplete))
     }
 
-    @Test("that is unplugged ends the transport")
-    func ends() async throws {
+    @Test func unpluggedLineEndsTheTransport() async throws {
         var terminal: (Peer, path: String)? = try makeTerminal()
         let queue = DispatchQueue(label: "serial")
         let path = try #require(terminal?.path)
@@ -56,18 +54,16 @@ struct SerialTransportTests {
     }
 
     @Test(
-        "that is no terminal is refused",
         arguments: [("/nonexistent/tty", 9600, ENOENT), ("/dev/null", 9600, ENOTTY)] as [(String, Int, Int32)]
     )
-    func isRefused(path: String, rate: Int, errno: Int32) async {
+    func pathThatIsNoTerminalIsRefused(path: String, rate: Int, errno: Int32) async {
         await #expect(throws: TransportError.serialLine(path, errno: errno)) {
             try await AdapterSpecification.serial(path: path, baudRate: rate, usesFlowControl: false)
                 .open(on: DispatchQueue(label: "serial"))
         }
     }
 
-    @Test("supports every rate of the notation and no other")
-    func rates() {
+    @Test func everyRateOfTheNotationIsSupported() {
         var speed = speed_t()
         for rate in AdapterSpecification.baudRates { #expect(ble_baud_constant(UInt32(rate), &speed) == 0) }
         #expect(ble_baud_constant(12_345, &speed) == -EINVAL)

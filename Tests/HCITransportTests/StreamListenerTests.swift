@@ -48,8 +48,8 @@ struct StreamListenerTests {
         return Probe(try await specification.open(on: hostQueue, options: options), on: hostQueue)
     }
 
-    @Test("creates a transport for each connection, which works in both directions", arguments: Family.allCases)
-    func carries(family: Family) async throws {
+    @Test(arguments: Family.allCases)
+    func eachConnectionGetsATransportThatWorksInBothDirections(family: Family) async throws {
         let (listener, connections) = try await listen(address(family))
         for number in 0..<3 {
             let host = try await connect(to: listener)
@@ -69,11 +69,10 @@ struct StreamListenerTests {
     }
 
     @Test(
-        "ends only the transport of a host that sends invalid packets",
         arguments: Family.allCases,
         [Array("GET / HTTP/1.1\r\n".utf8), Sample.commandComplete, [0x00], [0xFF, 0x03, 0x0C, 0x00]] as [[UInt8]]
     )
-    func garbage(family: Family, octets: [UInt8]) async throws {
+    func invalidPacketsEndOnlyTheTransportOfTheirHost(family: Family, octets: [UInt8]) async throws {
         let (listener, connections) = try await listen(address(family))
         let good = try await connect(to: listener)
         let goodEnd = try await connections.next()
@@ -87,8 +86,8 @@ struct StreamListenerTests {
         queue.sync { listener.close() }
     }
 
-    @Test("accepts no connection once it is closed, while existing ones continue", arguments: Family.allCases)
-    func closes(family: Family) async throws {
+    @Test(arguments: Family.allCases)
+    func closedListenerRefusesConnectionsAndKeepsExistingOnes(family: Family) async throws {
         let (listener, connections) = try await listen(address(family))
         let host = try await connect(to: listener)
         let controller = try await connections.next()
@@ -98,8 +97,8 @@ struct StreamListenerTests {
         #expect(await controller.next() == .packet(Sample.reset))
     }
 
-    @Test("accepts connections that were made before it was started", arguments: Family.allCases)
-    func startsLate(family: Family) async throws {
+    @Test(arguments: Family.allCases)
+    func connectionsMadeBeforeTheStartAreAccepted(family: Family) async throws {
         let listener = try await StreamListener.open(address(family), on: loop)
         let host = try await connect(to: listener)
         await host.send([Sample.reset])
@@ -109,8 +108,7 @@ struct StreamListenerTests {
         #expect(await controller.next() == .packet(Sample.reset))
     }
 
-    @Test("reports the port that it uses")
-    func port() async throws {
+    @Test func usedPortIsReported() async throws {
         let listener = try await StreamListener.open(.tcp(host: "127.0.0.1", port: 0), on: loop)
         guard case .tcp("127.0.0.1", let port) = listener.address else {
             Issue.record("it listens on \(listener.address)")
@@ -123,10 +121,9 @@ struct StreamListenerTests {
     }
 
     @Test(
-        "keeps a path that another listener uses, and removes its own when it is closed or released",
         arguments: [true, false]
     )
-    func removes(isClosed: Bool) async throws {
+    func socketFileInUseIsKeptAndTheOwnOneIsRemoved(isClosed: Bool) async throws {
         var listener: StreamListener? = try await StreamListener.open(.unix(path: path), on: loop)
         await #expect(throws: ListeningError.addressInUse(.unix(path: path))) {
             try await StreamListener.open(.unix(path: path), on: loop)
@@ -137,8 +134,7 @@ struct StreamListenerTests {
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test("replaces a socket file without a listener")
-    func replacesStale() async throws {
+    @Test func socketFileWithoutAListenerIsReplaced() async throws {
         let dead = SocketAddress(path: path)
         let descriptor = OwnedDescriptor(socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0))
         #expect(dead?.bind(descriptor.number) == 0)
@@ -149,8 +145,7 @@ struct StreamListenerTests {
         #expect(await controller.next() == .packet(Sample.reset))
     }
 
-    @Test("replaces no other file, and removes no socket that has replaced its own")
-    func leavesAlone() async throws {
+    @Test func otherFilesAndReplacedSocketsAreLeftAlone() async throws {
         let file = folder.path + "/file"
         close(creat(file, 0o600))
         await #expect(throws: ListeningError.occupied(path: file)) {
@@ -167,8 +162,7 @@ struct StreamListenerTests {
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test("reports why it cannot listen")
-    func failures() async {
+    @Test func listeningFailureNamesItsReason() async {
         await #expect(throws: ListeningError.noFolder(path: "/nonexistent/hci")) {
             try await StreamListener.open(.unix(path: "/nonexistent/hci"), on: loop)
         }
@@ -185,7 +179,6 @@ struct StreamListenerTests {
     }
 
     @Test(
-        "explains the cause of an errno in a line with advice",
         arguments: [
             (.tcp(host: "::1", port: 80), EACCES, "no permission for port 80; choose one from 1024 on"),
             (
@@ -203,7 +196,7 @@ struct StreamListenerTests {
             (.tcp(host: "::1", port: 1), ENOBUFS, "cannot listen on tcp:[::1]:1: No buffer space available"),
         ] as [(ListeningAddress, Int32, String)]
     )
-    func causes(address: ListeningAddress, errno: Int32, words: String) {
+    func errnoIsExplainedInALineWithAdvice(address: ListeningAddress, errno: Int32, words: String) {
         #expect(ListeningError(address, errno: errno).description == words)
     }
 }
@@ -211,19 +204,17 @@ struct StreamListenerTests {
 @Suite("A listening address")
 struct ListeningAddressTests {
     @Test(
-        "is parsed, and written in the same form",
         arguments: [
             ("unix:/tmp/hci", .unix(path: "/tmp/hci")), ("tcp:127.0.0.1:6402", .tcp(host: "127.0.0.1", port: 6402)),
             ("tcp:localhost:0", .tcp(host: "localhost", port: 0)), ("tcp:[::1]:0", .tcp(host: "::1", port: 0)),
         ] as [(String, ListeningAddress)]
     )
-    func reads(text: String, address: ListeningAddress) throws {
+    func validAddressIsParsedAndWrittenInTheSameForm(text: String, address: ListeningAddress) throws {
         #expect(try ListeningAddress(parsing: text) == address)
         #expect(address.description == text)
     }
 
     @Test(
-        "that is invalid is refused with the reason",
         arguments: [
             ("", "use unix:PATH or tcp:HOST:PORT"), ("hci0", "use unix:PATH or tcp:HOST:PORT"),
             ("virtual", "use unix:PATH or tcp:HOST:PORT"),
@@ -233,7 +224,7 @@ struct ListeningAddressTests {
             ("tcp:::1:0", "an IPv6 address stands in brackets, as in tcp:[::1]:6402"),
         ]
     )
-    func refuses(text: String, advice: String) {
+    func invalidAddressIsRefusedWithTheReason(text: String, advice: String) {
         #expect(throws: ListeningAddressError(text: text, advice: advice)) { try ListeningAddress(parsing: text) }
     }
 }

@@ -8,7 +8,6 @@ import Testing
 @Suite("An error of a transport")
 struct TransportErrorTests {
     @Test(
-        "of an HCI socket has advice",
         arguments: [
             (EBUSY, .adapterBusy(index: 1), "systemctl stop bluetooth"),
             (EUSERS, .adapterBusy(index: 1), "hciconfig hci1 down"),
@@ -23,7 +22,7 @@ struct TransportErrorTests {
             (EIO, .connectionFailed("hci1", errno: EIO), "hci1"),
         ] as [(Int32, TransportError, String)]
     )
-    func ofHCISocket(errno: Int32, expected: TransportError, advice: String) {
+    func hciSocketErrorGivesAdvice(errno: Int32, expected: TransportError, advice: String) {
         let error = TransportError.hciSocket(errno: errno, index: 1)
         #expect(error == expected)
         #expect(error.description.contains(advice), "\(error)")
@@ -31,7 +30,6 @@ struct TransportErrorTests {
     }
 
     @Test(
-        "names no option of a command line",
         arguments: [
             .noSuchAdapter(index: 1), .adapterBusy(index: 1), .permissionDenied("hci1"), .bluetoothUnavailable,
             .monitorUnavailable, .adapterDown(index: 1), .adapterRemoved(index: 1), .blockedByRFKill(index: 1),
@@ -41,12 +39,11 @@ struct TransportErrorTests {
             .unsupported("it"),
         ] as [TransportError]
     )
-    func namesNoOption(error: TransportError) {
+    func errorNamesNoCommandLineOption(error: TransportError) {
         #expect(!error.description.contains(" --"), "\(error)")
     }
 
-    @Test("of this kernel names the missing adapter, or the missing Bluetooth support")
-    func errorsOfThisKernel() async {
+    @Test func missingAdapterOrBluetoothSupportOfThisKernelIsNamed() async {
         let socket = OwnedDescriptor(ble_hci_socket())
         let expected: TransportError =
             socket.number >= 0 ? .noSuchAdapter(index: 60_000) : .hciSocket(errno: -socket.number, index: 60_000)

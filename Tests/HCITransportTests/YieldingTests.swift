@@ -6,8 +6,7 @@ import Testing
 struct YieldingTests {
     private let millisecond: UInt64 = 1_000_000
 
-    @Test("continues while it takes little time")
-    func shortYieldsContinue() {
+    @Test func yieldingContinuesWhileItTakesLittleTime() {
         var yielding = Yielding()
         for start in stride(from: UInt64(0), to: 100 * millisecond, by: 100_000) {
             #expect(yielding.isWorthIt(at: start))
@@ -15,8 +14,7 @@ struct YieldingTests {
         }
     }
 
-    @Test("pauses after a long turn, twice as long each time, up to ten seconds")
-    func longYieldsCauseGrowingPauses() {
+    @Test func longYieldsCausePausesThatDoubleUpToTenSeconds() {
         var yielding = Yielding()
         var now: UInt64 = 0
         var pauses: [UInt64] = []
@@ -30,8 +28,7 @@ struct YieldingTests {
         #expect(pauses == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_000, 10_000, 10_000])
     }
 
-    @Test("pauses less again after short turns, but not at once")
-    func pausesShrinkAgain() {
+    @Test func pausesShrinkGraduallyAfterShortYields() {
         var yielding = Yielding()
         for _ in 0..<4 { yielding.yielded(from: 0, to: millisecond) }
         yielding.yielded(from: 0, to: 1)

@@ -15,16 +15,15 @@ struct ConformanceTests {
         }
     }()
 
-    @Test("passes", arguments: scripts.filter { Set($0.needs).isSubset(of: abilities) })
-    func conforms(script: Script) async throws {
+    @Test(arguments: scripts.filter { Set($0.needs).isSubset(of: abilities) })
+    func hostPassesTheScript(script: Script) async throws {
         let abilities = Self.abilities.flatMap { ["--with", $0] }
         let outcome = try await Programs.harness(["--script", script.path, "--timeout", "60"] + abilities)
         #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
         #expect(outcome.output.contains("1 passed"))
     }
 
-    @Test("are at least thirty, each with a title and its section of the specification")
-    func named() throws {
+    @Test func atLeastThirtyScriptsHaveTitleAndSection() throws {
         let files = try FileManager.default.contentsOfDirectory(atPath: Programs.scripts).filter {
             $0.hasSuffix(".hci")
         }

@@ -17,8 +17,7 @@ struct HarnessTests {
         return try await Programs.harness(["--script", path, "--timeout", "60"] + options)
     }
 
-    @Test("reports the first difference: position, expectation, received bytes and history")
-    func difference() async throws {
+    @Test func firstDifferenceIsReportedWithItsContext() async throws {
         let outcome = try await run(
             "att> 0A u16(0x0102)\natt< 0B \"short\"\natt> 0A u16(0x0999)\natt< 0B $x=*\natt> 0A 00 00\n"
         )
@@ -32,8 +31,7 @@ struct HarnessTests {
         #expect(outcome.output.contains("0 passed, 1 failed, 0 skipped"))
     }
 
-    @Test("marks the position of the difference under the bytes")
-    func positionOfTheDifferenceIsMarked() async throws {
+    @Test func differenceIsMarkedUnderItsBytes() async throws {
         let outcome = try await run("att> 0A u16(0x0102)\natt< 0B \"shirt\"\n")
         let lines = outcome.output.split(separator: "\n").map { Array($0) }
         let got = try #require(lines.first { String($0).contains("got  ") })
@@ -41,8 +39,7 @@ struct HarnessTests {
         #expect(String(got[mark..<mark + 2]) == "6F")
     }
 
-    @Test("ends at a timeout if a message is missing, and at an unexpected message")
-    func timeoutsEndTheWait() async throws {
+    @Test func missingOrUnexpectedMessageEndsTheScript() async throws {
         let missing = try await run("att< 1B * within 50ms\n")
         #expect(missing.status == 1)
         #expect(missing.output.contains("no further packet arrived in 0.05 seconds"))
@@ -53,8 +50,7 @@ struct HarnessTests {
         #expect(surplus.output.contains("a packet arrived"))
     }
 
-    @Test("checks the host's output, errors and exit status")
-    func outputAndStatusAreChecked() async throws {
+    @Test func outputAndExitStatusOfTheHostAreChecked() async throws {
         let wrong = try await run("input quit\nexit 3\n")
         #expect(wrong.status == 1)
         #expect(wrong.output.contains("the host ended with status 0, not with status 3"))
@@ -65,8 +61,7 @@ struct HarnessTests {
         #expect(silent.output.contains("has not written a line with \"\"event\":\"eclipse\"\""))
     }
 
-    @Test("reports a host that crashes, cannot be started or uses no adapter")
-    func badHosts() async throws {
+    @Test func hostThatCrashesCannotStartOrUsesNoAdapterIsReported() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/empty.hci"
         try write("title Nothing\n", to: path)
@@ -81,8 +76,7 @@ struct HarnessTests {
         #expect(missing.output.contains("cannot be started"))
     }
 
-    @Test("reports invalid usage")
-    func usage() async throws {
+    @Test func invalidUsageIsReported() async throws {
         let folder = try TemporaryFolder()
         try write("title t\natt> 0\n", to: folder.path + "/bad.hci")
         let bad = try await Programs.harness(["--script", folder.path + "/bad.hci"])
@@ -99,8 +93,7 @@ struct HarnessTests {
         #expect(capture.errors.contains("text, not a capture"))
     }
 
-    @Test("skips scripts that need missing abilities, unless they are declared")
-    func needs() async throws {
+    @Test func scriptWithAMissingAbilityIsSkippedUnlessDeclared() async throws {
         let skipped = try await run("needs wings\natt< 01\n")
         #expect(skipped.status == 0)
         #expect(skipped.output.contains("needs wings"))
@@ -109,8 +102,8 @@ struct HarnessTests {
         #expect(failed.status == 1)
     }
 
-    @Test("serves hosts over streams as well", arguments: ["unix:", "tcp:127.0.0.1:0"])
-    func streams(listen: String) async throws {
+    @Test(arguments: ["unix:", "tcp:127.0.0.1:0"])
+    func hostIsServedOverAStream(listen: String) async throws {
         let folder = try TemporaryFolder()
         let address = listen == "unix:" ? "unix:\(folder.path)/hci" : listen
         let outcome = try await run(
@@ -120,8 +113,7 @@ struct HarnessTests {
         #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
     }
 
-    @Test("plays a capture, and finds the host's differences")
-    func capture() async throws {
+    @Test func playedCaptureFindsTheDifferencesOfTheHost() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path + "/read.btsnoop"
         let read = ["BLE_STATE_DIR={directory}", "ble", "read", "F0:12:34:56:78:9A"]
@@ -140,8 +132,7 @@ struct HarnessTests {
         #expect(other.output.contains("^^ byte 10"))
     }
 
-    @Test("ignores differences in commands that it is told to")
-    func allowances() async throws {
+    @Test func allowedCommandDifferencesAreIgnored() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path + "/read.btsnoop"
         let script = Programs.scripts + "/gatt-client-read.hci"

@@ -9,7 +9,6 @@ struct OctetsTests {
     }
 
     @Test(
-        "are parsed",
         arguments: [
             ("02 17 00", [0x02, 0x17, 0x00]), ("021700", [0x02, 0x17, 0x00]), ("00*3 fF", [0, 0, 0, 0xFF]),
             ("0102*2", [1, 2, 1, 2]), ("u8(255) u16(0x0203) u24(1)", [255, 3, 2, 1, 0, 0]),
@@ -21,18 +20,16 @@ struct OctetsTests {
             ), ("01 # 02", [0x01]), ("\"#\" 02", [0x23, 0x02]), ("", []),
         ] as [(String, [UInt8])]
     )
-    func read(text: String, expected: [UInt8]) throws {
+    func validBytesAreParsed(text: String, expected: [UInt8]) throws {
         #expect(try octets(text) == expected)
     }
 
-    @Test("use the values of names")
-    func names() throws {
+    @Test func namesStandForTheirValues() throws {
         #expect(try octets("01 $a 02 $a", ["a": [7, 8]]) == [1, 7, 8, 2, 7, 8])
         #expect(throws: Complaint("$b has no value yet")) { try octets("$b", ["a": [1]]) }
     }
 
     @Test(
-        "that are invalid are refused",
         arguments: [
             ("1", "pairs"), ("0g", "pairs"), ("u16(65536)", "16 bits"), ("u16()", "16 bits"), ("u12(1)", "not known"),
             ("address(F0:12)", "no address"), ("uuid(18)", "no UUID"), ("uuid(18?F)", "no UUID"),
@@ -41,13 +38,12 @@ struct OctetsTests {
             ("$a=01", "takes ??"), ("$a b=??", "neither"), ("\"a", "not closed"), ("u16(1", "not closed"),
         ]
     )
-    func refused(text: String, words: String) {
+    func invalidBytesAreRefused(text: String, words: String) {
         let error = #expect(throws: Complaint.self) { try octets(text) }
         #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
     }
 
     @Test(
-        "as a pattern are compared up to the first difference",
         arguments: [
             ("01 02", [1, 2], nil), ("01 02", [1, 3], 1), ("01 02", [1], 1), ("01 02", [1, 2, 3], 2), ("??", [9], nil),
             ("??", [], 0), ("4? ?1", [0x4F, 0x21], nil), ("4?", [0x5F], 0), ("01 *", [1], nil),
@@ -56,13 +52,12 @@ struct OctetsTests {
             ("$known", [0xAB, 0xCE], 1), ("", [], nil), ("", [1], 0),
         ] as [(String, [UInt8], Int?)]
     )
-    func pattern(text: String, octets: [UInt8], difference: Int?) throws {
+    func patternIsComparedUpToTheFirstDifference(text: String, octets: [UInt8], difference: Int?) throws {
         let pattern = try Pattern(Octets(parsing: LineWords(text[...]).words[...]), ["known": [0xAB, 0xCD]])
         #expect(pattern.difference(to: octets) == difference)
     }
 
-    @Test("set names to the bytes in their place")
-    func captures() throws {
+    @Test func patternSetsNamesToTheBytesInTheirPlace() throws {
         let written = try Octets(parsing: ["01", "$one=??", "02", "$two=??*2", "$rest=*"])
         #expect(!written.isComplete)
         let pattern = try Pattern(written, [:])

@@ -4,8 +4,7 @@ import Testing
 
 @Suite("A script")
 struct ScriptTests {
-    @Test("has a title, a host and lines")
-    func whole() throws {
+    @Test func scriptHasTitleHostAndLines() throws {
         let script = try Script(
             parsing: """
                 # What a comment says is not read.
@@ -38,7 +37,6 @@ struct ScriptTests {
     }
 
     @Test(
-        "has statements of every kind",
         arguments: [
             ("within 1.5s", .patience(.milliseconds(1500))), ("fragments 27", .fragments(27)),
             ("fragments whole", .fragments(nil)), ("completions off", .completions(false)),
@@ -89,12 +87,11 @@ struct ScriptTests {
             ),
         ] as [(String, Statement)]
     )
-    func statements(text: String, statement: Statement) throws {
+    func statementOfEachKindIsParsed(text: String, statement: Statement) throws {
         #expect(try Statement(parsing: text[...]) == statement)
     }
 
     @Test(
-        "that cannot be read is refused with its line",
         arguments: [
             ("jump 3", "\"jump\" is not known"), ("att> 02 ??", "no wildcards"), ("att< 0", "pairs"),
             ("att< 02 within soon", "no time"), ("within -1s", "no time"),
@@ -111,15 +108,14 @@ struct ScriptTests {
             ("reply $x=??", "no wildcards"),
         ]
     )
-    func refused(line: String, words: String) {
+    func invalidScriptIsRefusedWithItsLine(line: String, words: String) {
         let error = #expect(throws: ScriptError.self) { try Script(parsing: "title t\n\n\(line)\n", path: "x.hci") }
         #expect(error?.line == 3)
         #expect(error?.description.hasPrefix("x.hci:3: ") == true)
         #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
     }
 
-    @Test("includes others from its own folder, but not itself")
-    func inclusion() throws {
+    @Test func scriptIncludesOthersFromItsFolderButNotItself() throws {
         let folder = try TemporaryFolder()
         try write("controller legacy\n", to: folder.path + "/begin.hci")
         try write("include begin.hci\natt> 0A\n", to: folder.path + "/main.hci")

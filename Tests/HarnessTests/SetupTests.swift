@@ -35,16 +35,16 @@ struct SetupTests {
     private let update = "-o DPkg::Lock::Timeout=600 update -qq"
     private let install = "-o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends some-package"
 
-    @Test("It waits while another package manager holds a lock")
-    func busyPackageManagerIsWaitedFor() async throws {
+    @Test("The setup waits while another package manager holds a lock")
+    func setupWaitsForAnotherPackageManager() async throws {
         let (outcome, calls) = try await setup(apt: "case $n in 1|3) \(held);; esac")
         #expect(outcome.status == 0)
         #expect(calls == [update, update, install, install])
         #expect(outcome.output.contains("another package manager is running; waiting for it"))
     }
 
-    @Test("It fails if a lock is held beyond the limit, and at once for every other error")
-    func otherErrorsFail() async throws {
+    @Test("The setup fails if a lock is held beyond the limit, and at once for every other error")
+    func setupFailsAtALongLockAndAtOnceForEveryOtherError() async throws {
         let (locked, _) = try await setup(apt: held, timeout: 0)
         #expect(locked.status != 0 && locked.errors.contains("Could not get lock"))
         let (failed, calls) = try await setup(apt: "echo 'E: Unable to locate package' >&2; exit 100")

@@ -39,12 +39,12 @@ struct KeyStoreTests {
             ([:], nil),
         ] as [([String: String], String?)]
     )
-    func stateDirectory(environment: [String: String], path: String?) {
+    func stateDirectoryIsThatOfTheFirstSetVariable(environment: [String: String], path: String?) {
         #expect(StateDirectory.resolve(environment: environment) == path)
     }
 
     @Test("A change is loaded when the store is opened again, and only its owner can read it")
-    func roundTrip() async throws {
+    func changeIsLoadedAgainAndReadableByItsOwnerOnly() async throws {
         let store = await open()
         #expect(store.section("peers", as: Peers.self) == nil)
         store.change("peers") { Peers(names: ["lamp"]) }
@@ -59,7 +59,7 @@ struct KeyStoreTests {
     }
 
     @Test("Sections that nobody changes are kept")
-    func unknownSections() async throws {
+    func sectionsThatNobodyChangesAreKept() async throws {
         try file.replace(with: Data(#"{"format":1,"bonds":{"a":[1,2.5,null,true]},"peers":{"names":["old"]}}"#.utf8))
         let store = await open()
         store.change("peers") { Peers(names: ["new"]) }
@@ -78,7 +78,7 @@ struct KeyStoreTests {
             #"{"format":1,"deep":"# + String(repeating: "[", count: 1 << 20),
         ]
     )
-    func damagedFile(contents: String) async throws {
+    func damagedFileIsRenamedWithAWarning(contents: String) async throws {
         for round in 1...2 {
             try file.replace(with: Data(contents.utf8))
             let warnings = Warnings()
@@ -94,7 +94,7 @@ struct KeyStoreTests {
     }
 
     @Test("A file of a later format is not changed")
-    func laterFormat() async throws {
+    func fileOfALaterFormatIsNotChanged() async throws {
         let contents = Data(#"{"format":2,"peers":7}"#.utf8)
         try file.replace(with: contents)
         let warnings = Warnings()
@@ -106,7 +106,7 @@ struct KeyStoreTests {
     }
 
     @Test("A section of another form is replaced with a warning, and the old file is kept")
-    func foreignSection() async throws {
+    func sectionOfAnotherFormIsReplacedWithAWarning() async throws {
         let contents = Data(#"{"format":1,"peers":7}"#.utf8)
         try file.replace(with: contents)
         let warnings = Warnings()
@@ -163,7 +163,7 @@ struct KeyStoreTests {
     }
 
     @Test("A value that JSON cannot represent does not affect the others")
-    func impossibleValue() async {
+    func valueThatJSONCannotRepresentDoesNotAffectOthers() async {
         let store = await open()
         #expect(await keep(["a"], in: store))
         store.change("infinite") { [Double.infinity] }
@@ -203,7 +203,7 @@ struct KeyStoreTests {
     }
 
     @Test("Inspecting needs no lock and changes nothing", arguments: ["{", #"{"format":1,"peers":7}"#])
-    func inspection(contents: String) async throws {
+    func inspectingNeedsNoLockAndChangesNothing(contents: String) async throws {
         let first = await open()
         #expect(await keep(["a"], in: first))
         let store = try KeyStore.inspect(file) { Issue.record("\($0)") }
@@ -222,7 +222,7 @@ struct KeyStoreTests {
         "A directory is created with its parents, and a failure is reported",
         arguments: [true, false]
     )
-    func nestedDirectory(isPossible: Bool) async {
+    func directoryIsCreatedWithItsParents(isPossible: Bool) async {
         let path = (isPossible ? directory : "/proc") + "/several/levels"
         let warnings = Warnings()
         let store = await KeyStore.open(adapter: "00:11:22", in: path) { warnings.add($0) }
@@ -233,7 +233,7 @@ struct KeyStoreTests {
     }
 
     @Test("A directory in which others can replace files is not used", arguments: [0o770, 0o707, 0o1777])
-    func laxDirectory(mode: mode_t) async throws {
+    func directoryInWhichOthersCanReplaceFilesIsNotUsed(mode: mode_t) async throws {
         try file.replace(with: Data(#"{"format":1,"peers":{"names":["planted"]}}"#.utf8))
         #expect(chmod(directory, mode) == 0)
         let warnings = Warnings()
@@ -254,7 +254,7 @@ struct KeyStoreTests {
     }
 
     @Test("Another user's directory is not used", .enabled(if: geteuid() == 0, "only root can give directories away"))
-    func foreignDirectory() async throws {
+    func directoryOfAnotherUserIsNotUsed() async throws {
         try file.replace(with: Data(#"{"format":1,"peers":{"names":["planted"]}}"#.utf8))
         #expect(chown(directory, 12345, 12345) == 0)
         let warnings = Warnings()
@@ -314,7 +314,7 @@ struct KeyStoreTests {
     }
 
     @Test("Another kind of file is not changed, with one warning, and the host continues", arguments: Obstacle.allCases)
-    func obstacle(_ obstacle: Obstacle) async throws {
+    func anotherKindOfFileIsNotChangedAndTheHostContinues(_ obstacle: Obstacle) async throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         try obstacle.put(at: file.path)
         var before = stat()
@@ -333,7 +333,7 @@ struct KeyStoreTests {
     }
 
     @Test("Another user's file is not changed", .enabled(if: geteuid() == 0, "files can be given away by root only"))
-    func foreignFile() async throws {
+    func fileOfAnotherUserIsNotChanged() async throws {
         let contents = Data(#"{"format":1,"peers":{"names":["planted"]}}"#.utf8)
         try file.replace(with: contents)
         #expect(chown(file.path, 12345, 12345) == 0)
@@ -346,8 +346,8 @@ struct KeyStoreTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == contents)
     }
 
-    @Test("A file that cannot be read is not changed", .enabled(if: geteuid() != 0, "root can read everything"))
-    func unreadableFile() async throws {
+    @Test(.enabled(if: geteuid() != 0, "root can read everything"))
+    func unreadableFileIsReportedAndNothingIsSaved() async throws {
         try file.replace(with: Data(#"{"format":1}"#.utf8))
         #expect(chmod(file.path, 0) == 0)
         let warnings = Warnings()
@@ -361,7 +361,7 @@ struct KeyStoreTests {
         "A crash at any step leaves either the old or the new content",
         arguments: StateFile.Step.allCases
     )
-    func crash(before step: StateFile.Step) throws {
+    func crashAtAnyStepLeavesTheOldOrTheNewContent(before step: StateFile.Step) throws {
         let (old, new) = (Data("old".utf8), Data("new".utf8))
         try file.replace(with: old)
         try file.replace(with: new, stoppingBefore: step)
@@ -372,7 +372,7 @@ struct KeyStoreTests {
     }
 
     @Test("Only unfinished files of programs that have ended are removed")
-    func leftovers() throws {
+    func onlyUnfinishedFilesOfEndedProgramsAreRemoved() throws {
         try file.replace(with: Data())
         let names = ["00-11-22.json.2147483646.new", "00-11-22.json.\(getppid()).new", "00-11-22.json.x.new"]
         for name in names { try Data().write(to: URL(fileURLWithPath: "\(directory)/\(name)")) }
@@ -381,8 +381,7 @@ struct KeyStoreTests {
         #expect(left == Set(names.dropFirst() + [file.name]))
     }
 
-    @Test("If nothing can be written, there is one warning and everything stays in memory")
-    func unwritable() async throws {
+    @Test func stateThatCannotBeWrittenCausesOneWarning() async throws {
         try Data().write(to: URL(fileURLWithPath: directory))
         let warnings = Warnings()
         let store = await open(warnings)

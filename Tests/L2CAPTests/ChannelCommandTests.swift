@@ -140,7 +140,7 @@ struct ChannelCommandTests {
     ]
 
     @Test("Each command is decoded field by field and encoded to the same bytes", arguments: samples)
-    private func exactBytes(sample: Sample) throws {
+    private func commandIsDecodedByFieldAndEncodedToTheSameBytes(sample: Sample) throws {
         let command = try SignalingCommand(decoding: sample.bytes.rawSpan)
         #expect(command.identifier == 0x21)
         let (isExpected, bytes) = try sample.recode(command.data)
@@ -149,7 +149,7 @@ struct ChannelCommandTests {
     }
 
     @Test("Data that is truncated or followed by more is an error", arguments: samples)
-    private func truncations(sample: Sample) {
+    private func truncatedOrOverlongDataIsAnError(sample: Sample) {
         let data = Array(sample.bytes.dropFirst(4))
         for length in data.indices where !sample.otherLengths.contains(length) {
             #expect(throws: PacketDecodingError.self, "\(length) octets") {
@@ -160,7 +160,7 @@ struct ChannelCommandTests {
     }
 
     @Test("A sixth channel does not fit in a command")
-    func sixChannels() {
+    func sixthChannelDoesNotFitInACommand() {
         let data: [UInt8] = [0x00, 0x02, 0x80, 0x00] + Array(repeating: 0x40, count: 12)
         #expect(throws: PacketDecodingError.invalidLength(12, field: "list of channel identifiers")) {
             _ = try CreditBasedReconfigureRequest(decoding: data.rawSpan)

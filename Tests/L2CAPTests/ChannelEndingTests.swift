@@ -34,7 +34,7 @@ struct ChannelReconfigurationTests {
             ([100, 0, 0xFE, 0xFF, 0x60, 0], 4),
         ] as [([UInt8], UInt8)]
     )
-    func byPeer(data: [UInt8], result: UInt8) throws {
+    func peerMayGrowItsLengthsOrShrinkTheMPSOfOneChannel(data: [UInt8], result: UInt8) throws {
         var end = try openEnd(enhanced: 2)
         #expect(end.answers(to: [0x19, 5, UInt8(data.count), 0] + data) == [[0x1A, 5, 2, 0, result, 0]])
         let changed = try #require(end.channels[channel(0x40)])
@@ -44,7 +44,7 @@ struct ChannelReconfigurationTests {
     }
 
     @Test("After the peer's MPS has shrunk, K-frames are no longer than it")
-    func smallerFrames() throws {
+    func framesAreNoLongerThanAnMPSThatHasShrunk() throws {
         var end = try openEnd(enhanced: 1)
         try end.channels.send(Array(repeating: 1, count: 100), on: channel(0x40))
         #expect(end.nextFrame()?.payload.count == 100)
@@ -54,7 +54,7 @@ struct ChannelReconfigurationTests {
     }
 
     @Test("Our new lengths apply once the peer has agreed, and not if it refuses")
-    func byUs() throws {
+    func ownLengthsApplyOnceThePeerHasAgreed() throws {
         let answers: [([UInt8], CreditBasedChannels.ReconfigurationOutcome, Int)] = [
             ([0x1A, 1, 2, 0, 0, 0], .answered(.successful), 150),
             ([0x1A, 1, 2, 0, 3, 0], .answered(.invalidDestinationCIDs), 100),
@@ -81,7 +81,7 @@ struct ChannelReconfigurationTests {
     }
 
     @Test("Forbidden changes are not requested")
-    func forbidden() throws {
+    func forbiddenChangeIsNotRequested() throws {
         let cases: [(ChannelIdentifierList, UInt16, UInt16, CreditBasedChannels.ReconfigurationError)] = [
             (list(), 200, 200, .invalidChannels),
             (list(0x40, 0x40), 200, 200, .invalidChannels),
@@ -103,7 +103,7 @@ struct ChannelReconfigurationTests {
 @Suite("Ending channels")
 struct ChannelEndingTests {
     @Test("We end a channel; its identifier stays in use until the peer answers or a timeout")
-    func byUs() throws {
+    func identifierOfAnEndedChannelIsInUseUntilAnAnswerOrATimeout() throws {
         var end = try openEnd(enhanced: 1)
         _ = end.receive([1, 0, 9], on: 0x40)
         try end.channels.send([1], on: channel(0x40))
@@ -128,7 +128,7 @@ struct ChannelEndingTests {
     }
 
     @Test("A channel that finishes ends after its last K-frame, and accepts no more data")
-    func finishing() throws {
+    func finishingChannelEndsAfterItsLastFrame() throws {
         var end = try openEnd(enhanced: 1)
         try end.channels.send(Array(repeating: 1, count: 100), on: channel(0x40))
         end.channels.finish(channel(0x40))
@@ -143,8 +143,7 @@ struct ChannelEndingTests {
         #expect(end.events() == [.closed(channel(0x41), .byUs, unread: [])])
     }
 
-    @Test("The peer ends a channel")
-    func byPeer() throws {
+    @Test func channelEndedByThePeerIsAnsweredAndReportsUnreadData() throws {
         var end = try openEnd(enhanced: 1)
         _ = end.receive([1, 0, 9], on: 0x40)
         _ = end.events()
@@ -154,7 +153,7 @@ struct ChannelEndingTests {
     }
 
     @Test("Both sides end a channel at the same time", arguments: [true, false])
-    func bothAtOnce(isOurRequestSent: Bool) throws {
+    func bothSidesMayEndAChannelAtTheSameTime(isOurRequestSent: Bool) throws {
         var end = try openEnd(enhanced: 1)
         end.channels.disconnect(channel(0x40))
         _ = end.events()
@@ -167,7 +166,7 @@ struct ChannelEndingTests {
     }
 
     @Test("A command for an unknown channel is rejected with both its ends, as we see them")
-    func unknownChannels() throws {
+    func disconnectionOfAnUnknownChannelIsRejectedWithBothEnds() throws {
         var end = try openEnd(enhanced: 1)
         #expect(
             end.answers(to: [0x06, 8, 4, 0, 0x50, 0, 0x60, 0]) == [[0x01, 8, 6, 0, 2, 0, 0x50, 0, 0x60, 0]]
@@ -180,7 +179,7 @@ struct ChannelEndingTests {
     }
 
     @Test("When the link ends, all channels do, and nothing is sent")
-    func linkEnded() throws {
+    func endOfTheLinkEndsAllChannelsAndSendsNothing() throws {
         var end = try openEnd(enhanced: 1)
         _ = try end.channels.connect(to: spsm)
         _ = end.receive([1, 0, 9], on: 0x40)
@@ -231,7 +230,7 @@ struct ChannelEndingTests {
     }
 
     @Test("A flood of requests is dropped while the peer takes no answers")
-    func flood() throws {
+    func floodOfRequestsIsDroppedWhileThePeerTakesNoAnswers() throws {
         var end = try openEnd(enhanced: 1)
         var outcomes: [CreditBasedChannels.CommandOutcome] = []
         for _ in 0..<100 { outcomes.append(end.receive(command: [0x06, 8, 4, 0, 0x50, 0, 0x60, 0])) }

@@ -6,7 +6,7 @@ private let spsm = SPSM(rawValue: 0x80)
 
 /// An end with one open channel, 0x40 here and 0x60 at the peer, with `sendCredits` from the peer.
 private func openEnd(
-    _ configuration: CreditBasedChannel.Configuration = .init(mtu: 100, mps: 23, receiveCapacity: 0),
+    _ configuration: CreditBasedChannel.Configuration = .init(mtu: 100, mps: 23, receiveByteCapacity: 0),
     peerMTU: UInt8 = 100,
     sendCredits: UInt16 = 2
 ) throws -> ChannelEndpoint {
@@ -23,7 +23,7 @@ private let disconnection: [UInt8] = [0x06, 1, 4, 0, 0x60, 0, 0x40, 0]
 @Suite("SDUs and credits on a channel")
 struct ChannelFlowTests {
     @Test("An SDU is split into K-frames, the first with its length, as credits allow")
-    func segmentation() throws {
+    func sduIsSplitIntoFramesAsCreditsAllow() throws {
         var end = try openEnd()
         let unit = Array(UInt8(0)..<50)
         try end.channels.send(unit, on: channel(0x40))
@@ -41,7 +41,7 @@ struct ChannelFlowTests {
     }
 
     @Test("An empty SDU is a K-frame with its length only, and arrives as one")
-    func empty() throws {
+    func emptySDUIsAFrameWithItsLengthOnly() throws {
         var end = try openEnd()
         try end.channels.send([], on: channel(0x40))
         #expect(end.frames() == [.init(channel: 0x60, payload: [0, 0])])
@@ -51,7 +51,7 @@ struct ChannelFlowTests {
     }
 
     @Test("An SDU longer than the peer's MTU, or for a channel that is not open, is refused")
-    func refusedUnits() throws {
+    func sduThatIsTooLongOrForAClosedChannelIsRefused() throws {
         var end = try openEnd(peerMTU: 30)
         #expect(throws: CreditBasedChannel.SendError.exceedsMTU(30)) {
             try end.channels.send(Array(repeating: 0, count: 31), on: channel(0x40))
@@ -63,8 +63,8 @@ struct ChannelFlowTests {
     }
 
     @Test("A writer that exceeds the capacity gets an error, and an event when there is room")
-    func room() throws {
-        var end = try openEnd(.init(mtu: 100, mps: 23, sendCapacity: 150), sendCredits: 0)
+    func writerBeyondTheCapacityGetsAnErrorAndLaterAnEvent() throws {
+        var end = try openEnd(.init(mtu: 100, mps: 23, sendByteCapacity: 150), sendCredits: 0)
         let unit: [UInt8] = Array(repeating: 7, count: 20)
         for _ in 0..<2 { try end.channels.send(unit, on: channel(0x40)) }
         #expect(throws: CreditBasedChannel.SendError.noRoom) {
@@ -77,7 +77,7 @@ struct ChannelFlowTests {
     }
 
     @Test("SDUs are read in order, and only the first in an empty queue causes an event")
-    func reading() throws {
+    func sdusAreReadInOrderAndOnlyTheFirstCausesAnEvent() throws {
         var end = try openEnd(.init(mtu: 100, mps: 23))
         #expect(end.receive([3, 0, 1, 2], on: 0x40) == .taken)
         #expect(end.events().isEmpty)
@@ -93,9 +93,9 @@ struct ChannelFlowTests {
     }
 
     @Test("A reader that stops limits the peer to the capacity; reading returns credits")
-    func backpressure() throws {
+    func stoppedReaderLimitsThePeerAndReadingReturnsCredits() throws {
         let capacity = 2000
-        var end = try openEnd(.init(mtu: 100, mps: 52, receiveCapacity: capacity))
+        var end = try openEnd(.init(mtu: 100, mps: 52, receiveByteCapacity: capacity))
         let unit: [UInt8] = [50, 0] + Array(repeating: 1, count: 50)
         var credits = try #require(end.channels[channel(0x40)]?.receiveCredits)
         #expect(credits == capacity / (52 + 32))
@@ -116,7 +116,7 @@ struct ChannelFlowTests {
     }
 
     @Test("Small K-frames return credits during an SDU, so that any segmentation works")
-    func smallSegments() throws {
+    func smallFramesReturnCreditsDuringAnSDU() throws {
         var end = try openEnd()
         var credits = try #require(end.channels[channel(0x40)]?.receiveCredits)
         let segments: [[UInt8]] = [[100, 0]] + (0..<100).map { [$0] }
@@ -142,7 +142,7 @@ struct ChannelFlowTests {
             (Array(repeating: [0, 0], count: 5), .noCredit),
         ] as [([[UInt8]], CreditBasedChannel.Violation)]
     )
-    func violations(frames: [[UInt8]], violation: CreditBasedChannel.Violation) throws {
+    func invalidFrameEndsTheChannel(frames: [[UInt8]], violation: CreditBasedChannel.Violation) throws {
         var end = try openEnd()
         #expect(end.channels[channel(0x40)]?.receiveCredits == 4)
         for frame in frames.dropLast() { #expect(end.receive(frame, on: 0x40) == .taken) }
@@ -160,7 +160,7 @@ struct ChannelFlowTests {
     }
 
     @Test("More than 65,535 credits end the channel; exactly that number does not")
-    func creditOverflow() throws {
+    func moreThan65535CreditsEndTheChannel() throws {
         var end = try openEnd(sendCredits: 2)
         #expect(end.answers(to: [0x16, 9, 4, 0, 0x60, 0, 0xFD, 0xFF]).isEmpty)
         #expect(end.channels[channel(0x40)]?.sendCredits == 65535)
@@ -171,8 +171,7 @@ struct ChannelFlowTests {
         )
     }
 
-    @Test("Channels take turns")
-    func turns() throws {
+    @Test func channelsWithDataSendOneFrameEachInTurn() throws {
         var end = try openEnd()
         for source: UInt8 in [0x61, 0x62] {
             _ = end.answers(to: [0x14, 1, 10, 0, 0x80, 0, source, 0, 100, 0, 23, 0, 2, 0])

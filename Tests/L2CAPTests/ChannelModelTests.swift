@@ -19,13 +19,16 @@ private let spsm = SPSM(rawValue: 0x80)
 private let scenarios = [
     Scenario(
         testDescription: "the least lengths and credits",
-        configurations: Array(repeating: .init(mtu: 23, mps: 23, receiveCapacity: 0, sendCapacity: 0), count: 2),
+        configurations: Array(
+            repeating: .init(mtu: 23, mps: 23, receiveByteCapacity: 0, sendByteCapacity: 0),
+            count: 2
+        ),
         volume: 4_000
     ),
     Scenario(
         testDescription: "long SDUs in short K-frames, one end starving",
         configurations: [
-            .init(mtu: 65535, mps: 23, receiveCapacity: 0), .init(mtu: 1000, mps: 24, receiveCapacity: 100_000),
+            .init(mtu: 65535, mps: 23, receiveByteCapacity: 0), .init(mtu: 1000, mps: 24, receiveByteCapacity: 100_000),
         ],
         volume: 70_000
     ),
@@ -36,7 +39,9 @@ private let scenarios = [
     ),
     Scenario(
         testDescription: "short SDUs, long K-frames",
-        configurations: [.init(mtu: 23, mps: 65533, receiveCapacity: 0), .init(mtu: 23, mps: 300, receiveCapacity: 0)]
+        configurations: [
+            .init(mtu: 23, mps: 65533, receiveByteCapacity: 0), .init(mtu: 23, mps: 300, receiveByteCapacity: 0),
+        ]
     ),
     Scenario(
         testDescription: "usual lengths",
@@ -45,7 +50,7 @@ private let scenarios = [
     Scenario(
         testDescription: "five channels at once",
         configurations: [
-            .init(mtu: 64, mps: 64, receiveCapacity: 0), .init(mtu: 1280, mps: 247, receiveCapacity: 3000),
+            .init(mtu: 64, mps: 64, receiveByteCapacity: 0), .init(mtu: 1280, mps: 247, receiveByteCapacity: 3000),
         ],
         enhanced: 5
     ),
@@ -160,16 +165,16 @@ private struct World {
 @Suite("Channels between two ends")
 struct ChannelModelTests {
     @Test("SDUs arrive complete and in order in both directions", arguments: scenarios, 1...3)
-    fileprivate func model(scenario: Scenario, seed: UInt64) throws {
+    fileprivate func sdusArriveCompleteAndInOrderInBothDirections(scenario: Scenario, seed: UInt64) throws {
         var world = try World(scenario, seed: seed)
         try world.run()
     }
 
     @Test("A peer that sends random packets causes no trap and no unbounded memory", arguments: 1...8)
-    func hostile(seed: UInt64) throws {
+    func randomPacketsCauseNoTrapAndNoUnboundedMemory(seed: UInt64) throws {
         var peer = HostilePeer(seed: seed)
         var end = ChannelEndpoint(limit: 6)
-        try end.services.register(.init(configuration: .init(mtu: 100, mps: 64, receiveCapacity: 500)), at: spsm)
+        try end.services.register(.init(configuration: .init(mtu: 100, mps: 64, receiveByteCapacity: 500)), at: spsm)
         var isAccepted = false
         var isViolated = false
         for step in 0..<4_000 {

@@ -5,7 +5,7 @@ import Testing
 private let spsm = SPSM(rawValue: 0x80)
 /// Two K-frames of 23 bytes in addition to the longest SDU: the minimum capacity, which is two credits during an
 /// incomplete SDU.
-private let small = CreditBasedChannel.Configuration(mtu: 23, mps: 23, receiveCapacity: 0)
+private let small = CreditBasedChannel.Configuration(mtu: 23, mps: 23, receiveByteCapacity: 0)
 private let leRequest: [UInt8] = [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 23, 0, 23, 0, 3, 0]
 private let leResponse: [UInt8] = [0x15, 1, 10, 0, 0x40, 0, 23, 0, 23, 0, 3, 0, 0, 0]
 
@@ -22,7 +22,7 @@ private func server(
 @Suite("Opening credit-based channels")
 struct ChannelOpeningTests {
     @Test("A channel is requested, accepted, and open at both ends")
-    func open() throws {
+    func acceptedChannelIsOpenAtBothEnds() throws {
         var client = ChannelEndpoint()
         var server = try server()
         let identifier = try client.channels.connect(to: spsm, configuration: small)
@@ -87,7 +87,7 @@ struct ChannelOpeningTests {
             ([0x14, 7, 10, 0, 0x80, 0, 0x43, 0, 23, 0, 23, 0, 3, 0], 0x04),
         ] as [([UInt8], UInt8)]
     )
-    func refusals(request: [UInt8], result: UInt8) throws {
+    func requestThatCannotBeGrantedIsRefusedWithItsReason(request: [UInt8], result: UInt8) throws {
         var server = try server(limit: 2)
         for source: UInt8 in [0x41, 0x42] where !(result == 0x0B && source == 0x42) {
             _ = server.answers(to: [0x14, 1, 10, 0, 0x80, 0, source, 0, 23, 0, 23, 0, 3, 0])
@@ -98,7 +98,7 @@ struct ChannelOpeningTests {
     }
 
     @Test("A request on a link that is not secure enough is refused without a channel")
-    func insecure() throws {
+    func requestOnALinkThatIsNotSecureEnoughIsRefused() throws {
         var server = try server(security: .init(needsEncryption: true, minimumKeySize: 16))
         #expect(server.answers(to: leRequest).first?[12] == 0x05)
         server.security.hasKey = true
@@ -111,7 +111,7 @@ struct ChannelOpeningTests {
     }
 
     @Test("A refusal, a reject and a timeout end an attempt, and free its identifier")
-    func failures() throws {
+    func refusalRejectAndTimeoutEndAnAttempt() throws {
         let cases: [(answer: [UInt8], failure: CreditBasedChannels.ConnectionFailure)] = [
             ([0x15, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0], .refused(.spsmNotSupported)),
             ([0x01, 1, 2, 0, 0, 0], .rejected(.commandNotUnderstood)),
@@ -139,7 +139,7 @@ struct ChannelOpeningTests {
     }
 
     @Test("A channel with values out of range is ended", arguments: [(22, 23), (23, 22), (23, 0xFFFE)])
-    func invalidValues(mtu: UInt16, mps: UInt16) throws {
+    func channelWithValuesOutOfRangeIsEnded(mtu: UInt16, mps: UInt16) throws {
         var client = ChannelEndpoint()
         _ = try client.channels.connect(to: spsm, configuration: small)
         _ = client.commands()
@@ -154,7 +154,7 @@ struct ChannelOpeningTests {
     }
 
     @Test("An endpoint that the peer assigns twice ends both channels")
-    func destinationTwice() throws {
+    func endpointThatIsAssignedTwiceEndsBothChannels() throws {
         var client = ChannelEndpoint()
         _ = try client.channels.connect(to: spsm, configuration: small)
         _ = try client.channels.connect(to: spsm, configuration: small)
@@ -171,7 +171,7 @@ struct ChannelOpeningTests {
     }
 
     @Test("A channel cancelled before it is open is ended once the peer has opened it")
-    func abandoned() throws {
+    func channelCancelledBeforeItIsOpenIsEndedOnceItOpens() throws {
         var client = ChannelEndpoint()
         let identifier = try client.channels.connect(to: spsm, configuration: small)
         _ = client.commands()
@@ -186,7 +186,7 @@ struct ChannelOpeningTests {
     }
 
     @Test("Impossible requests are refused")
-    func impossibleRequests() throws {
+    func impossibleRequestIsRefused() throws {
         var client = ChannelEndpoint(limit: 4)
         #expect(throws: CreditBasedChannels.ConnectionError.invalidSPSM(SPSM(rawValue: 0x100))) {
             try client.channels.connect(to: SPSM(rawValue: 0x100))
@@ -206,7 +206,7 @@ struct ChannelOpeningTests {
     }
 
     @Test("All 64 identifiers are used in turn, and no more channels are opened")
-    func names() throws {
+    func all64IdentifiersAreUsedInTurnAndNoMoreChannelsOpened() throws {
         var client = ChannelEndpoint(limit: 1000)
         for value in UInt16(0x40)...0x7F {
             #expect(try client.channels.connect(to: spsm).rawValue == value)
@@ -220,13 +220,13 @@ struct ChannelOpeningTests {
 
 @Suite("Opening channels by the enhanced variant")
 struct EnhancedOpeningTests {
-    private static let configuration = CreditBasedChannel.Configuration(mtu: 64, mps: 64, receiveCapacity: 0)
+    private static let configuration = CreditBasedChannel.Configuration(mtu: 64, mps: 64, receiveByteCapacity: 0)
     private static let request: [UInt8] = [
         0x17, 1, 18, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x40, 0, 0x41, 0, 0x42, 0, 0x43, 0, 0x44, 0,
     ]
 
     @Test("Five channels are opened at the same time")
-    func fiveChannelsOpenTogether() throws {
+    func fiveChannelsAreOpenedAtTheSameTime() throws {
         var client = ChannelEndpoint()
         var server = try server(Self.configuration)
         let identifiers = try client.channels.connect(to: spsm, count: 5, configuration: Self.configuration)
@@ -251,7 +251,7 @@ struct EnhancedOpeningTests {
     }
 
     @Test("Channels that cannot be opened are refused, and the others are open")
-    func someRefused() throws {
+    func channelsThatCannotBeOpenedAreRefusedAndTheOthersOpen() throws {
         var server = try server(Self.configuration, limit: 3)
         var command = Self.request
         command[14] = 0x40  // A second time.
@@ -287,7 +287,7 @@ struct EnhancedOpeningTests {
             ([0x17, 5, 8, 0, 0x80, 0, 64, 0, 64, 0, 3, 0], [0x0C, 0]),
         ] as [([UInt8], [UInt8])]
     )
-    func allRefused(request: [UInt8], tail: [UInt8]) throws {
+    func requestThatIsInvalidAsAWholeOpensNoChannel(request: [UInt8], tail: [UInt8]) throws {
         var server = try server(Self.configuration)
         let length = UInt8(6 + tail.count)
         #expect(server.answers(to: request) == [[0x18, 5, length, 0, 0, 0, 0, 0, 0, 0] + tail])
@@ -295,7 +295,7 @@ struct EnhancedOpeningTests {
     }
 
     @Test("A refusal of all refuses each, whatever channels it names; a missing one was not opened")
-    func responses() throws {
+    func refusalOfAllRefusesEachAndAMissingChannelIsNotOpened() throws {
         let cases: [(response: [UInt8], failure: CreditBasedChannels.ConnectionFailure)] = [
             ([0x18, 1, 12, 0, 64, 0, 64, 0, 3, 0, 5, 0, 0x50, 0, 0x51, 0], .refused(.insufficientAuthentication)),
             ([0x18, 1, 8, 0, 0, 0, 0, 0, 0, 0, 2, 0], .refused(.spsmNotSupported)),
@@ -312,7 +312,7 @@ struct EnhancedOpeningTests {
     }
 
     @Test("A pending answer gives the peer more time")
-    func pending() throws {
+    func pendingAnswerGivesThePeerMoreTime() throws {
         var client = ChannelEndpoint()
         _ = try client.channels.connect(to: spsm, count: 1, configuration: Self.configuration)
         _ = client.commands()
@@ -325,7 +325,7 @@ struct EnhancedOpeningTests {
     }
 
     @Test("A peer that answers again and again that the connection is pending gets more time once")
-    func pendingAgain() throws {
+    func repeatedPendingAnswersGiveMoreTimeOnce() throws {
         var client = ChannelEndpoint()
         _ = try client.channels.connect(to: spsm, count: 1, configuration: Self.configuration)
         _ = client.commands()

@@ -39,14 +39,14 @@ struct ReassemblerTests {
     }
 
     @Test("A frame split anywhere, even inside its header, is reassembled", arguments: 1..<9)
-    func splitInTwo(at position: Int) {
+    func frameSplitAnywhereIsReassembled(at position: Int) {
         let transcript = reassemble([(true, Array(Self.frame[..<position])), (false, Array(Self.frame[position...]))])
         #expect(transcript.frames == [[1, 2, 3, 4, 5]])
         #expect(transcript.outcomes == [.incomplete, .delivered])
     }
 
     @Test("A frame that arrives byte by byte is reassembled")
-    func dripped() {
+    func frameThatArrivesByteByByteIsReassembled() {
         let fragments = Self.frame.enumerated().map { (isStart: $0.offset == 0, bytes: [$0.element]) }
         let transcript = reassemble(fragments)
         #expect(transcript.frames == [[1, 2, 3, 4, 5]])
@@ -54,12 +54,12 @@ struct ReassemblerTests {
     }
 
     @Test("An empty payload is a frame")
-    func empty() {
+    func emptyPayloadIsAFrame() {
         #expect(reassemble([(true, [0, 0, 6, 0])]) == Transcript(frames: [[]], channels: [6], outcomes: [.delivered]))
     }
 
     @Test("Invalid fragments are dropped and reported, and the next frame is complete again")
-    func faults() {
+    func invalidFragmentsAreDroppedAndTheNextFrameIsComplete() {
         let cases: [([(isStart: Bool, bytes: [UInt8])], [Reassembler.Outcome])] = [
             ([(false, [1, 2])], [.dropped(.unexpectedContinuation)]),
             ([(true, [])], [.dropped(.emptyStart)]),
@@ -80,14 +80,14 @@ struct ReassemblerTests {
     }
 
     @Test("A start that interrupts a frame drops only the older frame")
-    func interrupted() {
+    func startThatInterruptsAFrameDropsOnlyTheOlderFrame() {
         let transcript = reassemble([(true, [5, 0, 4, 0, 1]), (true, Self.frame)])
         #expect(transcript.frames == [[1, 2, 3, 4, 5]])
         #expect(transcript.outcomes == [.incomplete, .dropped(.interruptedFrame)])
     }
 
     @Test("Random fragments never trap and never exceed the bound", arguments: 0..<32)
-    func random(seed: UInt64) {
+    func randomFragmentsNeverTrapAndNeverExceedTheBound(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         func next(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
         var reassembler = Reassembler(maximumPayloadLength: 32)

@@ -5,7 +5,7 @@ import Testing
 @Suite("The registry of SPSMs")
 struct SPSMRegistryTests {
     @Test("All 128 dynamic SPSMs are assigned in turn, and a released one comes last")
-    func dynamic() throws {
+    func all128DynamicSPSMsAreAssignedInTurn() throws {
         var registry = SPSMRegistry()
         var given: [UInt16] = []
         for _ in 0x80...0xFF { given.append(try registry.register(SPSMRegistry.Service()).rawValue) }
@@ -23,7 +23,7 @@ struct SPSMRegistryTests {
     }
 
     @Test("A service is registered once, with a valid SPSM and valid lengths")
-    func register() throws {
+    func serviceIsRegisteredOnceWithValidSPSMAndLengths() throws {
         var registry = SPSMRegistry()
         let service = SPSMRegistry.Service(configuration: .init(mtu: 23, mps: 65533))
         try registry.register(service, at: .objectTransfer)
@@ -81,7 +81,7 @@ struct SPSMRegistryTests {
             (LinkSecurity(isAuthorized: true), .init(needsAuthorization: true), nil),
         ] as [(LinkSecurity, SPSMRegistry.SecurityRequirements, CreditBasedConnectionResult?)]
     )
-    func security(
+    func missingSecurityIsReportedAsSpecified(
         link: LinkSecurity,
         requirements: SPSMRegistry.SecurityRequirements,
         refusal: CreditBasedConnectionResult?

@@ -19,7 +19,7 @@ private let request: [UInt8] = [0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 200,
 @Suite("LE signaling")
 struct SignalingTests {
     @Test("A peripheral's parameter update request is given to the central, and answered with its identifier")
-    func parameterUpdateAtCentral() {
+    func parameterUpdateRequestIsGivenToTheCentral() {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive(request, on: &channel)
         #expect(action == .parameterUpdateRequested(parameters, identifier: 1))
@@ -42,7 +42,7 @@ struct SignalingTests {
             [0x12, 7, 8, 0, 24, 0, 40, 0, 99, 0, 200, 0],  // timeout within the latency
         ] as [[UInt8]]
     )
-    func parametersOutOfRange(payload: [UInt8]) {
+    func parametersOutOfRangeAreRejectedWithoutAskingTheHost(payload: [UInt8]) {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive(payload, on: &channel)
         #expect(action == .send)
@@ -50,7 +50,7 @@ struct SignalingTests {
     }
 
     @Test("A central's parameter update request, and any unknown command, is not understood")
-    func commandNotUnderstood() {
+    func unexpectedCommandIsNotUnderstood() {
         var peripheral = SignalingChannel(role: .peripheral)
         #expect(receive(request, on: &peripheral).sent == [0x01, 0x01, 0x02, 0x00, 0x00, 0x00])
         var central = SignalingChannel(role: .central)
@@ -59,7 +59,7 @@ struct SignalingTests {
     }
 
     @Test("A response without a request is not answered")
-    func strayResponses() {
+    func responseWithoutARequestIsNotAnswered() {
         var channel = SignalingChannel(role: .peripheral)
         for code: UInt8 in [0x01, 0x07, 0x13, 0x15, 0x18, 0x1A] {
             let (action, sent) = receive([code, 0x05, 0x02, 0x00, 0x00, 0x00], on: &channel)
@@ -68,7 +68,7 @@ struct SignalingTests {
     }
 
     @Test("A command longer than the signaling MTU is rejected with that MTU")
-    func oversized() {
+    func commandLongerThanTheSignalingMTUIsRejectedWithThatMTU() {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive([0x12, 9, 20, 0] + Array(repeating: 0, count: 20), on: &channel)
         #expect(action == .send)
@@ -76,7 +76,7 @@ struct SignalingTests {
     }
 
     @Test("Each truncation of a request is malformed and unanswered", arguments: 0..<12)
-    func truncated(length: Int) {
+    func truncatedRequestIsMalformedAndUnanswered(length: Int) {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive(Array(request.prefix(length)), on: &channel)
         guard case .malformed = action else {
@@ -87,7 +87,7 @@ struct SignalingTests {
     }
 
     @Test("A request with data of a wrong length is rejected; such a response is not answered", arguments: [0, 7, 9])
-    func wrongLengthOfData(length: Int) {
+    func requestWithDataOfAWrongLengthIsRejected(length: Int) {
         var channel = SignalingChannel(role: .central)
         let data = [UInt8](repeating: 0, count: length)
         let (action, sent) = receive([0x12, 5, UInt8(length), 0] + data, on: &channel)
@@ -100,7 +100,7 @@ struct SignalingTests {
     }
 
     @Test("An identifier of zero is malformed")
-    func identifierZero() {
+    func identifierOfZeroIsMalformed() {
         var channel = SignalingChannel(role: .central)
         #expect(
             receive([0x12, 0] + request.dropFirst(2), on: &channel).action
@@ -109,7 +109,7 @@ struct SignalingTests {
     }
 
     @Test("Our request is matched with its response, and a second one waits for it")
-    func ownRequest() throws {
+    func ownRequestIsMatchedWithItsResponseAndASecondOneWaits() throws {
         var channel = SignalingChannel(role: .peripheral)
         var buffer = PacketBuffer()
         try channel.requestParameterUpdate(parameters, at: start, into: &buffer)
@@ -126,7 +126,7 @@ struct SignalingTests {
     }
 
     @Test("A request without response ends after thirty seconds")
-    func timeout() throws {
+    func requestWithoutAResponseEndsAfterThirtySeconds() throws {
         var channel = SignalingChannel(role: .peripheral)
         var buffer = PacketBuffer()
         try channel.requestParameterUpdate(parameters, at: start, into: &buffer)
@@ -136,7 +136,7 @@ struct SignalingTests {
     }
 
     @Test("A central sends no request to itself, and impossible requests are refused")
-    func impossibleRequests() {
+    func requestOfACentralOrWithInvalidParametersIsRefused() {
         var buffer = PacketBuffer()
         var central = SignalingChannel(role: .central)
         #expect(throws: SignalingChannel.RequestError.onlyPeripheralsRequest) {
@@ -152,7 +152,7 @@ struct SignalingTests {
     }
 
     @Test("Identifiers run from 1 to 255 and are never zero")
-    func identifiers() throws {
+    func identifiersRunFrom1To255AndAreNeverZero() throws {
         var channel = SignalingChannel(role: .peripheral)
         var seen: [UInt8] = []
         for _ in 0..<256 {

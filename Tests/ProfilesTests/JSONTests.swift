@@ -5,7 +5,6 @@ import Testing
 @Suite("JSON")
 struct JSONTests {
     @Test(
-        "is written on one line with its members in order",
         arguments: [
             (["b": 1, "a": [nil, true, false]], #"{"b":1,"a":[null,true,false]}"#),
             ([:], "{}"),
@@ -16,12 +15,11 @@ struct JSONTests {
             (JSON(-60 as Int?), "-60"),
         ] as [(JSON, String)]
     )
-    func written(value: JSON, text: String) {
+    func valueIsWrittenOnOneLineWithMembersInOrder(value: JSON, text: String) {
         #expect(value.description == text)
     }
 
     @Test(
-        "is read back as it was written",
         arguments: [
             (" { \"a\" : [ 1 , -2.5e1, \"x\" ] } ", ["a": [1, .decimal(-25), "x"]]),
             (#""\u00e9\ud83c\udf21\/\b\f\n\r\t\"\\""#, "é🌡/\u{8}\u{C}\n\r\t\"\\"),
@@ -30,12 +28,11 @@ struct JSONTests {
             ("12345678901234567890", .decimal(12_345_678_901_234_567_168)),
         ] as [(String, JSON)]
     )
-    func read(text: String, value: JSON) throws {
+    func validTextIsRead(text: String, value: JSON) throws {
         #expect(try JSON(parsing: Array(text.utf8)) == value)
     }
 
     @Test(
-        "that is malformed is refused with the position",
         arguments: [
             ("", "line 1, column 1: the document ends where a value should be"),
             ("{\n  \"a\": 1,\n}", "line 3, column 1: expected a key in double quotes"),
@@ -58,19 +55,17 @@ struct JSONTests {
             (String(repeating: "[", count: 65), "line 1, column 65: nested too deeply"),
         ]
     )
-    func malformed(text: String, problem: String) {
+    func malformedTextIsRefusedWithThePosition(text: String, problem: String) {
         let error = #expect(throws: JSONSyntaxError.self) { try JSON(parsing: Array(text.utf8)) }
         #expect(error?.description == problem)
     }
 
-    @Test("that is not UTF-8 is refused")
-    func notUTF8() {
+    @Test func textThatIsNotUTF8IsRefused() {
         let error = #expect(throws: JSONSyntaxError.self) { try JSON(parsing: [0x22, 0xFF, 0x22]) }
         #expect(error?.description == "line 1, column 3: the string is not UTF-8")
     }
 
-    @Test("is refused at every truncation")
-    func truncations() throws {
+    @Test func truncatedTextIsRefused() throws {
         let text = Array(#"{"a":[1.5e3,"b\u0041c",{"d":null}],"e":true}"#.utf8)
         _ = try JSON(parsing: text)
         for count in 0..<text.count {

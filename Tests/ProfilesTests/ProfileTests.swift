@@ -10,8 +10,7 @@ struct ProfileTests {
         try Profile(decoding: JSON(parsing: Array(text.utf8)))
     }
 
-    @Test("is read with every possible key")
-    func whole() throws {
+    @Test func profileWithEveryKeyIsRead() throws {
         let profile = try profile(
             """
             {"name": "Thermo", "appearance": 768, "address": "f0:12:34:56:78:9a",
@@ -75,8 +74,7 @@ struct ProfileTests {
         )
     }
 
-    @Test("of the documentation has every key, and every permission and property is described")
-    func documentedFormatIsWhole() throws {
+    @Test func documentationHasEveryKeyPermissionAndProperty() throws {
         let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/Profiles.md")
         let text = try String(contentsOf: path, encoding: .utf8)
         let start = try #require(text.range(of: "```json\n"))
@@ -102,8 +100,7 @@ struct ProfileTests {
         for property in CharacteristicProperty.allCases { #expect(text.contains("`\(property.rawValue)`")) }
     }
 
-    @Test("gives a declared Client Characteristic Configuration the security of the value")
-    func declaredConfigurationTakesTheSecurityOfItsValue() throws {
+    @Test func declaredConfigurationTakesTheSecurityOfItsValue() throws {
         let profile = try profile(
             """
             {"services": [{"uuid": "180F", "characteristics": [
@@ -116,19 +113,17 @@ struct ProfileTests {
         #expect(descriptors[1].permissions == [.read])
     }
 
-    @Test("may be empty")
-    func empty() throws {
+    @Test func emptyProfileIsValid() throws {
         #expect(try profile("{}") == Profile())
     }
 
     @Test(
-        "without permissions takes them from the properties",
         arguments: [
             (#""read""#, [.read]), (#""notify""#, []), (#""write""#, [.write]), (#""writeWithoutResponse""#, [.write]),
             (#""read","authenticatedSignedWrites""#, [.read, .writeSigned]),
         ] as [(String, Set<AttributePermission>)]
     )
-    func permissions(properties: String, permissions: Set<AttributePermission>) throws {
+    func permissionsDefaultToThoseOfTheProperties(properties: String, permissions: Set<AttributePermission>) throws {
         let profile = try profile(
             #"{"services": [{"uuid": "180F", "characteristics": [{"uuid": "2A19", "properties": [\#(properties)]}]}]}"#
         )
@@ -238,14 +233,13 @@ struct ProfileTests {
         #"{"services": [{"uuid": "180F", "characteristics": [{\#(members)}]}]}"#
     }
 
-    @Test("that is wrong is refused with the place", arguments: wrong)
-    func places(text: String, problem: String) {
+    @Test(arguments: wrong)
+    func invalidProfileIsRefusedWithThePlace(text: String, problem: String) {
         let error = #expect(throws: ProfileError.self) { try profile(text) }
         #expect(error?.description == problem)
     }
 
-    @Test("puts flags, services, manufacturer data and name into the advertising data if they fit")
-    func payload() throws {
+    @Test func payloadThatFitsIsInTheAdvertisingData() throws {
         let payload = try profile(
             #"{"name": "Bat", "advertise": {"services": ["180F"], "manufacturerData": {"004C": "ff"}}}"#
         ).payload
@@ -253,8 +247,7 @@ struct ProfileTests {
         #expect(payload.scanResponseData.bytes.isEmpty)
     }
 
-    @Test("moves what does not fit into the scan response")
-    func scanResponse() throws {
+    @Test func partsWithoutRoomMoveToTheScanResponse() throws {
         let payload = try profile(
             #"{"name": "A name of 19 octets", "advertise": {"services": ["12345678-1234-5678-1234-56789ABCDEF0"]}}"#
         ).payload
@@ -264,8 +257,7 @@ struct ProfileTests {
         #expect(payload.scanResponseData.bytes.hexadecimal == "1409" + Array("A name of 19 octets".utf8).hexadecimal)
     }
 
-    @Test("needs extended advertising if both are full")
-    func extended() throws {
+    @Test func payloadTooLongForLegacyPDUsIsAllInTheAdvertisingData() throws {
         let payload = try profile(
             #"{"name": "abc", "advertise": {"manufacturerData": {"004C": "\#(String(repeating: "00", count: 40))"}}}"#
         ).payload

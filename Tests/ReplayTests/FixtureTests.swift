@@ -5,6 +5,7 @@ import ByteCoding
 import Capture
 import Foundation
 import HCI
+import HCITransport
 import L2CAP
 import RecordedRuns
 import SMP
@@ -33,7 +34,7 @@ enum Fixtures {
 @Suite("Recorded captures")
 struct FixtureTests {
     @Test("Each capture is small, and has its note, its description and its run")
-    func complete() throws {
+    func eachCaptureIsSmallAndHasItsNoteDescriptionAndRun() throws {
         #expect(Fixtures.names.count >= 25)
         for name in Fixtures.names {
             let note = try String(contentsOf: Fixtures.file(name, "md"), encoding: .utf8)
@@ -50,7 +51,7 @@ struct FixtureTests {
         "Each packet is decoded, frames are reassembled, and PDUs are encoded to the same bytes",
         arguments: Fixtures.names
     )
-    func decoded(name: String) throws {
+    func packetsOfACaptureAreDecodedAndEncodedToTheSameBytes(name: String) throws {
         let bytes = try Fixtures.bytes(name)
         var reader = ByteReader(bytes.rawSpan)
         let header = try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length))
@@ -73,7 +74,7 @@ struct FixtureTests {
     }
 
     @Test("A host with the same calls sends the same bytes again", arguments: Fixtures.names)
-    func replayed(name: String) throws {
+    func hostWithTheSameCallsSendsTheSameBytesAgain(name: String) throws {
         let run = try #require(RecordedRun.named(name))
         let replay = Replay(try PacketRecording(Fixtures.bytes(name)), seed: run.seed)
         try replay.run {

@@ -13,8 +13,8 @@ struct LinkReplayTests {
         TracedLink.all(in: try PacketRecording(Fixtures.bytes(name)))
     }
 
-    @Test("In its own place it sends the same packets", arguments: Fixtures.names.filter { !irregular.contains($0) })
-    func ownPlace(name: String) throws {
+    @Test(arguments: Fixtures.names.filter { !irregular.contains($0) })
+    func hostInItsOwnPlaceSendsTheSamePackets(name: String) throws {
         for link in try LinkReplayTests.links(name) {
             let isCentral: Bool = try #require(link.isCentral as Bool?)
             let replay = LinkReplay(link, isCentral: isCentral)
@@ -25,8 +25,7 @@ struct LinkReplayTests {
         }
     }
 
-    @Test("In the place of `ble serve` it sends the recorded answers, from the trace alone")
-    func peersPlace() throws {
+    @Test func hostInThePlaceOfBLEServeSendsTheRecordedAnswers() throws {
         let link = try #require(try LinkReplayTests.links("explore-kernel").first)
         #expect(link.isCentral == true)
         let replay = LinkReplay(link, isCentral: false)
@@ -35,8 +34,8 @@ struct LinkReplayTests {
         #expect(replay.comparedCount > 20)
     }
 
-    @Test("A changed frame is found, unless the host is told to send it", arguments: [0.0, 0.5, 1.0])
-    func changed(place: Double) throws {
+    @Test(arguments: [0.0, 0.5, 1.0])
+    func changedFrameIsFoundAtAnyPosition(place: Double) throws {
         var packets = try PacketRecording(Fixtures.bytes("explore-kernel")).packets
         let continuing = LinkReplayTests.continuing(packets)
         #expect(continuing.count > 10)

@@ -3,6 +3,7 @@ import BluetoothTesting
 import ByteCoding
 import Capture
 import HCITransport
+import Synchronization
 import Testing
 
 /// A run in a world, and the packets between its central's controller and host.
@@ -16,12 +17,10 @@ private struct Recorded {
     static func use(_ adapter: Adapter) async throws -> [UInt8] {
         let peer = try await adapter.central.connect(to: lamp)
         let services = try await peer.discoverAll()
-        guard let value = services.flatMap(\.characteristics).first(where: { $0.uuid == "FFE1" }) else {
-            throw BLEError.notFound("FFE1")
-        }
+        let value = try #require(services.flatMap(\.characteristics).first { $0.uuid == "FFE1" })
         try await peer.pair()
-        try await peer.write([7, 8, 9], to: value.valueHandle)
-        let read = try await peer.read(value.valueHandle)
+        try await peer.write([7, 8, 9], to: value)
+        let read = try await peer.read(value)
         await peer.disconnect()
         return read
     }
@@ -85,7 +84,7 @@ struct ReplayTransportTests {
     }
 
     @Test("Other random numbers cause a difference at the first one in the pairing")
-    func otherSeed() throws {
+    func otherRandomNumbersCauseADifferenceInThePairing() throws {
         let recorded = try Recorded(seed: 42)
         let difference = try #require(recorded.difference(seed: 43))
         let expected = try #require(difference.expected)
@@ -96,7 +95,7 @@ struct ReplayTransportTests {
     }
 
     @Test("A changed byte in the host's packets is found at any position", arguments: [0.0, 0.2, 0.7, 1.0])
-    func changed(place: Double) throws {
+    func changedByteOfTheHostIsFoundAtAnyPosition(place: Double) throws {
         let recorded = try Recorded(seed: 42)
         var packets = recorded.recording.packets
         let sent = packets.indices.filter { packets[$0].direction == .hostToController }
@@ -111,7 +110,7 @@ struct ReplayTransportTests {
     }
 
     @Test("Missing and additional packets of the host are differences")
-    func missingAndMore() throws {
+    func missingAndAdditionalPacketsOfTheHostAreDifferences() throws {
         let recorded = try Recorded(seed: 42)
         var packets = recorded.recording.packets
         let last = try #require(packets.last { $0.direction == .hostToController })
@@ -127,7 +126,7 @@ struct ReplayTransportTests {
     }
 
     @Test("If the host sends nothing, the replay waits for the time limit only")
-    func silence() throws {
+    func silentHostIsWaitedForUntilTheTimeLimitOnly() throws {
         let recorded = try Recorded(seed: 42)
         let replay = Replay(recorded.recording, seed: 42)
         #expect(throws: ReplayDifference.self) {
@@ -163,7 +162,7 @@ struct ReplayTransportTests {
     }
 
     @Test("A packet that is sent too early is held for its turn, for a limited time")
-    func beforeItsTurn() throws {
+    func packetSentTooEarlyIsHeldForItsTurn() throws {
         let packets: [[UInt8]] = [[1, 3, 12, 0], [2, 1, 0, 1, 0, 7], [2, 1, 0, 1, 0, 8]]
         for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0]] {
             #expect(ReplayTransportTests.difference(packets, sent: order.map { packets[$0] }) == nil, "\(order)")
@@ -181,7 +180,7 @@ struct ReplayTransportTests {
     }
 
     @Test("Commands keep their order, and so do the fragments of a frame")
-    func order() throws {
+    func commandsAndFragmentsKeepTheirOrder() throws {
         let commands: [[UInt8]] = [[1, 3, 12, 0], [1, 1, 16, 0]]
         #expect(ReplayTransportTests.difference(commands, sent: commands) == nil)
         #expect(ReplayTransportTests.difference(commands, sent: commands.reversed())?.index == 0)
@@ -209,15 +208,20 @@ struct ReplayTransportTests {
         } _: { adapter in
             let events = await adapter.events()
             try await replay.loseController()
+            var isOn = false
             for await event in events {
-                if case .poweredOn = event { break }
+                if case .poweredOn = event {
+                    isOn = true
+                    break
+                }
             }
+            #expect(isOn)
         }
         #expect(replay.position >= up.count * 2 + 1)
     }
 
     @Test("Packets of one adapter are read from a capture, and an unplayable packet ends it")
-    func recording() throws {
+    func packetsOfOneAdapterAreReadUntilAnUnplayableOne() throws {
         let recorded = try Recorded(seed: 42)
         var writer = CaptureWriter(.btsnoop)
         var file = PacketBuffer(capacity: 1024, headroom: 0)
@@ -246,24 +250,35 @@ extension PacketRecording.Packet {
     }
 }
 
-/// A loop's time and timers, used in one thread.
-private final class Timers: @unchecked Sendable {
-    private(set) var now = Duration.zero
-    private var pending: [(due: Duration, action: @Sendable () -> Void)] = []
+/// A loop's time and timers.
+private final class Timers: Sendable {
+    private struct State {
+        var now = Duration.zero
+        var pending: [(due: Duration, action: @Sendable () -> Void)] = []
+
+        /// Removes the earliest timer that is due at `end`, advances the time to it and returns its action.
+        mutating func takeNext(by end: Duration) -> (@Sendable () -> Void)? {
+            let next = pending.indices.filter { pending[$0].due <= end }.min { pending[$0].due < pending[$1].due }
+            guard let next else {
+                now = end
+                return nil
+            }
+            let (due, action) = pending.remove(at: next)
+            now = max(now, due)
+            return action
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var now: Duration { state.withLock { $0.now } }
 
     func add(_ delay: Duration, _ action: @escaping @Sendable () -> Void) {
-        pending.append((now + delay, action))
+        state.withLock { $0.pending.append(($0.now + delay, action)) }
     }
 
     func run(for duration: Duration) {
         let end = now + duration
-        while let next = pending.indices.filter({ pending[$0].due <= end }).min(by: {
-            pending[$0].due < pending[$1].due
-        }) {
-            let (due, action) = pending.remove(at: next)
-            now = max(now, due)
-            action()
-        }
-        now = end
+        while let action = state.withLock({ $0.takeNext(by: end) }) { action() }
     }
 }

@@ -45,22 +45,22 @@ private func expectNothingLeft(_ device: Device) {
 
 @Suite("An attack with the public key")
 struct PublicKeyAttackTests {
+    /// CVE-2018-5383.
     @Test(
-        "that is not on the curve, or is the point at infinity, ends the pairing (CVE-2018-5383)",
         arguments: [
             somePoint.x + zeros, zeros + zeros, zeros + somePoint.y, ones + ones, somePoint.x + somePoint.x,
             somePoint.y + somePoint.x,
         ],
         [Channel.Role.central, .peripheral]
     )
-    func invalidPoint(key: [UInt8], role: Channel.Role) {
+    func publicKeyThatIsNoPointOfTheCurveEndsThePairing(key: [UInt8], role: Channel.Role) {
         var (device, _) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest)
         #expect(device.receive([0x0C] + key) == .ending(.invalidParameters))
         expectNothingLeft(device)
     }
 
-    @Test("that is on the curve continues", arguments: [Channel.Role.central, .peripheral])
-    func validPoint(role: Channel.Role) {
+    @Test(arguments: [Channel.Role.central, .peripheral])
+    func publicKeyOnTheCurveContinuesThePairing(role: Channel.Role) {
         var (device, sent) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest)
         let steps = device.receive([0x0C] + somePoint.x + somePoint.y)
         #expect(device.channel.isPairing)
@@ -68,8 +68,9 @@ struct PublicKeyAttackTests {
         #expect((sent + steps.sent).map(\.first) == (role == .central ? [0x01, 0x0C] : [0x02, 0x0C, 0x03]))
     }
 
-    @Test("that is reflected to its sender ends the pairing, with either y (CVE-2020-26558)", arguments: [false, true])
-    func reflected(negated: Bool) throws {
+    /// CVE-2020-26558.
+    @Test(arguments: [false, true])
+    func publicKeyReflectedWithEitherYEndsThePairing(negated: Bool) throws {
         var (device, sent) = Device.agreed(.central, with: secureResponse)
         var key = try #require(sent.last)
         #expect(key.count == 65 && key[0] == 0x0C)
@@ -92,8 +93,8 @@ struct PublicKeyAttackTests {
         }
     }
 
-    @Test("with a public private key ends the pairing, unless it is allowed", arguments: [false, true])
-    func publicPrivateKeyEndsThePairing(allowed: Bool) {
+    @Test(arguments: [false, true])
+    func debugKeyEndsThePairingUnlessItIsAllowed(allowed: Bool) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest) {
                 $0.allowsDebugKey = allowed
@@ -111,8 +112,8 @@ struct ReflectionAttackTests {
         try #require(Method.all.first { $0.model == model && $0.isSecureConnections == secure })
     }
 
-    @Test("with the initiator's own confirm value of legacy pairing ends it (CVE-2020-26558)")
-    func legacyConfirm() throws {
+    /// CVE-2020-26558.
+    @Test func reflectedLegacyConfirmValueEndsThePairing() throws {
         var (device, sent) = Device.agreed(.central, with: legacyResponse)
         let confirm = try #require(sent.last)
         #expect(confirm.count == 17 && confirm[0] == 0x03)
@@ -120,11 +121,11 @@ struct ReflectionAttackTests {
         expectNothingLeft(device)
     }
 
+    /// CVE-2020-26558.
     @Test(
-        "with the initiator's own confirm value or nonce of passkey entry ends it (CVE-2020-26558)",
         arguments: [AssociationModel.passkeyShownHere, .passkeyTypedHere, .passkeyTypedOnBoth]
     )
-    func passkey(model: AssociationModel) throws {
+    func reflectedConfirmValueOrNonceOfPasskeyEntryEndsThePairing(model: AssociationModel) throws {
         // Pairing Request, Response, public keys; then the central's confirm value, the peripheral's, their nonces.
         for (reflected, number) in [(4, 5), (6, 7), (40, 41), (42, 43)] {
             var meeting = try method(model, secure: true).meeting()
@@ -143,10 +144,9 @@ struct ReflectionAttackTests {
     }
 
     @Test(
-        "with the initiator's own nonce ends the pairing",
         arguments: [AssociationModel.numericComparison, .justWorks, .outOfBand]
     )
-    func nonce(model: AssociationModel) throws {
+    func reflectedNonceEndsThePairing(model: AssociationModel) throws {
         let method = try method(model, secure: true)
         var meeting = method.meeting()
         meeting.pair()
@@ -159,8 +159,7 @@ struct ReflectionAttackTests {
         #expect(meeting.peripheral.outcome == nil)
     }
 
-    @Test("with the initiator's own DHKey check ends the pairing")
-    func reflectedDHKeyCheckEndsThePairing() throws {
+    @Test func reflectedDHKeyCheckEndsThePairing() throws {
         let method = try method(.justWorks, secure: true)
         var meeting = method.meeting()
         meeting.pair()
@@ -175,8 +174,8 @@ struct ReflectionAttackTests {
 
 @Suite("An attack on the negotiated features")
 struct AgreementAttackTests {
-    @Test("with a shorter key than is accepted ends the pairing", arguments: 7...15 as ClosedRange<UInt8>)
-    func keySize(size: UInt8) {
+    @Test(arguments: 7...15 as ClosedRange<UInt8>)
+    func keyShorterThanTheMinimumEndsThePairing(size: UInt8) {
         var peripheral = Device(.peripheral)
         var request = secureRequest
         request[4] = size
@@ -191,8 +190,8 @@ struct AgreementAttackTests {
         expectNothingLeft(central)
     }
 
-    @Test("with an invalid key length ends the pairing", arguments: [0, 6, 17, 0xFF] as [UInt8])
-    func noKeySize(size: UInt8) {
+    @Test(arguments: [0, 6, 17, 0xFF] as [UInt8])
+    func invalidKeySizeEndsThePairing(size: UInt8) {
         var central = Device(.central)
         _ = central.start()
         var response = secureResponse
@@ -200,8 +199,7 @@ struct AgreementAttackTests {
         #expect(central.receive(response) == .ending(.invalidParameters))
     }
 
-    @Test("with keys that the initiator did not request ends the pairing")
-    func addedKeys() {
+    @Test func responseWithUnrequestedKeysEndsThePairing() {
         for (octet, keys) in [(5, 0x08), (6, 0x08), (5, 0x0F)] as [(Int, UInt8)] {
             var central = Device(.central)
             _ = central.start()
@@ -214,8 +212,7 @@ struct AgreementAttackTests {
         #expect(central.receive(secureResponse) == .ending(.invalidParameters))
     }
 
-    @Test("by a downgrade to legacy pairing or Just Works ends a pairing that requires more")
-    func downgrade() {
+    @Test func downgradeBelowTheRequirementsEndsThePairing() {
         for (pdu, role) in [(legacyRequest, Channel.Role.peripheral), (legacyResponse, .central)] {
             var device = Device(role) { $0.requiresSecureConnections = true }
             if role == .central { _ = device.start() }
@@ -231,14 +228,12 @@ struct AgreementAttackTests {
         }
     }
 
-    @Test("with out of band data that this device has not handed over ends the pairing")
-    func noOutOfBandData() {
+    @Test func outOfBandDataThatWasNotHandedOverEndsThePairing() {
         var device = Device(.peripheral)
         #expect(device.receive([0x01, 0x03, 0x01, 0x09, 0x10, 0x07, 0x07]) == .ending(.outOfBandNotAvailable))
     }
 
-    @Test("with a wrong confirm value in out of band data ends the pairing before anything is sent")
-    func wrongOutOfBandData() {
+    @Test func wrongOutOfBandConfirmValueEndsThePairingBeforeTheOwnKeyIsSent() {
         var (device, sent) = Device.agreed(.peripheral, with: [0x01, 0x03, 0x00, 0x09, 0x10, 0x07, 0x07]) {
             $0.peerOutOfBandData = .secureConnections(confirm: 1, random: 2)
         }
@@ -246,8 +241,7 @@ struct AgreementAttackTests {
         #expect(device.receive([0x0C] + somePoint.x + somePoint.y) == .ending(.confirmValueFailed))
     }
 
-    @Test("with a link key for BR/EDR: it is neither offered nor accepted")
-    func linkKey() {
+    @Test func linkKeyForBREDRIsNeitherOfferedNorAccepted() {
         var (_, sent) = Device.agreed(.peripheral, with: [0x01, 0x03, 0x00, 0x09, 0x10, 0x0F, 0x0F])
         #expect(sent == [[0x02, 0x03, 0x00, 0x09, 0x10, 0x06, 0x06]])
         sent = Device.agreed(.peripheral, with: [0x01, 0x03, 0x00, 0x01, 0x10, 0x0F, 0x0F]).sent
@@ -260,8 +254,8 @@ struct OrderAttackTests {
     private let confirm: [UInt8] = [0x03] + [UInt8](repeating: 0x55, count: 16)
     private let random: [UInt8] = [0x04] + [UInt8](repeating: 0x66, count: 16)
 
-    @Test("that requests a random value before its own confirm value gets none", arguments: [false, true])
-    func earlyRandom(types: Bool) {
+    @Test(arguments: [false, true])
+    func randomValueBeforeTheConfirmValueEndsThePairing(types: Bool) {
         let response: [UInt8] = types ? [0x02, 0x02, 0x00, 0x05, 0x10, 0x07, 0x07] : legacyResponse
         var (central, sent) = Device.agreed(.central, with: response) { if types { $0.ioCapability = .displayOnly } }
         #expect(sent.map(\.first) == [0x01, 0x03])
@@ -274,16 +268,14 @@ struct OrderAttackTests {
         expectNothingLeft(peripheral)
     }
 
-    @Test("with two confirm values gets no random value")
-    func secondConfirm() {
+    @Test func secondConfirmValueEndsThePairing() {
         var (peripheral, _) = Device.agreed(.peripheral, with: legacyRequest)
         #expect(peripheral.receive(confirm).sent.map(\.first) == [0x03])
         #expect(peripheral.receive(confirm) == .ending(.unspecifiedReason))
         expectNothingLeft(peripheral)
     }
 
-    @Test("that guesses learns nothing about the passkey")
-    func wrongRandom() {
+    @Test func randomValueThatDoesNotMatchItsConfirmValueGetsNoneInReturn() {
         var (peripheral, _) = Device.agreed(.peripheral, with: [0x01, 0x02, 0x00, 0x05, 0x10, 0x07, 0x07]) {
             $0.ioCapability = .displayOnly
         }
@@ -292,8 +284,7 @@ struct OrderAttackTests {
         expectNothingLeft(peripheral)
     }
 
-    @Test("while a passkey is typed: the first confirm value is kept, any further PDU ends the pairing")
-    func whileTyping() {
+    @Test func firstConfirmValueIsKeptAndFurtherPDUsEndThePairingWhileTyping() {
         for secure in [false, true] {
             let flags: UInt8 = secure ? 0x0D : 0x05
             func typing() -> Device {
@@ -314,8 +305,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("with a Pairing Request or keys during a pairing ends it")
-    func requestsDuringAPairingEndIt() {
+    @Test func outOfOrderPDUsDuringAPairingEndIt() {
         let key = [UInt8](repeating: 1, count: 16)
         let early: [[UInt8]] = [
             secureRequest, secureResponse, [0x06] + key, [0x07] + key.prefix(10), [0x08] + key,
@@ -333,8 +323,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("while a person is asked for consent ends the pairing")
-    func beforeConsent() {
+    @Test func pduBeforeConsentEndsThePairing() {
         for pdu in [secureRequest, confirm, [0x0C] + somePoint.x + somePoint.y] {
             var device = Device(.peripheral)
             #expect(device.receive(secureRequest).sent.isEmpty)
@@ -343,8 +332,8 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("while the link is being encrypted ends the pairing, with any PDU", arguments: [false, true])
-    func duringEncryption(secure: Bool) throws {
+    @Test(arguments: [false, true])
+    func anyPDUWhileTheLinkIsBeingEncryptedEndsThePairing(secure: Bool) throws {
         let method = try #require(Method.all.first { $0.model == .justWorks && $0.isSecureConnections == secure })
         var meeting = method.meeting()
         meeting.pair()
@@ -364,8 +353,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("with encryption by another key than the negotiated one ends the pairing")
-    func otherKey() throws {
+    @Test func encryptionByAnotherKeyThanNegotiatedEndsThePairing() throws {
         let method = try #require(Method.all.first { $0.model == .passkeyTypedOnBoth && $0.isSecureConnections })
         for strength in [
             KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16),
@@ -382,8 +370,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("with encryption before there is a key ends the pairing")
-    func earlyEncryption() {
+    @Test func encryptionBeforeThereIsAKeyEndsThePairing() {
         var (device, _) = Device.agreed(.peripheral, with: secureRequest)
         let strength = KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)
         #expect(device.encryptionChanged(to: strength) == .ending(.unspecifiedReason))
@@ -403,7 +390,6 @@ struct DistributionAttackTests {
     }
 
     @Test(
-        "with a key of zero, or an address that is no identity, ends the pairing",
         arguments: [
             (0, [0x06] + [UInt8](repeating: 0, count: 16), .keyRejected),
             (4, [0x0A] + [UInt8](repeating: 0, count: 16), .keyRejected),
@@ -414,23 +400,23 @@ struct DistributionAttackTests {
             (3, [0x09, 0x02, 1, 2, 3, 4, 5, 0xCA], .invalidParameters),
         ] as [(Int, [UInt8], PairingFailedReason)]
     )
-    func refused(index: Int, pdu: [UInt8], reason: PairingFailedReason) throws {
+    func zeroKeyOrInvalidIdentityAddressEndsThePairing(index: Int, pdu: [UInt8], reason: PairingFailedReason) throws {
         let meeting = try failure(replacing: index, by: pdu)
         #expect(meeting.central.failure == .ended(reason))
         #expect(meeting.peripheral.failure == .endedByPeer(reason))
         #expect(meeting.sent.last?.pdu == [0x05, reason.rawValue])
     }
 
-    @Test("with a zero key for addresses is accepted as no key, as in the specification (3.6.4)")
-    func zeroResolvingKey() throws {
+    /// Vol 3, Part H, 3.6.4.
+    @Test func zeroIdentityResolvingKeyCountsAsNoKey() throws {
         let meeting = try failure(replacing: 2, by: [0x08] + [UInt8](repeating: 0, count: 16))
         let outcome = try #require(meeting.central.outcome)
         #expect(outcome.bond.identityResolvingKey == nil)
         #expect(outcome.bond.identity == Meeting.peripheralIdentity.address)
     }
 
-    @Test("with keys that were not negotiated, or in another order, ends the pairing", arguments: 0..<5)
-    func unexpected(index: Int) throws {
+    @Test(arguments: 0..<5)
+    func keysInAnotherOrderOrNotNegotiatedEndThePairing(index: Int) throws {
         let key = [UInt8](repeating: 7, count: 16)
         let all: [[UInt8]] = [
             [0x06] + key, [0x07] + key.prefix(10), [0x08] + key, [0x09, 1, 1, 2, 3, 4, 5, 0xCA], [0x0A] + key,

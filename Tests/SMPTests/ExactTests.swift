@@ -90,8 +90,7 @@ struct ExactTests {
         #expect(meeting.sent.prefix(expected.count).map(\.pdu) == expected.map(octets))
     }
 
-    @Test("with Secure Connections and Just Works, to the last key")
-    func justWorks() throws {
+    @Test func justWorksWithSecureConnectionsSendsTheExpectedBytes() throws {
         var secure = secureDraws
         secure.0 += [0x3132_3334_3536_3738, 0x4142_4344_4546_4748]
         secure.1 += [0x1112_1314_1516_1718, 0x2122_2324_2526_2728]
@@ -114,8 +113,7 @@ struct ExactTests {
         #expect(meeting.peripheral.outcome?.bond.peripheralKey?.value == SampleExchange.longTermKey)
     }
 
-    @Test("with numeric comparison")
-    func numericComparison() {
+    @Test func numericComparisonSendsTheExpectedBytes() {
         var meeting = meeting(.displayYesNo, .keyboardDisplay, draws: secureDraws)
         meeting.pair()
         let exchange = SampleExchange.publicKeys + [SampleExchange.confirm] + SampleExchange.nonces
@@ -129,8 +127,7 @@ struct ExactTests {
         #expect(meeting.encryptionKey?.value == SampleExchange.longTermKey)
     }
 
-    @Test("with a passkey that is typed on both sides, from its first bit to its last")
-    func passkey() {
+    @Test func passkeyTypedOnBothSidesSendsTheExpectedBytes() {
         func nonces(_ last: UInt128) -> [UInt64] {
             (0..<20).flatMap { draws(of: last << 120 | UInt128($0)) }
         }
@@ -162,8 +159,7 @@ struct ExactTests {
         #expect(meeting.encryptionKey?.value == 0x13EE_1703_237C_4798_DC48_E1AF_D701_CD28)
     }
 
-    @Test("with out of band data in both directions")
-    func outOfBand() throws {
+    @Test func outOfBandDataInBothDirectionsSendsTheExpectedBytes() throws {
         let central = try #require(UInt256Octets(leastSignificantFirst: octets(SampleExchange.centralKey)))
         let peripheral = try #require(UInt256Octets(leastSignificantFirst: octets(SampleExchange.peripheralKey)))
         let centralRandom: UInt128 = 0x1F1E_1D1C_1B1A_1918_1716_1514_1312_1110
@@ -200,8 +196,7 @@ struct ExactTests {
         #expect(meeting.encryptionKey?.value == SampleExchange.longTermKey)
     }
 
-    @Test("with legacy pairing and a passkey that is typed on both sides, to the last key")
-    func legacy() {
+    @Test func legacyPasskeyTypedOnBothSidesSendsTheExpectedBytes() {
         var meeting = meeting(
             .keyboardOnly,
             .keyboardOnly,
@@ -238,8 +233,8 @@ struct ExactTests {
         #expect(meeting.peripheral.outcome?.bond.peripheralKey == key)
     }
 
-    @Test("with the confirm values of the specification's sample of legacy pairing (2.2.3)")
-    func legacyConfirm() throws {
+    /// Vol 3, Part H, 2.2.3.
+    @Test func legacyConfirmValueEqualsTheSampleOfTheSpecification() throws {
         let request = try PairingRequest(decoding: octets("01010000100707").rawSpan)
         let response = try PairingResponse(decoding: octets("02030000080005").rawSpan)
         var parameters = PairingParameters()

@@ -57,16 +57,16 @@ struct FaultTests {
         return meeting
     }
 
-    @Test("A lost PDU ends it at the timeout", arguments: Method.all)
-    func lostPDUTimesOut(method: Method) {
+    @Test(arguments: Method.all)
+    func lostPDUEndsThePairingAtTheTimeout(method: Method) {
         for number in undisturbed(method).sent.indices {
             let meeting = run(method, .lose(number))
             #expect(meeting.peripheral.outcome == nil, "PDU \(number)")
         }
     }
 
-    @Test("A repeated PDU ends it at once, unless its receiver has finished", arguments: Method.all)
-    func repeatedPDUEndsThePairing(method: Method) {
+    @Test(arguments: Method.all)
+    func repeatedPDUEndsThePairingUnlessItsReceiverHasFinished(method: Method) {
         let sent = undisturbed(method).sent
         let last = [Channel.Role.central, .peripheral].map { role in sent.lastIndex { $0.to == role } }
         for number in sent.indices {
@@ -75,8 +75,8 @@ struct FaultTests {
         }
     }
 
-    @Test("Two swapped PDUs end it at once", arguments: Method.all)
-    func swappedPDUsEndThePairing(method: Method) {
+    @Test(arguments: Method.all)
+    func swappedPDUsGiveTheSameKeysOrEndThePairing(method: Method) {
         let sent = undisturbed(method).sent
         var swaps = 0
         for number in sent.indices.dropLast() {
@@ -87,8 +87,8 @@ struct FaultTests {
         #expect(swaps >= 4)
     }
 
-    @Test("The end of the link ends it", arguments: Method.all)
-    func linkEnds(method: Method) {
+    @Test(arguments: Method.all)
+    func linkEndEndsThePairing(method: Method) {
         for number in undisturbed(method).sent.indices {
             let meeting = run(method, .endLink(number))
             #expect(meeting.peripheral.outcome == nil)
@@ -99,7 +99,7 @@ struct FaultTests {
         "A changed byte before encryption never leads to a key on one side only",
         arguments: Method.all
     )
-    func corrupted(method: Method) throws {
+    func changedByteNeverLeadsToAKeyOnOneSideOnly(method: Method) throws {
         let meeting = undisturbed(method)
         let plain = try #require(meeting.sentInPlain)
         var generator = SeededGenerator(seed: 20_26)

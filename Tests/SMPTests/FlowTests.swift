@@ -13,14 +13,18 @@ private func method(_ name: String) throws -> Method {
 @Suite("A Security Request")
 struct SecurityRequestTests {
     @Test(
-        "contains the peripheral's requirements",
         arguments: [
             (.noInputNoOutput, true, true, 0x09), (.noInputNoOutput, false, true, 0x08),
             (.displayOnly, true, true, 0x0D),
             (.displayOnly, true, false, 0x05),
         ] as [(IOCapability, Bool, Bool, UInt8)]
     )
-    func requestContainsRequirements(capability: IOCapability, bonds: Bool, secure: Bool, octet: UInt8) {
+    func securityRequestContainsThePeripheralsRequirements(
+        capability: IOCapability,
+        bonds: Bool,
+        secure: Bool,
+        octet: UInt8
+    ) {
         var device = Device(.peripheral) {
             $0.ioCapability = capability
             $0.bonds = bonds
@@ -31,8 +35,7 @@ struct SecurityRequestTests {
         #expect(!device.channel.isPairing && device.start() == [])
     }
 
-    @Test("is reported to the central's owner, which pairs, encrypts or refuses")
-    func requestIsReportedToTheCentral() {
+    @Test func securityRequestIsReportedAndTheCentralMayRefuseEncryptOrPair() {
         let requirements = SecurityRequirements(bonds: true, isAuthenticated: true, isSecureConnections: true)
         var device = Device(.central)
         #expect(device.receive([0x0B, 0x0D]) == [.securityRequested(requirements)])
@@ -51,8 +54,7 @@ struct SecurityRequestTests {
         #expect(device.receive(response) == [.ask(.consent(.justWorks, justWorks))])
     }
 
-    @Test("makes two devices pair")
-    func pairs() throws {
+    @Test func securityRequestMakesTwoDevicesPair() throws {
         var meeting = try method("Secure Connections, just works").meeting()
         meeting.start(.peripheral)
         meeting.run()
@@ -61,8 +63,7 @@ struct SecurityRequestTests {
         #expect(meeting.central.outcome != nil && meeting.peripheral.outcome != nil)
     }
 
-    @Test("is ignored by a central that encrypts the link already")
-    func whileEncrypting() throws {
+    @Test func securityRequestDuringEncryptionIsIgnoredByTheCentralOnly() throws {
         var meeting = try method("Secure Connections, just works").meeting()
         meeting.encrypts = false
         meeting.pair()
@@ -74,8 +75,7 @@ struct SecurityRequestTests {
         #expect(steps == .ending(.unspecifiedReason))
     }
 
-    @Test("is answered when the link is encrypted with a bond, or the central refuses")
-    func isAnswered() {
+    @Test func encryptionOrRefusalAnswersASecurityRequest() {
         var device = Device(.peripheral)
         _ = device.start()
         for strength in [justWorks, nil] {
@@ -91,8 +91,8 @@ struct SecurityRequestTests {
 struct TimerTests {
     private let closed: [PairingStep] = [.failed(.timedOut)]
 
-    @Test("ends a procedure that waited for 30 s, and with it the Security Manager of the link", arguments: [0, 1, 2])
-    func expires(stage: Int) {
+    @Test(arguments: [0, 1, 2])
+    func timerEndsTheProcedureAndTheSecurityManagerAfter30Seconds(stage: Int) {
         var device = Device(stage == 1 ? .central : .peripheral)
         switch stage {
         case 0, 1: #expect(device.start().count == 1)
@@ -108,8 +108,7 @@ struct TimerTests {
         #expect(device.start() == closed)
     }
 
-    @Test("starts again with each sent PDU, not with received ones")
-    func sentPDUsRestartTheTimer() {
+    @Test func onlySentPDUsRestartTheTimer() {
         var device = Device(.central) { $0.ioCapability = .displayOnly }
         _ = device.start()
         _ = device.advance(by: .seconds(20))
@@ -122,8 +121,7 @@ struct TimerTests {
         #expect(device.channel.deadline == device.now + .seconds(10))
     }
 
-    @Test("is checked at the next input")
-    func timerIsCheckedAtTheNextInput() {
+    @Test func expiredTimerIsNoticedAtTheNextInput() {
         for step in 0..<3 {
             var device = Device(.peripheral)
             _ = device.receive(request)
@@ -139,8 +137,8 @@ struct TimerTests {
 
 @Suite("A pairing's end")
 struct EndTests {
-    @Test("by the peer is reported with its reason, not answered", arguments: [0x01, 0x08, 0x77, 0xFF] as [UInt8])
-    func byPeer(reason: UInt8) {
+    @Test(arguments: [0x01, 0x08, 0x77, 0xFF] as [UInt8])
+    func pairingFailedOfThePeerIsReportedAndNotAnswered(reason: UInt8) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? response : request)
             #expect(device.receive([0x05, reason]) == [.failed(.endedByPeer(PairingFailedReason(rawValue: reason)))])
@@ -150,17 +148,15 @@ struct EndTests {
     }
 
     @Test(
-        "by a Pairing Failed of a wrong length counts as well",
         arguments: [[0x05], [0x05, 1, 2]] as [[UInt8]]
     )
-    func malformed(pdu: [UInt8]) {
+    func pairingFailedOfWrongLengthEndsThePairing(pdu: [UInt8]) {
         var (device, _) = Device.agreed(.central, with: response)
         #expect(device.receive(pdu) == [.failed(.endedByPeer(.unspecifiedReason))])
         #expect(device.receive(pdu) == [])
     }
 
     @Test(
-        "by a PDU with a wrong length or value is sent to the peer, during a pairing or not",
         arguments: [
             ([0x01, 0x03, 0x00, 0x09, 0x10, 0x07], .invalidParameters),
             ([0x01, 0x03, 0x00, 0x09, 0x10, 0x07, 0x07, 0x00], .invalidParameters),
@@ -169,7 +165,7 @@ struct EndTests {
             ([0x03] + [UInt8](repeating: 1, count: 600), .invalidParameters),
         ] as [([UInt8], PairingFailedReason)]
     )
-    func wrongPDU(pdu: [UInt8], reason: PairingFailedReason) {
+    func pduOfWrongLengthOrValueIsAnsweredByPairingFailed(pdu: [UInt8], reason: PairingFailedReason) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? response : request)
             #expect(device.receive(pdu) == .ending(reason))
@@ -178,17 +174,15 @@ struct EndTests {
         }
     }
 
-    @Test(
-        "by a command with excess bytes is sent as Invalid Parameters: its length is wrong (3.5.5)"
-    )
-    func overlongPairingRequest() {
+    /// Vol 3, Part H, 3.5.5.
+    @Test func pairingRequestWithExcessBytesIsAnsweredByInvalidParameters() {
         var device = Device(.peripheral)
         #expect(device.receive(request + [0x00]) == [.send([0x05, 0x0A])])
         #expect(!device.channel.isPairing)
     }
 
-    @Test("is not caused by an empty PDU, which has no code and so is no command (3.3)")
-    func emptyPDU() {
+    /// An empty PDU has no code, so it is no command (Vol 3, Part H, 3.3).
+    @Test func emptyPDUIsIgnored() {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? response : request)
             #expect(device.receive([]) == [])
@@ -198,8 +192,8 @@ struct EndTests {
         }
     }
 
-    @Test("is not caused by a command with a reserved code, which is ignored", arguments: [0x00, 0x0F, 0xFF])
-    func reservedCode(code: UInt8) {
+    @Test(arguments: [0x00, 0x0F, 0xFF])
+    func commandWithAReservedCodeIsIgnored(code: UInt8) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? response : request)
             #expect(device.receive([code, 0x00]) == [])
@@ -209,8 +203,7 @@ struct EndTests {
         }
     }
 
-    @Test("by a command of the other role is sent to the peer")
-    func otherRole() {
+    @Test func commandOfTheOtherRoleIsAnsweredByCommandNotSupported() {
         var central = Device(.central)
         #expect(central.receive(request) == [.send([0x05, 0x07])])
         var peripheral = Device(.peripheral)
@@ -218,8 +211,7 @@ struct EndTests {
         #expect(!central.channel.isPairing && !peripheral.channel.isPairing)
     }
 
-    @Test("leaves later PDUs of the pairing unanswered")
-    func laterPDUsAreNotAnswered() {
+    @Test func pdusAndAnswersWithoutAPairingAreIgnored() {
         for role in [Channel.Role.central, .peripheral] {
             var device = Device(role)
             for code in [0x03, 0x04, 0x06, 0x08, 0x0A, 0x0D] as [UInt8] {
@@ -231,8 +223,7 @@ struct EndTests {
         }
     }
 
-    @Test("by this device's owner is sent to the peer; by the link, reported to the owner")
-    func byOwner() {
+    @Test func cancellationIsSentToThePeerAndLinkEndIsReportedToTheOwner() {
         var (device, _) = Device.agreed(.central, with: response)
         #expect(device.channel.cancel(.repeatedAttempts) == .ending(.repeatedAttempts))
         #expect(device.channel.cancel(.repeatedAttempts) == [])
@@ -242,8 +233,7 @@ struct EndTests {
         #expect(device.start() == [.failed(.linkEnded)])
     }
 
-    @Test("by a person's refusal has the matching reason")
-    func refused() {
+    @Test func refusalByAPersonSendsTheMatchingReason() {
         var peripheral = Device(.peripheral)
         _ = peripheral.receive(request)
         #expect(peripheral.answer(.refuse) == .ending(.pairingNotSupported))
@@ -265,8 +255,7 @@ struct EndTests {
         #expect(typing.answer(.passkey(1_000_000)) == .ending(.passkeyEntryFailed))
     }
 
-    @Test("by different numbers, or by a person's answer")
-    func numbersDiffer() throws {
+    @Test func refusedComparisonEndsThePairingOnBothSides() throws {
         var meeting = try method("Secure Connections, numeric comparison").meeting()
         meeting.verdict = .refuse
         meeting.pair()
@@ -275,8 +264,8 @@ struct EndTests {
         #expect(meeting.sent.last?.pdu == [0x05, 0x0C])
     }
 
-    @Test("by another passkey than was shown", arguments: [false, true], [0, 1, 0xF_0000] as [UInt32])
-    func wrongPasskey(secure: Bool, difference: UInt32) throws {
+    @Test(arguments: [false, true], [0, 1, 0xF_0000] as [UInt32])
+    func passkeyThatDiffersFromTheShownOneEndsThePairing(secure: Bool, difference: UInt32) throws {
         let name = "\(secure ? "Secure Connections" : "legacy"), passkey shown by the peripheral"
         var meeting = try method(name).meeting()
         meeting.pair()
@@ -296,8 +285,8 @@ struct EndTests {
 
 @Suite("The features that two devices negotiate")
 struct AgreementTests {
-    @Test("include the shorter key length, which limits keys", arguments: 7...16 as ClosedRange<UInt8>, [false, true])
-    func keySize(size: UInt8, secure: Bool) throws {
+    @Test(arguments: 7...16 as ClosedRange<UInt8>, [false, true])
+    func negotiatedKeysHaveTheShorterKeySize(size: UInt8, secure: Bool) throws {
         var method = try method(secure ? "Secure Connections, just works" : "legacy, just works")
         method.central.minimumKeySize = 7
         method.peripheral.minimumKeySize = 7
@@ -322,10 +311,9 @@ struct AgreementTests {
     }
 
     @Test(
-        "include no bond if one side makes none, and then no keys",
         arguments: [(false, true), (true, false), (false, false)]
     )
-    func noBond(centralBonds: Bool, peripheralBonds: Bool) throws {
+    func pairingWithoutBondingOnOneSideDistributesNoKeys(centralBonds: Bool, peripheralBonds: Bool) throws {
         for name in ["legacy, just works", "Secure Connections, just works"] {
             var method = try method(name)
             method.central.bonds = centralBonds
@@ -341,8 +329,7 @@ struct AgreementTests {
         }
     }
 
-    @Test("include no identity of a device without a key for addresses")
-    func noIdentity() throws {
+    @Test func deviceWithoutAResolvingKeyDistributesNoIdentity() throws {
         var meeting = try method("Secure Connections, just works").meeting()
         meeting.peripheral.channel.identity.resolvingKey = nil
         meeting.pair()
@@ -352,8 +339,8 @@ struct AgreementTests {
         #expect(bond.peerSigningKey != nil && meeting.peripheral.outcome?.bond.identityResolvingKey != nil)
     }
 
-    @Test("are negotiated again on an encrypted link, with other keys", arguments: Method.all)
-    func encryptedLinkNegotiatesAgain(method: Method) throws {
+    @Test(arguments: Method.all)
+    func pairingAgainOnAnEncryptedLinkGivesAnotherKey(method: Method) throws {
         var meeting = method.meeting()
         meeting.pair()
         let first = try #require(meeting.encryptionKey)
@@ -364,16 +351,14 @@ struct AgreementTests {
         #expect(meeting.central.outcome != nil && meeting.peripheral.outcome != nil)
     }
 
-    @Test("use the parameters from the start of the pairing")
-    func parametersChange() {
+    @Test func parametersChangedDuringAPairingHaveNoEffectOnIt() {
         var device = Device(.peripheral)
         _ = device.receive(request)
         device.channel.parameters.requiresAuthentication = true
         #expect(device.answer(.accept) == [.send([0x02, 0x03, 0x00, 0x09, 0x10, 0x06, 0x06])])
     }
 
-    @Test("stay valid when the central refreshes the same key during key distribution, and no other")
-    func refresh() throws {
+    @Test func onlyASuccessfulRefreshDuringKeyDistributionKeepsThePairing() throws {
         for strength in [justWorks, nil] {
             var meeting = try method("Secure Connections, just works").meeting()
             meeting.encrypts = false

@@ -4,8 +4,7 @@ import Testing
 /// Keypress notifications (Vol 3, Part H, 3.5.8).
 @Suite("A pairing in which a passkey is typed")
 struct KeypressTests {
-    @Test("may have keypress notifications, which are ignored")
-    func keypress() throws {
+    @Test func unrequestedKeypressNotificationsAreIgnoredIfValid() throws {
         var (device, _) = Device.agreed(.peripheral, with: [0x01, 0x02, 0x00, 0x15, 0x10, 0x07, 0x07]) {
             $0.ioCapability = .displayOnly
         }
@@ -13,8 +12,7 @@ struct KeypressTests {
         #expect(device.receive([0x0E, 5]) == .ending(.invalidParameters))
     }
 
-    @Test("has keypress notifications if both sides want them, in either direction")
-    func keypressNotifications() {
+    @Test func keypressNotificationsAreExchangedIfBothSidesWantThem() {
         let secureRequest: [UInt8] = [0x01, 0x02, 0x00, 0x1D, 0x10, 0x07, 0x07]
         var (shows, sent) = Device.agreed(.peripheral, with: secureRequest) {
             $0.ioCapability = .displayOnly

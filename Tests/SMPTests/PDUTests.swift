@@ -72,20 +72,19 @@ private func error(of octets: [UInt8]) -> PacketDecodingError? {
 
 @Suite("A PDU of the Security Manager Protocol")
 struct PDUTests {
-    @Test("is decoded and encoded byte by byte", arguments: samples.indices)
-    func codes(index: Int) throws {
+    @Test(arguments: samples.indices)
+    func pduIsDecodedAndEncodedByteByByte(index: Int) throws {
         let (octets, pdu) = samples[index]
         #expect(try decode(octets) == pdu)
         #expect(PacketBuffer.bytes { pdu.encode(into: &$0) } == octets)
     }
 
-    @Test("has a sample here for each code")
-    func isComplete() {
+    @Test func everyCodeHasASample() {
         #expect(Set(samples.compactMap { $0.octets.first }) == Set(CommandCode.allCases.map(\.rawValue)))
     }
 
-    @Test("is refused if it is truncated anywhere or one byte too long", arguments: samples.indices)
-    func length(index: Int) {
+    @Test(arguments: samples.indices)
+    func truncatedOrOverlongPDUIsRefused(index: Int) {
         let octets = samples[index].octets
         for length in octets.indices {
             guard case .truncated = error(of: Array(octets.prefix(length))) else {
@@ -97,7 +96,6 @@ struct PDUTests {
     }
 
     @Test(
-        "is refused with an undefined value",
         arguments: [
             ([0x00], .invalidValue(0, field: "SMP code")),
             ([0x0F, 1], .invalidValue(0x0F, field: "SMP code")),
@@ -113,12 +111,12 @@ struct PDUTests {
             ([0x09, 1, 1, 0, 0, 0, 0, 0x80], .invalidValue(0x8000_0000_0001, field: "identity address")),
         ] as [([UInt8], PacketDecodingError)]
     )
-    func invalidValue(octets: [UInt8], expected: PacketDecodingError) {
+    func undefinedValueIsRefused(octets: [UInt8], expected: PacketDecodingError) {
         #expect(error(of: octets) == expected)
     }
 
-    @Test("keeps reserved bits, which are part of the confirm values")
-    func unknownBits() throws {
+    /// Reserved bits are part of the confirm values.
+    @Test func reservedBitsAreKept() throws {
         let octets: [UInt8] = [0x01, 0, 0, 0xFE, 16, 0xF0, 0xF8]
         guard case .pairingRequest(let request) = try decode(octets) else {
             Issue.record("no Pairing Request")

@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Two devices that pair")
 struct PairingTests {
-    @Test("get the same keys with each association model", arguments: Method.all, [1, 2, 3] as [UInt64])
-    func pairs(method: Method, seed: UInt64) throws {
+    @Test(arguments: Method.all, [1, 2, 3] as [UInt64])
+    func pairingGivesBothDevicesTheSameKeysWithEachMethod(method: Method, seed: UInt64) throws {
         var meeting = method.meeting(seed: seed)
         meeting.pair()
         #expect(meeting.central.failure == nil && meeting.peripheral.failure == nil)
@@ -41,8 +41,8 @@ struct PairingTests {
         #expect(meeting.central.channel.deadline == nil && meeting.peripheral.channel.deadline == nil)
     }
 
-    @Test("both ask for consent with the model and its strength before anything else", arguments: Method.all)
-    func asksForConsent(method: Method) throws {
+    @Test(arguments: Method.all)
+    func consentIsAskedFirstWithModelAndStrength(method: Method) throws {
         var meeting = method.meeting()
         meeting.pair()
         let strength = try #require(meeting.central.outcome?.strength)

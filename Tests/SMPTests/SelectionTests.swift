@@ -78,8 +78,9 @@ struct SelectionTests {
         }
     }
 
-    @Test("is the one of table 2.8", arguments: table)
-    fileprivate func selects(cell: Cell) {
+    /// Vol 3, Part H, table 2.8.
+    @Test(arguments: table)
+    fileprivate func associationModelFollowsTheTableOfCapabilities(cell: Cell) {
         #expect(models(cell, secure: false, authenticates: true) == [cell.legacy, mirrored(cell.legacy)])
         #expect(
             models(cell, secure: true, authenticates: true) == [
@@ -89,13 +90,17 @@ struct SelectionTests {
     }
 
     @Test(
-        "is out of band if both sides have the key (legacy), or one has data (Secure Connections)",
         arguments: [
             (false, 0, 0, .justWorks), (false, 1, 0, .justWorks), (false, 0, 1, .justWorks), (false, 1, 1, .outOfBand),
             (true, 0, 0, .justWorks), (true, 1, 0, .outOfBand), (true, 0, 1, .outOfBand), (true, 1, 1, .outOfBand),
         ] as [(Bool, UInt8, UInt8, AssociationModel)]
     )
-    func outOfBand(secure: Bool, centralFlag: UInt8, peripheralFlag: UInt8, expected: AssociationModel) throws {
+    func outOfBandNeedsDataOnBothSidesInLegacyAndOnOneInSecureConnections(
+        secure: Bool,
+        centralFlag: UInt8,
+        peripheralFlag: UInt8,
+        expected: AssociationModel
+    ) throws {
         var device = Device(.peripheral)
         if secure {
             let method = try #require(

@@ -115,15 +115,14 @@ struct ToolboxConformanceTests {
     let toolbox = Toolbox(SwiftCryptography())
 
     @Test(
-        "include each function",
         arguments: ["c1", "s1", "ah", "f4", "f5", "f6", "g2", "h6", "h7", "att_sign"]
     )
-    func file(function: String) {
+    func samplesIncludeEachFunction(function: String) {
         #expect(Samples.all.contains { $0.function == function })
     }
 
-    @Test("are reproduced", arguments: Samples.all)
-    func sample(_ sample: Sample) throws {
+    @Test(arguments: Samples.all)
+    func toolboxReproducesTheSample(_ sample: Sample) throws {
         switch sample.function {
         case "c1":
             let confirm = toolbox.c1(

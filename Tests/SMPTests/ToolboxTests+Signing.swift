@@ -8,14 +8,13 @@ struct SignatureTests {
     let toolbox = Toolbox(SwiftCryptography())
     let key: UInt128 = 0x611B_64EB_FBCD_1FD3_72EC_9196_DF42_5E50
 
-    @Test("of a Signed Write Command is its counter and its code, both least significant byte first")
-    func signature() {
+    @Test func signatureIsCounterAndCodeLeastSignificantByteFirst() {
         let signature = toolbox.signature(of: [0xD2, 0x12, 0x00, 0x13, 0x37], counter: 1, key: key)
         #expect(signature == [0x01, 0x00, 0x00, 0x00, 0xF1, 0x87, 0x1E, 0x93, 0x3C, 0x90, 0x0F, 0xF2])
     }
 
-    @Test("is the authentication code of counter and message, read as one number (D.1)")
-    func code() throws {
+    /// Vol 3, Part H, D.1.
+    @Test func signatureIsTheCodeOfCounterAndMessageAsOneNumber() throws {
         // The message of the sample with 40 bytes, of which the counter takes the first four.
         let message = try #require(
             [UInt8](
@@ -30,8 +29,7 @@ struct SignatureTests {
         #expect(signature == [0xE2, 0xBE, 0xC1, 0x6B] + [0xDF, 0xA6, 0x67, 0x47, 0xDE, 0x9A, 0xE6, 0x30].reversed())
     }
 
-    @Test("differs for another counter, message or key")
-    func differs() {
+    @Test func signatureDiffersForAnotherCounterMessageOrKey() {
         let message: [UInt8] = [0xD2, 0x12, 0x00, 0x13, 0x37]
         let signature = toolbox.signature(of: message, counter: 1, key: key).suffix(8)
         #expect(toolbox.signature(of: message, counter: 2, key: key).suffix(8) != signature)

@@ -22,8 +22,8 @@ struct ToolboxTests {
         return UInt256Octets(leastSignificantFirst: octets.reversed())!
     }
 
-    @Test("c1 (2.2.3)")
-    func c1() {
+    /// Vol 3, Part H, 2.2.3.
+    @Test func c1GivesTheSampleConfirmValue() {
         let confirm = toolbox.c1(
             k: 0,
             r: 0x5783_D521_56AD_6F0E_6388_274E_C670_2EE0,
@@ -35,8 +35,8 @@ struct ToolboxTests {
         #expect(confirm == 0x1E1E_3FEF_8789_88EA_D2A7_4DC5_BEF1_3B86)
     }
 
-    @Test("s1 (2.2.4)")
-    func s1() {
+    /// Vol 3, Part H, 2.2.4.
+    @Test func s1GivesTheSampleKey() {
         let key = toolbox.s1(
             k: 0,
             r1: 0x000F_0E0D_0C0B_0A09_1122_3344_5566_7788,
@@ -45,8 +45,8 @@ struct ToolboxTests {
         #expect(key == 0x9A1F_E1F0_E8B0_F49B_5B42_16AE_796D_A062)
     }
 
+    /// Vol 3, Part H, D.1.
     @Test(
-        "AES-CMAC (D.1)",
         arguments: [
             (0, 0xBB1D_6929_E959_3728_7FA3_7D12_9B75_6746),
             (16, 0x070A_16B4_6B4D_4144_F79B_DD9D_D04A_287C),
@@ -54,7 +54,7 @@ struct ToolboxTests {
             (64, 0x51F0_BEBF_7E3B_9D92_FC49_7417_7936_3CFE),
         ] as [(Int, UInt128)]
     )
-    func authenticationCode(length: Int, code: UInt128) throws {
+    func aesCMACGivesTheSampleCode(length: Int, code: UInt128) throws {
         let message = try #require(
             [UInt8](
                 hexadecimal: "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
@@ -65,14 +65,14 @@ struct ToolboxTests {
         #expect(SwiftCryptography().authenticationCode(of: Array(message.prefix(length)), key: key) == code)
     }
 
-    @Test("f4 (D.2)")
-    func f4() {
+    /// Vol 3, Part H, D.2.
+    @Test func f4GivesTheSampleConfirmValue() {
         let confirm = toolbox.f4(u: Self.u, v: Self.v, x: Self.x, z: 0)
         #expect(confirm == 0xF2C9_16F1_07A9_BD1C_F1ED_A1BE_A974_872D)
     }
 
-    @Test("f5 (D.3)")
-    func f5() {
+    /// Vol 3, Part H, D.3.
+    @Test func f5GivesTheSampleKeys() {
         let keys = toolbox.f5(
             w: DiffieHellmanKey(Self.number("ec0234a3 57c8ad05 341010a6 0a397d9b 99796b13 b4f866f1 868d34f3 73bfa698")),
             n1: Self.x,
@@ -84,8 +84,8 @@ struct ToolboxTests {
         #expect(keys.macKey == 0x2965_F176_A108_4A02_FD3F_6A20_CE63_6E20)
     }
 
-    @Test("f6 (D.4)")
-    func f6() {
+    /// Vol 3, Part H, D.4.
+    @Test func f6GivesTheSampleCheckValue() {
         let check = toolbox.f6(
             w: 0x2965_F176_A108_4A02_FD3F_6A20_CE63_6E20,
             n1: Self.x,
@@ -98,38 +98,38 @@ struct ToolboxTests {
         #expect(check == 0xE3C4_7398_9CD0_E8C5_D26C_0B09_DA95_8F61)
     }
 
-    @Test("g2 (D.5), of which six digits are shown")
-    func g2() {
+    /// Vol 3, Part H, D.5.
+    @Test func g2GivesTheSixDigitsOfTheSample() {
         #expect(toolbox.g2(u: Self.u, v: Self.v, x: Self.x, y: Self.y) == 0x2F9E_D5BA % 1_000_000)
     }
 
-    @Test("h6 (D.6)")
-    func h6() {
+    /// Vol 3, Part H, D.6.
+    @Test func h6GivesTheSampleKey() {
         let key = toolbox.h6(w: 0xEC02_34A3_57C8_AD05_3410_10A6_0A39_7D9B, keyID: 0x6C65_6272)
         #expect(key == 0x2D9A_E102_E76D_C91C_E8D3_A9E2_80B1_6399)
     }
 
-    @Test("ah (D.7)")
-    func ah() {
+    /// Vol 3, Part H, D.7.
+    @Test func ahGivesTheSampleHash() {
         #expect(toolbox.ah(irk: 0xEC02_34A3_57C8_AD05_3410_10A6_0A39_7D9B, prand: 0x70_8194) == 0x0D_FBAA)
     }
 
-    @Test("h7 (D.8)")
-    func h7() {
+    /// Vol 3, Part H, D.8.
+    @Test func h7GivesTheSampleKey() {
         let key = toolbox.h7(salt: 0x746D_7031, w: 0xEC02_34A3_57C8_AD05_3410_10A6_0A39_7D9B)
         #expect(key == 0xFB17_3597_C6A3_C0EC_D299_8C2A_75A5_7011)
     }
 
-    @Test("the link key of a long term key, by h7 and by h6 (D.9 and D.10)")
-    func linkKey() {
+    /// Vol 3, Part H, D.9 and D.10.
+    @Test func h7AndH6GiveTheSampleLinkKeys() {
         let byH7 = toolbox.h6(w: toolbox.h7(salt: 0x746D_7031, w: Self.longTermKey), keyID: 0x6C65_6272)
         #expect(byH7 == 0x287A_D379_DCA4_0253_0A39_F1F4_3047_B835)
         let byH6 = toolbox.h6(w: toolbox.h6(w: Self.longTermKey, keyID: 0x746D_7031), keyID: 0x6C65_6272)
         #expect(byH6 == 0xBC1C_A4EF_633F_C1BD_0D82_30AF_EE38_8FB0)
     }
 
-    @Test("the long term key of a link key, by h7 and by h6 (D.11 and D.12)")
-    func longTermKey() {
+    /// Vol 3, Part H, D.11 and D.12.
+    @Test func h7AndH6GiveTheSampleLongTermKeys() {
         let linkKey: UInt128 = 0x0504_0302_0100_0908_0706_0504_0302_0100
         let byH7 = toolbox.h6(w: toolbox.h7(salt: 0x746D_7032, w: linkKey), keyID: 0x6272_6C65)
         #expect(byH7 == 0xE85E_09EB_5ECC_B3E2_6941_8A13_3211_BC79)

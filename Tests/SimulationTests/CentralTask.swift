@@ -47,7 +47,7 @@ struct CentralTask: Sendable {
         let timeout = Duration.milliseconds(dice.number(in: 500...8000))
         let central = station.adapter.central
         let parameters = ConnectionParameters(
-            latency: UInt16(dice.number(in: 0...2)),
+            latencyInEvents: UInt16(dice.number(in: 0...2)),
             supervisionTimeout: .milliseconds(10 * dice.number(in: 50...400))
         )
         let peer = await ledger.operation(
@@ -153,7 +153,7 @@ struct CentralTask: Sendable {
             let shortest = dice.number(in: 6...200)
             let parameters = ConnectionParameters(
                 interval: .microseconds(1250 * shortest)...(.microseconds(1250 * (shortest + 10))),
-                latency: UInt16(dice.number(in: 0...3)),
+                latencyInEvents: UInt16(dice.number(in: 0...3)),
                 supervisionTimeout: .seconds(4)
             )
             _ = await ledger.operation("\(names): update parameters", within: .seconds(60)) {
@@ -167,7 +167,7 @@ struct CentralTask: Sendable {
                 switch kind {
                 case 0: _ = try await peer.readRSSI()
                 case 1: try await peer.setPHY(transmit: .le2M, receive: .le2M)
-                default: try await peer.setDataLength(octets: 100)
+                default: try await peer.setDataLength(bytes: 100)
                 }
             }
         }

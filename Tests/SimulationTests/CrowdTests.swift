@@ -73,7 +73,7 @@ struct CrowdTests {
     }
 
     @Test("200 advertisers are found, and 32 connections exist at the same time")
-    func crowd() throws {
+    func all200AdvertisersAreFoundAnd32ConnectionsExist() throws {
         let outcome = try Self.live(for: .seconds(5))
         #expect(outcome.advertisersFound == 200)
         // Each of the 32 sends ten values in that time, and those connected first send some before.
@@ -81,10 +81,9 @@ struct CrowdTests {
     }
 
     @Test(
-        "The cost of a crowd",
         .enabled(if: ProcessInfo.processInfo.environment["SIMULATION_REPORT"] != nil, "make simulate-report prints it")
     )
-    func report() throws {
+    func costOfACrowdIsPrinted() throws {
         let clock = ContinuousClock()
         for duration in [10, 60] {
             let start = clock.now

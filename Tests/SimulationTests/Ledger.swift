@@ -1,10 +1,9 @@
 import BLE
 import BluetoothTesting
+import HCITransport
 
 /// A record of the operations and values of one run, and of violations of the rules.
-///
-/// Belongs to the single thread that runs its world.
-final class Ledger: @unchecked Sendable {
+final class Ledger: Sendable {
     private struct Operation {
         let name: String
         let deadline: Duration
@@ -20,27 +19,39 @@ final class Ledger: @unchecked Sendable {
         var subscription: UInt64?
     }
 
-    private let world: World
-    private(set) var violations: [String] = []
-    /// Number of operations started, and number of them that ended in an error.
-    private(set) var operationCount = 0
-    private(set) var errorCount = 0
-    private(set) var deliveredCount = 0
-    private var operations: [Int: Operation] = [:]
-    private var earliestDeadline = Duration.seconds(1_000_000)
-    /// All values passed on for sending or writing, by characteristic.
-    private var sent: [BluetoothUUID: Set<[UInt8]>] = [:]
-    private var last: [Stream: UInt32] = [:]
-    private var delivered: [Stream: Set<[UInt8]>] = [:]
-    private var lastNumber: UInt32 = 0
-    private var streamCount: UInt64 = 0
+    let world: World
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        var violations: [String] = []
+        var operationCount = 0
+        var errorCount = 0
+        var deliveredCount = 0
+        var operations: [Int: Operation] = [:]
+        var earliestDeadline = Duration.seconds(1_000_000)
+        /// All values passed on for sending or writing, by characteristic.
+        var sent: [BluetoothUUID: Set<[UInt8]>] = [:]
+        var last: [Stream: UInt32] = [:]
+        var delivered: [Stream: Set<[UInt8]>] = [:]
+        var lastNumber: UInt32 = 0
+        var streamCount: UInt64 = 0
+    }
 
     init(world: World) {
         self.world = world
+        confined = LoopConfined(State(), to: world.loop)
     }
 
+    var violations: [String] { state.violations }
+    /// The number of operations that were started.
+    var operationCount: Int { state.operationCount }
+    /// The number of operations that ended in an error.
+    var errorCount: Int { state.errorCount }
+    var deliveredCount: Int { state.deliveredCount }
+
     func violate(_ rule: String) {
-        violations.append("at \(world.elapsed): \(rule)")
+        state.violations.append("at \(world.elapsed): \(rule)")
     }
 
     // MARK: Operations
@@ -51,15 +62,15 @@ final class Ledger: @unchecked Sendable {
         within bound: Duration,
         _ body: () async throws -> Value
     ) async -> Value? {
-        operationCount += 1
-        let identifier = operationCount
-        operations[identifier] = Operation(name: name, deadline: world.elapsed + bound)
-        earliestDeadline = min(earliestDeadline, world.elapsed + bound)
-        defer { operations[identifier] = nil }
+        state.operationCount += 1
+        let identifier = state.operationCount
+        state.operations[identifier] = Operation(name: name, deadline: world.elapsed + bound)
+        state.earliestDeadline = min(state.earliestDeadline, world.elapsed + bound)
+        defer { state.operations[identifier] = nil }
         do {
             return try await body()
         } catch {
-            errorCount += 1
+            state.errorCount += 1
             if let error = error as? BLEError { check(error, of: name) }
             return nil
         }
@@ -75,40 +86,40 @@ final class Ledger: @unchecked Sendable {
 
     /// Reports operations that have taken too long.
     func checkDeadlines() {
-        guard world.elapsed > earliestDeadline else { return }
-        for (identifier, operation) in operations.sorted(by: { $0.key < $1.key })
+        guard world.elapsed > state.earliestDeadline else { return }
+        for (identifier, operation) in state.operations.sorted(by: { $0.key < $1.key })
         where world.elapsed > operation.deadline {
             violate("\(operation.name) has not ended in time")
-            operations[identifier] = nil
+            state.operations[identifier] = nil
         }
-        earliestDeadline = operations.values.map(\.deadline).min() ?? .seconds(1_000_000)
+        state.earliestDeadline = state.operations.values.map(\.deadline).min() ?? .seconds(1_000_000)
     }
 
     // MARK: Values
 
     /// Returns a new sequence of values.
     func makeStream(from sender: Int, of characteristic: BluetoothUUID) -> Stream {
-        streamCount += 1
-        return Stream(sender: sender, characteristic: characteristic, subscription: streamCount)
+        state.streamCount += 1
+        return Stream(sender: sender, characteristic: characteristic, subscription: state.streamCount)
     }
 
     /// Returns a unique value of `length` bytes, at least 4. Its first four bytes are its number.
     func makeValue(of characteristic: BluetoothUUID, length: Int) -> [UInt8] {
-        lastNumber += 1
-        let number = lastNumber
+        state.lastNumber += 1
+        let number = state.lastNumber
         let value = (0..<max(length, 4)).map { index in
             index < 4
                 ? UInt8(truncatingIfNeeded: number >> (8 * UInt32(index)))
                 : UInt8(truncatingIfNeeded: UInt32(index) &* 7 &+ number)
         }
-        sent[characteristic, default: []].insert(value)
+        state.sent[characteristic, default: []].insert(value)
         return value
     }
 
     /// Checks a received value: it must have been sent as a whole.
     func expectSent(_ value: [UInt8], of characteristic: BluetoothUUID, where place: String) {
-        deliveredCount += 1
-        if sent[characteristic]?.contains(value) != true {
+        state.deliveredCount += 1
+        if state.sent[characteristic]?.contains(value) != true {
             violate("\(place): \(value.count) octets of \(characteristic) that nobody has sent")
         }
     }
@@ -122,10 +133,11 @@ final class Ledger: @unchecked Sendable {
         where place: String
     ) {
         guard value.count > partLength else { return expectSent(value, of: characteristic, where: place) }
-        deliveredCount += 1
+        state.deliveredCount += 1
         for start in stride(from: 0, to: value.count, by: partLength) {
             let part = value[start..<min(start + partLength, value.count)]
-            let isSent = sent[characteristic]?.contains { $0.count == value.count && $0[part.indices] == part } ?? false
+            let isSent =
+                state.sent[characteristic]?.contains { $0.count == value.count && $0[part.indices] == part } ?? false
             if !isSent { violate("\(place): octets of \(characteristic) from \(start) that nobody has sent") }
         }
     }
@@ -134,16 +146,16 @@ final class Ledger: @unchecked Sendable {
     func expectNext(_ value: [UInt8], in stream: Stream, where place: String) {
         expectSent(value, of: stream.characteristic, where: place)
         let number = value.prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        if let last = last[stream], number <= last {
+        if let last = state.last[stream], number <= last {
             violate("\(place): value \(number) of \(stream.characteristic) after value \(last)")
         }
-        last[stream] = number
+        state.last[stream] = number
     }
 
     /// Checks a received value that may arrive only once, in any order.
     func expectOnce(_ value: [UInt8], in stream: Stream, where place: String) {
         expectSent(value, of: stream.characteristic, where: place)
-        if !delivered[stream, default: []].insert(value).inserted {
+        if !state.delivered[stream, default: []].insert(value).inserted {
             violate("\(place): a value of \(stream.characteristic) came twice")
         }
     }

@@ -3,6 +3,7 @@ import BluetoothTesting
 import Cryptography
 import HCI
 import SMP
+import Synchronization
 import Testing
 import VirtualController
 
@@ -72,6 +73,22 @@ struct Party: Sendable {
         key = await adapter.host.bonds.identity.resolvingKey
     }
 
+    /// Adds a peripheral and a central with private addresses to a world.
+    static func pair(
+        in world: World,
+        _ kind: ControllerKind,
+        _ centralKind: ControllerKind,
+        areBonded: Bool = false
+    ) async throws -> (peripheral: Party, central: Party) {
+        let peripheral = try await Party("peripheral", in: world, kind)
+        let central = try await Party("central", in: world, centralKind)
+        if areBonded {
+            try await central.bond(with: peripheral)
+            try await peripheral.bond(with: central)
+        }
+        return (peripheral, central)
+    }
+
     /// Makes this party recognize another, as after pairing.
     func bond(with other: Party) async throws {
         try await adapter.bond(with: other.adapter)
@@ -92,7 +109,7 @@ struct Party: Sendable {
             }
             try await world.sleep(for: .milliseconds(50))
         }
-        throw BLEError.notFound("a link")
+        throw BLEError.timedOut("waiting for a link")
     }
 
     func resolves(_ address: DeviceAddress) -> Bool {
@@ -100,19 +117,21 @@ struct Party: Sendable {
     }
 }
 
-/// Collects the reports of scans, on the world's loop.
-final class Sightings: @unchecked Sendable {
-    private(set) var all: [Advertisement] = []
+/// Collects the reports of scans.
+final class Sightings: Sendable {
+    private let reports = Mutex<[Advertisement]>([])
+
+    var all: [Advertisement] { reports.withLock { $0 } }
 
     /// Scans with an adapter until the world ends.
     init(by party: Party) async {
         _ = await party.adapter.host.startScan(ScanOptions(isActive: false, reportsDuplicates: true)) { [self] event in
-            if case .advertisement(let advertisement) = event { all.append(advertisement) }
+            if case .advertisement(let advertisement) = event { reports.withLock { $0.append(advertisement) } }
         }
     }
 
     var addresses: [DeviceAddress] { all.map(\.address).withoutRepeats }
-    func forget() { all = [] }
+    func forget() { reports.withLock { $0 = [] } }
 }
 
 extension [DeviceAddress] {
@@ -156,7 +175,7 @@ struct PrivacyTests {
         "An advertiser has a new address after each period, which its key resolves",
         arguments: ControllerKind.allCases
     )
-    func rotation(kind: ControllerKind) throws {
+    func advertiserHasANewResolvableAddressAfterEachPeriod(kind: ControllerKind) throws {
         try World.run(seed: 1) { world in
             let advertiser = try await Party("advertiser", in: world, kind)
             let observer = try await Party("observer", in: world, isPrivate: false)
@@ -171,7 +190,7 @@ struct PrivacyTests {
     }
 
     @Test("Without private addresses the identity address is used", arguments: ControllerKind.allCases)
-    func withoutPrivacy(kind: ControllerKind) throws {
+    func identityAddressIsUsedWithoutPrivacy(kind: ControllerKind) throws {
         try World.run(seed: 1) { world in
             let advertiser = try await Party("advertiser", in: world, kind, isPrivate: false)
             let observer = try await Party("observer", in: world, isPrivate: false)
@@ -186,7 +205,7 @@ struct PrivacyTests {
         "Addresses and bonds change during all activities, and the controller refuses no command",
         arguments: ControllerKind.allCases
     )
-    func changesUnderWay(kind: ControllerKind) throws {
+    func controllerRefusesNoCommandWhileAddressesAndBondsChange(kind: ControllerKind) throws {
         let world = World(seed: 13, recordsCaptures: true)
         defer { world.close() }
         let capture = try world.run {
@@ -220,7 +239,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func scanOfBondedPeer(kind: ControllerKind, scannerKind: ControllerKind) throws {
+    func scanReportsABondedAdvertiserByItsIdentity(kind: ControllerKind, scannerKind: ControllerKind) throws {
         try World.run(seed: 2) { world in
             let advertiser = try await Party("advertiser", in: world, kind)
             let scanner = try await Party("scanner", in: world, scannerKind)
@@ -236,7 +255,7 @@ struct PrivacyTests {
     }
 
     @Test("Bonds beyond the controller's list are resolved by the host")
-    func fullList() throws {
+    func bondsBeyondTheListOfTheControllerAreResolvedByTheHost() throws {
         try World.run(seed: 3) { world in
             let scanner = try await Party("scanner", in: world, listSize: 2)
             var advertisers: [Party] = []
@@ -259,7 +278,7 @@ struct PrivacyTests {
     }
 
     @Test("A scan reports the identity from the start of the bond to its end")
-    func bondComesAndGoes() throws {
+    func scanReportsTheIdentityFromStartToEndOfTheBond() throws {
         try World.run(seed: 4) { world in
             let advertiser = try await Party("advertiser", in: world, timeout: .seconds(3600))
             let scanner = try await Party("scanner", in: world)
@@ -285,12 +304,9 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func connection(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func bondedPeripheralIsConnectedByItsIdentity(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 5) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
-            try await central.bond(with: peripheral)
-            try await peripheral.bond(with: central)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind, areBonded: true)
             _ = try await peripheral.advertise()
             for _ in 0..<2 {
                 try await world.sleep(for: .seconds(70))
@@ -311,10 +327,9 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func strangers(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func strangersIdentifyEachOtherByTheirPrivateAddresses(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 6) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             _ = try await peripheral.advertise()
             let sightings = await Sightings(by: central)
             try await world.sleep(for: .seconds(70))
@@ -334,7 +349,7 @@ struct PrivacyTests {
         "A peripheral that uses its identity address although it has a key is connected",
         arguments: ControllerKind.allCases
     )
-    func identityAddress(centralKind: ControllerKind) throws {
+    func peripheralWithAKeyThatUsesItsIdentityAddressIsConnected(centralKind: ControllerKind) throws {
         try World.run(seed: 7) { world in
             let peripheral = try await Party("peripheral", in: world, isPrivate: false)
             let central = try await Party("central", in: world, centralKind)
@@ -365,7 +380,7 @@ struct PrivacyTests {
     }
 
     @Test("Central Address Resolution shows if the controller resolves", arguments: ControllerKind.allCases)
-    func centralAddressResolution(kind: ControllerKind) throws {
+    func centralAddressResolutionShowsIfTheControllerResolves(kind: ControllerKind) throws {
         try World.run(seed: 14) { world in
             let peripheral = try await Party("peripheral", in: world, kind, isPrivate: false)
             let central = try await Party("central", in: world)
@@ -379,7 +394,7 @@ struct PrivacyTests {
     }
 
     @Test("Of several bonded peers the present one is connected", arguments: ControllerKind.allCases)
-    func anyOfSeveral(centralKind: ControllerKind) throws {
+    func presentOneOfSeveralBondedPeersIsConnected(centralKind: ControllerKind) throws {
         try World.run(seed: 9) { world in
             let central = try await Party("central", in: world, centralKind)
             var peers: [Party] = []
@@ -400,10 +415,9 @@ struct PrivacyTests {
         arguments: [ControllerKind.extendedWithList, .legacyWithList],
         [ControllerKind.extendedWithList, .legacyWithList]
     )
-    func directed(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func directedAdvertisingReachesTheBondedPeerOnly(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 10) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             let other = try await Party("other", in: world)
             for party in [central, other] {
                 try await party.bond(with: peripheral)
@@ -425,7 +439,7 @@ struct PrivacyTests {
         arguments: [ControllerKind.extendedWithoutList, .legacyWithoutList],
         [ControllerKind.extendedWithoutList, .legacyWithoutList]
     )
-    func directedWithoutList(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func advertisingIsDirectedToTheLastAddressWithoutAList(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 12) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind, timeout: .seconds(3600))
@@ -448,10 +462,9 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func pairing(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func strangersPairAndFindEachOtherByIdentityAfterChanges(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 15) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             var policy = SecurityPolicy()
             policy.justWorks = .always
             await peripheral.adapter.host.setSecurityPolicy(policy)
@@ -486,12 +499,9 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func recovery(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func everythingWorksAsBeforeAfterAResetOfTheControllers(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 11) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
-            try await central.bond(with: peripheral)
-            try await peripheral.bond(with: central)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind, areBonded: true)
             let sightings = await Sightings(by: central)
             _ = try await peripheral.advertise()
             try await world.sleep(for: .seconds(5))

@@ -1,11 +1,12 @@
 import BLE
 import BluetoothHost
 import BluetoothTesting
+import HCITransport
 import Logging
 
 /// One run: a few devices that connect, exchange data and disconnect, and the faults during that, all decided by a
 /// seed.
-final class Simulation: @unchecked Sendable {
+final class Simulation: Sendable {
     /// The result of a run.
     struct Outcome: Sendable {
         let seed: UInt64
@@ -24,14 +25,20 @@ final class Simulation: @unchecked Sendable {
     private let isVerbose: Bool
     private let ledger: Ledger
     private let dice: Dice
-    private var stations: [Station] = []
-    private var hosts: [BluetoothHost] = []
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        var stations: [Station] = []
+        var hosts: [BluetoothHost] = []
+    }
 
     private init(seed: UInt64, recordsCaptures: Bool, isVerbose: Bool) {
         self.isVerbose = isVerbose
         world = World(seed: seed, recordsCaptures: recordsCaptures)
         ledger = Ledger(world: world)
         dice = Dice(world.makeGenerator())
+        confined = LoopConfined(State(), to: world.loop)
     }
 
     /// Runs the seed's world to its end and checks that nothing of it remains in memory.
@@ -53,7 +60,7 @@ final class Simulation: @unchecked Sendable {
     ) -> Outcome {
         let simulation = Simulation(seed: seed, recordsCaptures: recordsCaptures, isVerbose: isVerbose)
         simulation.run()
-        for host in simulation.hosts { remains.add(host) }
+        for host in simulation.state.hosts { remains.add(host) }
         return Outcome(
             seed: seed,
             violations: simulation.ledger.violations,
@@ -77,7 +84,7 @@ final class Simulation: @unchecked Sendable {
         } catch {
             ledger.violate("\(error)")
         }
-        for host in hosts { checkEnd(of: host) }
+        for host in state.hosts { checkEnd(of: host) }
         world.close()
     }
 
@@ -111,7 +118,7 @@ final class Simulation: @unchecked Sendable {
                 }
                 if let logger { $0.logger = logger }
             }
-            hosts.append(adapter.host)
+            state.hosts.append(adapter.host)
             let station = try await Station(
                 index: index,
                 device: device,
@@ -119,11 +126,11 @@ final class Simulation: @unchecked Sendable {
                 ledger: ledger,
                 storedLength: dice.number(in: 4...512)
             )
-            stations.append(station)
+            state.stations.append(station)
             try await station.publish(world, random: world.makeGenerator())
             try await station.advertise(every: .milliseconds(dice.number(in: 100...1000)))
             guard privacy != nil else { continue }
-            for other in stations.dropLast() {
+            for other in state.stations.dropLast() {
                 try await station.adapter.bond(with: other.adapter)
                 try await other.adapter.bond(with: station.adapter)
             }
@@ -144,7 +151,7 @@ final class Simulation: @unchecked Sendable {
     }
 
     private func live() async {
-        let (stations, world, ledger, dice) = (stations, world, ledger, dice)
+        let (stations, world, ledger, dice) = (state.stations, world, ledger, dice)
         await withTaskGroup(of: Void.self) { group in
             for station in stations {
                 group.addTask { [dice = dice.split()] in await station.sendValues(world, dice) }
@@ -172,8 +179,8 @@ final class Simulation: @unchecked Sendable {
 
     /// Ends all faults. Every host must then recover and work again.
     private func heal() async {
-        Faults(world: world, stations: stations, dice: dice, log: log).heal()
-        for station in stations {
+        Faults(world: world, stations: state.stations, dice: dice, log: log).heal()
+        for station in state.stations {
             let up: Void? = await ledger.operation("\(station.name) comes up again", within: .seconds(100)) {
                 while !(await station.adapter.host.inspect().isOn) { try await world.sleep(for: .milliseconds(100)) }
             }
@@ -181,7 +188,7 @@ final class Simulation: @unchecked Sendable {
         }
         // Links to lost peers last until their supervision timeouts.
         try? await world.sleep(for: .seconds(33))
-        guard let central = stations.first, let target = stations.last else { return }
+        guard let central = state.stations.first, let target = state.stations.last else { return }
         let name = "\(central.name) reads \(target.name) at the end"
         let value = await ledger.operation(name, within: .seconds(200)) { try await read(target, from: central) }
         if value?.count != target.storedLength {
@@ -191,7 +198,9 @@ final class Simulation: @unchecked Sendable {
 
     /// Reads a value over a new link. Several attempts may be necessary after the faults.
     private func read(_ target: Station, from central: Station) async throws -> [UInt8] {
-        guard let handle = target.handle(of: Station.stored) else { throw BLEError.notFound("the value") }
+        guard let handle = target.handle(of: Station.stored) else {
+            throw BLEError.invalidArgument("the station serves no stored value")
+        }
         for attempt in 1... {
             do {
                 let peer = try await central.adapter.central.connect(to: target.address, timeout: .seconds(30))
@@ -207,7 +216,7 @@ final class Simulation: @unchecked Sendable {
     }
 
     private func closeAdapters() async {
-        for station in stations {
+        for station in state.stations {
             _ = await ledger.operation("\(station.name) closes", within: .seconds(10)) { await station.close() }
         }
     }
@@ -216,7 +225,7 @@ final class Simulation: @unchecked Sendable {
 
     private func checkStep() {
         ledger.checkDeadlines()
-        for (index, host) in hosts.enumerated() {
+        for (index, host) in state.hosts.enumerated() {
             if let contradiction = host.assumeIsolated({ $0.contradiction() }) {
                 ledger.violate("device\(index): \(contradiction)")
             }

@@ -12,7 +12,7 @@ struct SimulationTests {
     }
 
     @Test("No leaks, consistent state, every operation ends, and every value was sent")
-    func seeds() async {
+    func randomWorldsLeakNothingAndEveryOperationEnds() async {
         let summary = await SeedRunner.run(seeds: Self.seeds)
         print(
             "simulated \(summary.seedCount) worlds, \(summary.duration) of their time: \(summary.operationCount) operations, "
@@ -46,7 +46,7 @@ struct SimulationTests {
     }
 
     @Test("The same seed gives the same captures, byte by byte", arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
-    func isDeterministic(seed: UInt64) {
+    func sameSeedGivesTheSameCaptures(seed: UInt64) {
         let first = Simulation.run(seed: seed, recordsCaptures: true)
         let second = Simulation.run(seed: seed, recordsCaptures: true)
         #expect(first.captures.contains { $0.bytes.count > 1000 })

@@ -1,8 +1,9 @@
 import BLE
 import BluetoothTesting
+import HCITransport
 
 /// A device of a simulation, which is a peripheral to some devices and a central to others.
-final class Station: @unchecked Sendable {
+final class Station: Sendable {
     static let service: BluetoothUUID = "5C3A0001-0000-4000-8000-00805F9B34FB"
     /// Stored by the server; read and written with values of one length.
     static let stored: BluetoothUUID = "5C3A0002-0000-4000-8000-00805F9B34FB"
@@ -18,9 +19,15 @@ final class Station: @unchecked Sendable {
     let adapter: Adapter
     let address: DeviceAddress
     let storedLength: Int
-    private(set) var published: PublishedService?
     private let ledger: Ledger
-    private var advertising: AdvertisingSet?
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+    var published: PublishedService? { state.published }
+
+    private final class State {
+        var published: PublishedService?
+        var advertising: AdvertisingSet?
+    }
 
     init(index: Int, device: Device, adapter: Adapter, ledger: Ledger, storedLength: Int) async throws {
         self.index = index
@@ -28,6 +35,7 @@ final class Station: @unchecked Sendable {
         self.adapter = adapter
         self.ledger = ledger
         self.storedLength = storedLength
+        confined = LoopConfined(State(), to: ledger.world.loop)
         address = try await adapter.information.identityAddress
     }
 
@@ -76,11 +84,11 @@ final class Station: @unchecked Sendable {
         )
         let dice = Dice(random)
         let answer = ledger.makeValue(of: Station.handled, length: 20)
-        published = try await adapter.peripheral.publish([definition]) { _, access in
+        state.published = try await adapter.peripheral.publish([definition]) { _, access in
             if dice.chance(0.5) { try? await world.sleep(for: .milliseconds(dice.number(in: 0...300))) }
-            if dice.chance(0.2) { return .failure(.unlikelyError) }
-            if case .read(_, let offset) = access { return .success(Array(answer.dropFirst(offset))) }
-            return .success([])
+            if dice.chance(0.2) { throw ATT.ErrorCode.unlikelyError }
+            if case .read(_, let offset) = access { return Array(answer.dropFirst(offset)) }
+            return []
         }.first
         _ = await adapter.host.observeServer { [self] event in
             guard case .access(let client, .written(let write, let isCommand)) = event else { return }
@@ -100,13 +108,13 @@ final class Station: @unchecked Sendable {
     }
 
     func close() async {
-        await advertising?.stop()
+        await state.advertising?.stop()
         await adapter.close()
     }
 
     /// Advertises until ``close()``.
     func advertise(every interval: Duration) async throws {
-        advertising = try await adapter.peripheral.startAdvertising(
+        state.advertising = try await adapter.peripheral.startAdvertising(
             AdvertisementConfiguration(
                 interval: interval,
                 advertisingData: AdvertisingData([.serviceUUIDs([Station.service], isComplete: true)]),

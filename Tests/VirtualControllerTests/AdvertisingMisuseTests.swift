@@ -386,19 +386,19 @@ struct AdvertisingMisuseTests {
         Misuse("ending none", [LEPeriodicAdvertisingTerminateSync(syncHandle: 0)], .unknownAdvertisingIdentifier),
     ]
 
-    @Test("Legacy", arguments: legacy)
-    func refusesLegacy(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
+    @Test(arguments: legacy)
+    func legacyAdvertisingCommandInAnInvalidStateIsRefused(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
-    @Test("Extended", arguments: extended)
-    func refusesExtended(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
+    @Test(arguments: extended)
+    func extendedAdvertisingCommandInAnInvalidStateIsRefused(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
-    @Test("Periodic", arguments: periodicAdvertising)
-    func refusesPeriodic(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
+    @Test(arguments: periodicAdvertising)
+    func periodicAdvertisingCommandInAnInvalidStateIsRefused(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
     @Test(
         "A Bluetooth 4.2 controller has no extended advertising, and only LE 1M without the PHY features"
     )
-    func missingFeatures() {
+    func controllerWithoutTheFeatureRefusesExtendedAdvertising() {
         let old = World(count: 1) { $0.features = .bluetooth42 }
         #expect(old.status(of: parameters(), to: 0) == .unknownHCICommand)
         let uncoded = World(count: 1) { $0.features.remove(.leCodedPHY) }

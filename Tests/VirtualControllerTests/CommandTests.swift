@@ -8,7 +8,7 @@ import Testing
 @Suite("Commands of software controllers")
 struct CommandTests {
     @Test("Reset is answered; unknown and malformed commands are refused as such")
-    func answers() {
+    func resetIsAnsweredAndUnknownOrMalformedCommandsAreRefused() {
         let world = World(count: 1)
         #expect(world.send(Reset(), to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]])
         #expect(world.send([0x01, 0x99, 0x20, 0x00], to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x99, 0x20, 0x01]])
@@ -21,7 +21,7 @@ struct CommandTests {
         "Exactly the listed commands are supported",
         arguments: [LEFeatures.all, .bluetooth42]
     )
-    func listedCommands(features: LEFeatures) throws {
+    func exactlyTheListedCommandsAreSupported(features: LEFeatures) throws {
         let world = World(count: 1) { $0.features = features }
         let packet = try #require(world.send(ReadLocalSupportedCommands(), to: 0).first)
         let event = try CommandComplete(decoding: packet.rawSpan.extracting(droppingFirst: 3))
@@ -45,7 +45,7 @@ struct CommandTests {
     private func isBare(_ opcode: Opcode) -> Bool { opcode == ReadLocalSupportedCommands.opcode }
 
     @Test("A controller of version 4.2 reports it in its features, and has no later commands")
-    func features() {
+    func controllerOfVersion42HasNoLaterCommands() {
         let world = World(count: 1) { $0.features = .bluetooth42 }
         let octets = (0..<8).map { UInt8(truncatingIfNeeded: LEFeatures.bluetooth42.rawValue >> UInt64(8 * $0)) }
         #expect(
@@ -59,14 +59,14 @@ struct CommandTests {
     }
 
     @Test("Masked events are not sent: no LE events after Reset")
-    func masks() {
+    func maskedEventsAreNotSent() {
         let world = World(count: 1)
         world.send(Reset(), to: 0)
         #expect(world.send(LEReadLocalP256PublicKey(), to: 0) == [[0x04, 0x0F, 0x04, 0x00, 0x01, 0x25, 0x20]])
     }
 
     @Test("A second command before the answer to the first is counted")
-    func credits() {
+    func secondCommandBeforeAnAnswerIsCounted() {
         let world = World(count: 1)
         let reset = [UInt8]([0x01, 0x03, 0x0C, 0x00])
         let random = [UInt8]([0x01, 0x18, 0x20, 0x00])
@@ -80,7 +80,7 @@ struct CommandTests {
     }
 
     @Test("Invalid packets are dropped and counted")
-    func malformedPackets() {
+    func invalidPacketsAreDroppedAndCounted() {
         let world = World(count: 1)
         let before = world.controllers[0].statistics.malformedPackets
         let packets: [[UInt8]] = [

@@ -128,7 +128,7 @@ struct EncryptionOrderTests {
         arguments: Request.allCases,
         [(true, false), (true, true), (false, false), (false, true)]
     )
-    func encryptionDuringThePeripheralsProcedure(request: Request, mode: (isPaced: Bool, isRefresh: Bool)) {
+    func encryptionStartsDuringAProcedureOfThePeripheral(request: Request, mode: (isPaced: Bool, isRefresh: Bool)) {
         let link = world(isPaced: mode.isPaced, isRefresh: mode.isRefresh)
         #expect(request.send(to: 1, of: link.world) == .success)
         enable(link)
@@ -141,7 +141,7 @@ struct EncryptionOrderTests {
         arguments: Request.allCases,
         [(true, false), (true, true), (false, false), (false, true)]
     )
-    func procedureDuringEncryption(request: Request, mode: (isPaced: Bool, isRefresh: Bool)) {
+    func procedureRequestedWhileEncryptionStartsWaitsForIt(request: Request, mode: (isPaced: Bool, isRefresh: Bool)) {
         let link = world(isPaced: mode.isPaced, isRefresh: mode.isRefresh)
         enable(link)
         #expect(link.run { isAsked(link) } != nil)
@@ -151,7 +151,7 @@ struct EncryptionOrderTests {
     }
 
     @Test("A procedure that waited for encryption runs if the host has no key")
-    func procedureAfterRefusedEncryption() {
+    func waitingProcedureRunsIfTheHostHasNoKey() {
         let link = LinkWorld()
         enable(link)
         #expect(link.run { isAsked(link) } != nil)
@@ -163,7 +163,7 @@ struct EncryptionOrderTests {
     }
 
     @Test("A central encrypts directly after connecting, while both sides negotiate the data length", arguments: 0...1)
-    func encryptionDirectlyAfterConnecting(first: Int) {
+    func encryptionStartsWhileTheDataLengthIsNegotiated(first: Int) {
         let link = LinkWorld(isEstablished: false)
         link.run(.zero)
         for index in [first, 1 - first] {

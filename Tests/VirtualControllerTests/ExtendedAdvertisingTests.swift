@@ -73,7 +73,7 @@ struct ExtendedAdvertisingTests {
         "Data of any length arrives complete, in reports of at most 229 bytes",
         arguments: [0, 1, 229, 230, 251, 1000, 1650]
     )
-    func lengths(_ count: Int) {
+    func dataOfAnyLengthArrivesComplete(_ count: Int) {
         let world = Self.world()
         world.succeed(Self.parameters(), at: 0)
         for command in Self.data(count) { world.succeed(command, at: 0) }
@@ -89,7 +89,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("A scan response of 1,650 bytes arrives complete, and its advertiser reports the scanner")
-    func scanResponse() {
+    func longScanResponseArrivesCompleteAndTheScannerIsReported() {
         let world = Self.world(active: true)
         world.succeed(Self.parameters(.scannable) { $0.scanRequestNotificationEnable = true }, at: 0)
         for command in Self.responseData(1650) { world.succeed(command, at: 0) }
@@ -105,7 +105,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("A chain without its end is reported as truncated, and again until it is complete")
-    func truncated() {
+    func chainWithoutItsEndIsReportedAsTruncatedUntilComplete() {
         let world = Self.world(seed: 1)
         world.air.conditions = RadioConditions(loss: 0.3)
         world.succeed(Self.parameters(), at: 0)
@@ -118,7 +118,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("New data of a known advertiser is reported, and so is data marked as new")
-    func dataIdentifier() {
+    func newDataOfAKnownAdvertiserIsReported() {
         let world = Self.world()
         world.succeed(Self.parameters(), Self.data(3)[0], Self.enable, at: 0)
         world.run(.seconds(1))
@@ -132,7 +132,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("Extended PDUs are invisible to a legacy scanner, and the coded PHY to one of LE 1M")
-    func visibility() {
+    func extendedPDUsAreInvisibleToLegacyScanners() {
         let world = World(count: 4)
         world.succeed(LESetScanEnable(leScanEnable: true), at: 1)
         world.succeed(LESetExtendedScanParameters(), LESetExtendedScanEnable(enable: true), at: 2)
@@ -155,7 +155,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("An anonymous advertiser has no address, and reports its power if that is enabled")
-    func anonymous() {
+    func anonymousAdvertiserHasNoAddressAndReportsItsPower() {
         let world = Self.world()
         world.succeed(
             Self.parameters([.omitAdvertiserAddress, .includeTXPower]) { $0.advertisingTXPower = -10 },
@@ -169,7 +169,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("The accept list can contain all anonymous advertisers")
-    func anonymousAccepted() {
+    func acceptListCanContainAllAnonymousAdvertisers() {
         let world = World(count: 3)
         world.succeed(Self.parameters(.omitAdvertiserAddress), Self.enable, at: 0)
         world.succeed(Self.parameters(), Self.enable, at: 2)
@@ -184,7 +184,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("Directed advertising is received by its target, with data")
-    func directed() {
+    func directedAdvertisingIsReceivedByItsTargetWithData() {
         let world = Self.world(3)
         world.succeed(LESetExtendedScanEnable(enable: true), at: 2)
         world.succeed(
@@ -200,7 +200,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("Sixteen sets are advertised at the same time, each with its address")
-    func sets() {
+    func sixteenSetsAreAdvertisedEachWithItsAddress() {
         let world = Self.world()
         for handle: UInt8 in 0..<16 {
             world.succeed(
@@ -225,7 +225,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("A set ends after its duration")
-    func duration() {
+    func setEndsAfterItsDuration() {
         let world = World(count: 1)
         world.succeed(
             Self.parameters(),
@@ -241,7 +241,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("A set ends after its number of events")
-    func events() {
+    func setEndsAfterItsNumberOfEvents() {
         let world = Self.world()
         world.succeed(
             Self.parameters(),
@@ -263,7 +263,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("The controller reports its capacities")
-    func sizes() {
+    func controllerReportsItsCapacities() {
         let world = World(count: 1)
         let length = world.send(LEReadMaximumAdvertisingDataLength(), to: 0)
         #expect(length == [[0x04, 0x0E, 0x06, 0x01, 0x3A, 0x20, 0x00, 0x72, 0x06]])
@@ -281,7 +281,7 @@ struct ExtendedAdvertisingTests {
             (Int8(127), UInt8(0)), (20, 0), (0, 0), (-10, 0xF6),
         ]
     )
-    func power(_ requested: Int8, _ selected: UInt8) {
+    func powerIsTheRequestedOneUpToTheMaximum(_ requested: Int8, _ selected: UInt8) {
         let world = World(count: 1)
         let answer = world.send(Self.parameters { $0.advertisingTXPower = requested }, to: 0)
         #expect(answer == [[0x04, 0x0E, 0x05, 0x01, 0x36, 0x20, 0x00, selected]])

@@ -10,7 +10,7 @@ struct FaultTests {
     private let resetComplete: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]
 
     @Test("A silent controller answers nothing, and answers again when the fault ends")
-    func silence() {
+    func silentControllerAnswersAgainWhenTheFaultEnds() {
         let world = World(count: 1)
         world.controllers[0].faults.isSilent = true
         #expect(world.send(Reset(), to: 0).isEmpty)
@@ -19,15 +19,14 @@ struct FaultTests {
     }
 
     @Test("Completions are lost with the configured probability")
-    func lostCompletions() {
+    func completionsAreLostWithTheConfiguredProbability() {
         let world = World(count: 1, seed: 5)
         world.controllers[0].faults.completionLoss = 0.5
         let answered = (0..<400).count { _ in !world.send(Reset(), to: 0).isEmpty }
         #expect((150...250).contains(answered))
     }
 
-    @Test("Completions are delayed")
-    func lateCompletions() {
+    @Test func completionsAreDelayedByTheConfiguredTime() {
         let world = World(count: 1)
         world.controllers[0].faults.completionDelay = .milliseconds(70)
         #expect(world.send(LERand(), to: 0).isEmpty)
@@ -38,7 +37,7 @@ struct FaultTests {
     }
 
     @Test("Garbage precedes events, and events are truncated; every packet keeps its framing")
-    func garbage() {
+    func garbageAndTruncatedEventsKeepTheirFraming() {
         let world = World(count: 1, seed: 9)
         world.controllers[0].faults = ControllerFaults(garbage: 0.5, truncation: 0.5)
         var whole = 0
@@ -53,7 +52,7 @@ struct FaultTests {
     }
 
     @Test("Buffers that are not returned run out, and are free again when their link has ended")
-    func lostBuffers() {
+    func lostBuffersRunOutAndAreFreeWhenTheirLinkHasEnded() {
         let link = LinkWorld(configure: { $0.aclPacketCount = 3 })
         link.central.faults.bufferLoss = 1
         for _ in 0..<4 {
@@ -68,7 +67,7 @@ struct FaultTests {
     }
 
     @Test("A hardware error is reported, and leaves the controller as after a reset")
-    func hardwareError() {
+    func hardwareErrorIsReportedAndEndsTheLinks() {
         let link = LinkWorld()
         link.central.failWithHardwareError(code: 0x42)
         link.run(.zero)
@@ -79,7 +78,7 @@ struct FaultTests {
     }
 
     @Test("The same seed causes the same faults")
-    func repeatable() {
+    func sameSeedCausesTheSameFaults() {
         func trace() -> [[UInt8]] {
             let world = World(count: 1, seed: 77)
             world.controllers[0].faults = ControllerFaults(completionLoss: 0.2, garbage: 0.3, truncation: 0.3)

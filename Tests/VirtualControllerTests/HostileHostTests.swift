@@ -21,7 +21,7 @@ struct HostileHostTests {
     ]
 
     @Test("Every command is answered once, with any parameters", arguments: 0..<8)
-    func randomParameters(_ seed: UInt64) {
+    func everyCommandIsAnsweredOnceWithAnyParameters(_ seed: UInt64) {
         let world = World(count: 3, seed: seed)
         var random = SeededGenerator(seed: seed)
         for _ in 0..<4000 {
@@ -46,7 +46,7 @@ struct HostileHostTests {
     }
 
     @Test("Valid commands in any order are all answered, and a reset ends all activities", arguments: 0..<8)
-    func randomOrder(_ seed: UInt64) {
+    func commandsInAnyOrderAreAnsweredAndAResetEndsAllActivities(_ seed: UInt64) {
         let extended: [any Command] = [
             ExtendedAdvertisingTests.parameters(), ExtendedAdvertisingTests.parameters(.connectable),
             ExtendedAdvertisingTests.parameters([.connectable, .scannable, .useLegacyPDUs]),

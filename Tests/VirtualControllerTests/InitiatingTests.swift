@@ -56,11 +56,11 @@ struct InitiatingTests {
         ),
     ]
 
-    @Test("Commands in invalid states are refused", arguments: misuses)
-    func misuse(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
+    @Test(arguments: misuses)
+    func initiatingCommandInAnInvalidStateIsRefused(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
     @Test("A cancelled connection is reported as Unknown Connection Identifier, after the answer")
-    func cancelling() {
+    func cancelledConnectionIsReportedAfterTheAnswer() {
         let world = World(count: 1, masks: .default)
         world.succeed(LECreateConnection(peerAddress: PeerAddress(Self.peer)), at: 0)
         let packets = world.send(LECreateConnectionCancel(), to: 0)
@@ -71,7 +71,7 @@ struct InitiatingTests {
     }
 
     @Test("A legacy connection is reported to both hosts, with opposite roles and its parameters")
-    func legacy() {
+    func legacyConnectionIsReportedToBothHosts() {
         let world = World(count: 2)
         world.connect()
         let (peripheral, central) = (world.connections(at: 0), world.connections(at: 1))
@@ -93,7 +93,7 @@ struct InitiatingTests {
             PHY.le1M, .le2M, .leCoded,
         ]
     )
-    func extended(_ phy: PHY) throws {
+    func extendedConnectionUsesTheSecondaryPHYAndEndsTheSet(_ phy: PHY) throws {
         let world = World(count: 2)
         world.succeed(
             ExtendedAdvertisingTests.parameters(.connectable) {
@@ -128,7 +128,7 @@ struct InitiatingTests {
     }
 
     @Test("Without parameters for the secondary PHY, those of the primary one are used")
-    func fallback() {
+    func parametersOfThePrimaryPHYServeForTheSecondaryOne() {
         let world = World(count: 2)
         world.succeed(ExtendedAdvertisingTests.parameters(.connectable), ExtendedAdvertisingTests.enable, at: 0)
         world.succeed(
@@ -140,7 +140,7 @@ struct InitiatingTests {
     }
 
     @Test("A legacy initiator does not connect to extended advertising")
-    func generations() {
+    func legacyInitiatorDoesNotConnectToExtendedAdvertising() {
         let world = World(count: 2)
         world.succeed(ExtendedAdvertisingTests.parameters(.connectable), ExtendedAdvertisingTests.enable, at: 0)
         world.succeed(LECreateConnection(peerAddress: PeerAddress(World.address(0))), at: 1)
@@ -149,7 +149,7 @@ struct InitiatingTests {
     }
 
     @Test("With the accept list, only a listed advertiser is connected")
-    func acceptList() {
+    func onlyAListedAdvertiserIsConnectedByTheAcceptList() {
         let world = World(count: 3)
         for index in [0, 2] { world.succeed(LESetAdvertisingEnable(advertisingEnable: true), at: index) }
         world.succeed(
@@ -163,7 +163,7 @@ struct InitiatingTests {
     }
 
     @Test("An advertiser with an accept list is connected by listed devices only")
-    func advertiserFilter() {
+    func advertiserWithAnAcceptListIsConnectedByListedDevicesOnly() {
         let world = World(count: 3)
         world.succeed(LEAddDeviceToFilterAcceptList(address: PeerAddress(World.address(2))), at: 0)
         ScanningTests.advertise(in: world, filter: .connectionRequestsFromFilterAcceptList)
@@ -176,7 +176,7 @@ struct InitiatingTests {
     }
 
     @Test("Directed advertising is for one device, and not for scanners")
-    func directed() {
+    func directedAdvertisingIsForOneDeviceOnly() {
         let world = World(count: 3)
         for index in 1...2 {
             world.succeed(LECreateConnection(peerAddress: PeerAddress(World.address(0))), at: index)
@@ -188,7 +188,7 @@ struct InitiatingTests {
     }
 
     @Test("High duty cycle directed advertising ends after 1.28 s")
-    func highDutyCycle() {
+    func highDutyCycleAdvertisingEndsAfter1280Milliseconds() {
         let world = World(count: 2)
         world.succeed(LESetScanEnable(leScanEnable: true), at: 1)
         ScanningTests.advertise(in: world, .connectableHighDutyCycleDirected)
@@ -205,7 +205,7 @@ struct InitiatingTests {
     }
 
     @Test("After a lost connection request, the next advertising event causes another")
-    func losses() {
+    func nextAdvertisingEventRepeatsALostConnectionRequest() {
         let world = World(count: 2, seed: 3)
         world.air.conditions = RadioConditions(loss: 0.9)
         ScanningTests.advertise(in: world)
@@ -218,7 +218,7 @@ struct InitiatingTests {
     }
 
     @Test("A controller without room for a link makes none, and its peer continues")
-    func limit() {
+    func controllerWithoutRoomForALinkMakesNone() {
         let world = World(count: 4) { if $0.address == World.address(1) { $0.maximumLinks = 1 } }
         world.connect()
         let more = LECreateConnection(peerAddress: PeerAddress(World.address(2)))

@@ -19,7 +19,7 @@ struct LinkProcedureTests {
     // MARK: Connection parameters
 
     @Test("The central changes the connection parameters six events later; both hosts get the event")
-    func centralUpdate() {
+    func updateByTheCentralIsReportedToBothHosts() {
         let link = LinkWorld()
         link.world.send(update, to: 0)
         link.run(.milliseconds(100))
@@ -29,7 +29,7 @@ struct LinkProcedureTests {
     }
 
     @Test("The peripheral requests, the central's host agrees, and both get the event")
-    func peripheralUpdate() {
+    func updateOfThePeripheralIsReportedOnceTheCentralAgrees() {
         let link = LinkWorld()
         link.world.send(update, to: 1)
         link.run(.milliseconds(200))
@@ -49,7 +49,7 @@ struct LinkProcedureTests {
     }
 
     @Test("The peripheral gets the reason why its parameters are refused")
-    func refusedUpdate() {
+    func peripheralGetsTheReasonOfARefusedUpdate() {
         let link = LinkWorld()
         link.world.send(update, to: 1)
         link.run(.milliseconds(200))
@@ -81,7 +81,14 @@ struct LinkProcedureTests {
             (40, 80, 0, 500, 0x41, 0x02),
         ] as [(UInt16, UInt16, UInt16, UInt16, UInt16, UInt8)]
     )
-    func invalid(min: UInt16, max: UInt16, latency: UInt16, timeout: UInt16, handle: UInt16, status: UInt8) {
+    func parametersOutOfRangeAndUnknownHandlesAreRefused(
+        min: UInt16,
+        max: UInt16,
+        latency: UInt16,
+        timeout: UInt16,
+        handle: UInt16,
+        status: UInt8
+    ) {
         let link = LinkWorld()
         let command = LEConnectionUpdate(
             connectionHandle: ConnectionHandle(handle),
@@ -94,7 +101,7 @@ struct LinkProcedureTests {
     }
 
     @Test("A change whose instant has passed when it arrives ends the link")
-    func instantPassed() {
+    func updateWhoseInstantHasPassedEndsTheLink() {
         let link = LinkWorld(interval: 11, supervisionTimeout: 1000)
         link.world.send(update, to: 0)
         // The indication is delayed on the air until after its instant.
@@ -106,7 +113,7 @@ struct LinkProcedureTests {
     // MARK: What the sides know of each other
 
     @Test("Features and version are exchanged once and reported each time")
-    func features() {
+    func featuresAndVersionAreReportedEachTime() {
         let link = LinkWorld()
         for _ in 0..<2 {
             link.world.send(LEReadRemoteFeatures(connectionHandle: 0x0040), to: 0)
@@ -120,7 +127,7 @@ struct LinkProcedureTests {
     }
 
     @Test("The central's channel map applies on both sides a few events later")
-    func channelMap() {
+    func channelMapOfTheCentralAppliesOnBothSides() {
         let link = LinkWorld()
         link.world.send(LESetHostChannelClassification(channelMap: ChannelMap(rawValue: 0x1F00)), to: 0)
         link.run(.seconds(1))
@@ -145,7 +152,7 @@ struct LinkProcedureTests {
     }
 
     @Test("Either side changes PHYs, separately in each direction; both hosts get the event", arguments: 0...1)
-    func phys(index: Int) {
+    func eitherSideChangesThePHYsOfEachDirection(index: Int) {
         let link = LinkWorld()
         link.world.send(setPHY(.le2M, .leCoded), to: index)
         link.run(.seconds(1))
@@ -156,7 +163,7 @@ struct LinkProcedureTests {
     }
 
     @Test("A request for the current PHYs is reported to the requesting host only")
-    func samePHYs() {
+    func requestForTheCurrentPHYsIsReportedToItsHostOnly() {
         let link = LinkWorld()
         link.world.send(setPHY(.le1M, .le1M), to: 1)
         link.run(.seconds(1))
@@ -164,7 +171,7 @@ struct LinkProcedureTests {
     }
 
     @Test("A peer's default PHYs limit the agreement, and invalid PHYs are refused")
-    func limitedPHYs() {
+    func defaultPHYsOfThePeerLimitTheAgreement() {
         let link = LinkWorld()
         link.world.send(LESetDefaultPHY(allPHYs: [], txPHYs: .le1M, rxPHYs: .le1M), to: 1)
         link.world.send(setPHY([.le1M, .le2M], [.le1M, .le2M]), to: 0)
@@ -207,7 +214,7 @@ struct LinkProcedureTests {
     }
 
     @Test("With the same key both sides encrypt; data waits for it and then arrives")
-    func encryption() {
+    func bothSidesEncryptWithTheSameKeyAndDataWaits() {
         let link = LinkWorld()
         link.send(.init(1, count: 50), from: 1)
         encrypt(link, peripheralKey: key)
@@ -222,7 +229,7 @@ struct LinkProcedureTests {
     }
 
     @Test("An encrypted link is paused and refreshed with another session key")
-    func refresh() {
+    func encryptedLinkIsRefreshedWithAnotherSessionKey() {
         let link = LinkWorld()
         encrypt(link, peripheralKey: key)
         let first = link.central.end(LinkWorld.handle)?.encryption.transmitKey
@@ -236,7 +243,7 @@ struct LinkProcedureTests {
     }
 
     @Test("A wrong key causes a MIC failure, which ends the link; the other side receives nothing more")
-    func wrongKey() {
+    func wrongKeyCausesAMICFailureThatEndsTheLink() {
         let link = LinkWorld()
         encrypt(link, peripheralKey: key ^ 1)
         #expect(link.told(1).last == [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x3D])
@@ -246,7 +253,7 @@ struct LinkProcedureTests {
     }
 
     @Test("Without a key the link is unchanged, and the central gets the reason")
-    func noKey() {
+    func linkIsUnchangedWithoutAKey() {
         let link = LinkWorld()
         encrypt(link, peripheralKey: nil)
         #expect(link.told(0).last == [0x04, 0x08, 0x04, 0x06, 0x40, 0x00, 0x00])
@@ -256,7 +263,7 @@ struct LinkProcedureTests {
     }
 
     @Test("Without a key for a refresh the link ends")
-    func noKeyForRefresh() {
+    func linkEndsWithoutAKeyForARefresh() {
         let link = LinkWorld()
         encrypt(link, peripheralKey: key)
         encrypt(link, peripheralKey: nil)
@@ -265,7 +272,7 @@ struct LinkProcedureTests {
     }
 
     @Test("A host that never answers the key request loses the link after 40 seconds")
-    func unansweredKeyRequest() {
+    func unansweredKeyRequestEndsTheLinkAfter40Seconds() {
         let link = LinkWorld()
         link.world.send(
             LEEnableEncryption(connectionHandle: 0x0040, randomNumber: 0, encryptedDiversifier: 0, longTermKey: key),
@@ -278,7 +285,7 @@ struct LinkProcedureTests {
     }
 
     @Test("Only the central starts encryption, once at a time, and keys are given on request only")
-    func misuse() {
+    func onlyTheCentralStartsEncryptionAndKeysNeedARequest() {
         let link = LinkWorld()
         let enable = LEEnableEncryption(
             connectionHandle: 0x0040,

@@ -12,7 +12,7 @@ struct LinkTests {
     // MARK: Data
 
     @Test("Data arrives in fragments of 27 bytes, and the buffer is returned once they are acknowledged")
-    func fragments() {
+    func dataArrivesInFragmentsAndTheBufferIsReturned() {
         let link = LinkWorld()
         link.send(.init(0, count: 100), from: 0)
         link.run(.seconds(1))
@@ -24,7 +24,7 @@ struct LinkTests {
     }
 
     @Test("With a longer data length a packet of 251 bytes arrives complete, and both hosts know the length")
-    func dataLength() {
+    func packetOf251BytesArrivesWholeWithALongerDataLength() {
         let link = LinkWorld()
         let answer = link.world.send(LESetDataLength(connectionHandle: 0x0040, txOctets: 251, txTime: 2120), to: 0)
         #expect(answer == [[0x04, 0x0E, 0x06, 0x01, 0x22, 0x20, 0x00, 0x40, 0x00]])
@@ -39,7 +39,7 @@ struct LinkTests {
     }
 
     @Test("The host's suggestion for new links is negotiated automatically")
-    func suggestedDataLength() {
+    func suggestedDataLengthIsNegotiatedAutomatically() {
         let link = LinkWorld(
             isEstablished: false,
             prepare: { world in
@@ -57,7 +57,7 @@ struct LinkTests {
     }
 
     @Test("Packets beyond the buffers overflow them; data without a link or too long is dropped and counted")
-    func overflow() {
+    func packetsBeyondTheBuffersOverflowThem() {
         let link = LinkWorld(configure: { $0.aclPacketCount = 2 })
         for first: UInt8 in 0...2 { link.send(.init(first, count: 4), from: 0) }
         link.central.receive([0x02, 0x99, 0x00, 0x01, 0x00, 3].rawSpan)
@@ -98,7 +98,7 @@ struct LinkTests {
     }
 
     @Test("Without pacing, data is forwarded at once")
-    func unpaced() {
+    func dataIsForwardedAtOnceWithoutPacing() {
         let link = LinkWorld(configure: { $0.pacesPackets = false })
         let start = link.air.now
         for first: UInt8 in 0..<8 { link.send(.init(first, count: 200), from: 0) }
@@ -110,7 +110,7 @@ struct LinkTests {
     }
 
     @Test("A peripheral skips events as its latency allows, and wakes up when it has data")
-    func latency() throws {
+    func peripheralSkipsEventsAndWakesUpWhenItHasData() throws {
         let link = LinkWorld(interval: 80, latency: 9, supervisionTimeout: 600)
         var times: [Duration] = []
         for _ in 0..<5 {
@@ -125,7 +125,7 @@ struct LinkTests {
     }
 
     @Test("On a bad link everything still arrives, in order and once", arguments: 0..<8 as Range<UInt64>)
-    func losses(seed: UInt64) throws {
+    func dataArrivesInOrderAndOnceOnABadLink(seed: UInt64) throws {
         let link = LinkWorld(interval: 6, supervisionTimeout: 1000, seed: seed, configure: { $0.aclPacketCount = 255 })
         link.air.conditions = RadioConditions(loss: 0.3, latency: .milliseconds(3), jitter: .milliseconds(5))
         for index in 0..<100 {
@@ -142,7 +142,7 @@ struct LinkTests {
     // MARK: The end
 
     @Test("A disconnection is reported to both hosts with its reasons, after the data before it")
-    func disconnecting() {
+    func disconnectionIsReportedToBothHostsAfterTheData() {
         let link = LinkWorld()
         link.send(.init(0, count: 200), from: 0)
         let answer = link.world.send(
@@ -159,7 +159,7 @@ struct LinkTests {
     }
 
     @Test("A dead link ends on both sides after the supervision timeout, and not before")
-    func deadLink() {
+    func deadLinkEndsAfterTheSupervisionTimeout() {
         let link = LinkWorld(supervisionTimeout: 300)
         link.run(.seconds(20))
         link.air.setConditions(RadioConditions(isDead: true), between: link.central, and: link.peripheral)
@@ -170,7 +170,7 @@ struct LinkTests {
     }
 
     @Test("A link that recovers in time continues, and delivers the data sent before")
-    func revivedLink() {
+    func linkThatRecoversInTimeDeliversItsData() {
         let link = LinkWorld(supervisionTimeout: 300)
         link.air.conditions.isDead = true
         link.send(.init(0, count: 40), from: 0)
@@ -181,7 +181,7 @@ struct LinkTests {
     }
 
     @Test("A link without any received packet fails to be established, after six intervals")
-    func notEstablished() {
+    func linkWithoutAnyPacketFailsToBeEstablished() {
         let link = LinkWorld(isEstablished: false)
         link.air.conditions.isDead = true
         link.run(.milliseconds(400))
@@ -190,7 +190,7 @@ struct LinkTests {
     }
 
     @Test("A device that moves out of range loses its link")
-    func outOfRange() {
+    func deviceOutOfRangeLosesItsLink() {
         let link = LinkWorld()
         link.peripheral.position = Position(x: 1000, y: 0)
         link.run(.seconds(2))
@@ -201,7 +201,7 @@ struct LinkTests {
         "When a controller vanishes or is reset, its peer detects it at the supervision timeout",
         arguments: [true, false]
     )
-    func vanishing(isGone: Bool) {
+    func vanishedControllerIsDetectedAtTheSupervisionTimeout(isGone: Bool) {
         let link = LinkWorld(supervisionTimeout: 200)
         if isGone { link.peripheral.vanish() } else { link.world.send(Reset(), to: 1) }
         link.world.forget()
@@ -212,7 +212,7 @@ struct LinkTests {
     }
 
     @Test("A host that ends a dead link gets the event at the timeout")
-    func disconnectingDeadLink() {
+    func hostThatEndsADeadLinkGetsTheEventAtTheTimeout() {
         let link = LinkWorld()
         link.air.conditions.isDead = true
         link.world.send(Disconnect(connectionHandle: 0x0040), to: 0)
@@ -221,7 +221,7 @@ struct LinkTests {
     }
 
     @Test("RSSI follows the distance", arguments: [(1.0, -40), (2, -46), (10, -60), (100, -80)] as [(Double, Int8)])
-    func rssi(metres: Double, level: Int8) {
+    func rssiFollowsTheDistance(metres: Double, level: Int8) {
         let link = LinkWorld()
         link.peripheral.position = Position(x: 0, y: metres)
         let answer = link.world.send(ReadRSSI(connectionHandle: 0x0040), to: 0)

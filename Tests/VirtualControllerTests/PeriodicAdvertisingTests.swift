@@ -101,7 +101,7 @@ struct PeriodicAdvertisingTests {
     }
 
     @Test("The train begins when its set is advertised, and continues after the set has ended")
-    func lifetime() {
+    func trainBeginsWithItsSetAndContinuesAfterTheSetHasEnded() {
         let world = Self.world(3, isStarted: false)
         Self.synchronize(world)
         world.run(.seconds(1))
@@ -117,7 +117,7 @@ struct PeriodicAdvertisingTests {
     }
 
     @Test("A train that is no longer received is lost after the timeout", arguments: Silence.allCases)
-    func loss(_ silence: Silence) {
+    func trainThatIsNoLongerReceivedIsLostAfterTheTimeout(_ silence: Silence) {
         let world = Self.world(3)
         Self.synchronize(world, timeout: 50)
         world.run(.seconds(1))
@@ -136,7 +136,7 @@ struct PeriodicAdvertisingTests {
     }
 
     @Test("A train that is announced but not received in six events is given up")
-    func notEstablished() {
+    func trainNotReceivedInSixEventsIsGivenUp() {
         let world = Self.world(3)
         Self.synchronize(world)
         // The announcement was received, and no event of the train.
@@ -147,7 +147,7 @@ struct PeriodicAdvertisingTests {
     }
 
     @Test("Synchronizing is cancelled after the answer, and a received train can be terminated")
-    func synchronizationEnds() {
+    func synchronizationIsCancelledOrTerminatedOnRequest() {
         let world = Self.world(3)
         world.succeed(
             LEPeriodicAdvertisingCreateSync(advertisingSID: 9, advertiserAddress: World.address(0), syncTimeout: 100),
@@ -173,7 +173,7 @@ struct PeriodicAdvertisingTests {
     }
 
     @Test("A chain with lost parts leaves the report truncated")
-    func truncated() {
+    func chainWithLostPartsLeavesTheReportTruncated() {
         let world = Self.world(1650)
         Self.synchronize(world)
         world.run(.seconds(1))

@@ -72,7 +72,7 @@ struct PingTests {
     }
 
     @Test("Pings prove the key on an idle link before the timeout", arguments: [0, 1])
-    func pingsProveTheKey(index: Int) throws {
+    func pingsProveTheKeyOnAnIdleLinkBeforeTheTimeout(index: Int) throws {
         let link = try link()
         wantEvents(link, at: index)
         #expect(set(100, link, at: index) == .success)
@@ -101,7 +101,7 @@ struct PingTests {
     }
 
     @Test("No event without encryption, with a masked event, or without support")
-    func nothingIsTold() throws {
+    func noEventIsSentWithoutEncryptionMaskOrSupport() throws {
         for isEncrypted in [true, false] {
             let link = try link(isEncrypted: isEncrypted)
             link.peripheral.faults.ignoresPings = true

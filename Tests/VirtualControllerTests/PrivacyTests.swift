@@ -74,8 +74,8 @@ struct PrivacyTests {
         Misuse("adding while scanning without resolving", [LESetScanEnable(leScanEnable: true), add(1)], .success),
     ]
 
-    @Test("Commands in invalid states are refused", arguments: misuses)
-    func misuse(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
+    @Test(arguments: misuses)
+    func privacyCommandInAnInvalidStateIsRefused(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
     /// Controller 0 advertises with private addresses to controller 1.
     private static func advertise(in world: World, _ type: AdvertisingType = .connectableScannableUndirected) {
@@ -108,7 +108,7 @@ struct PrivacyTests {
     }
 
     @Test("A host with the key gets the identity, others the private address, which changes")
-    func resolution() throws {
+    func hostWithTheKeyGetsTheIdentityAndOthersThePrivateAddress() throws {
         let world = World(count: 3)
         world.succeed(
             Self.add(0, localIRK: Self.scannerIRK),
@@ -135,7 +135,7 @@ struct PrivacyTests {
     }
 
     @Test("A connection of two private devices is reported with identities and used addresses")
-    func connecting() throws {
+    func connectionOfPrivateDevicesIsReportedWithIdentities() throws {
         let world = World(count: 2)
         world.succeed(
             Self.add(0, localIRK: Self.scannerIRK),
@@ -159,7 +159,7 @@ struct PrivacyTests {
     }
 
     @Test("The accept list contains private devices by their identities", arguments: [true, false])
-    func acceptList(_ isListed: Bool) {
+    func acceptListContainsPrivateDevicesByTheirIdentities(_ isListed: Bool) {
         let world = World(count: 2)
         world.succeed(
             Self.add(0, localIRK: Self.scannerIRK),
@@ -179,7 +179,7 @@ struct PrivacyTests {
             PrivacyMode.network, .device,
         ]
     )
-    func privacyMode(_ mode: PrivacyMode) {
+    func identityAddressIsIgnoredInNetworkPrivacyModeOnly(_ mode: PrivacyMode) {
         let world = World(count: 2)
         world.succeed(
             Self.add(0),
@@ -194,7 +194,7 @@ struct PrivacyTests {
     }
 
     @Test("Advertising directed to a private address is received by the key's owner, or on request")
-    func directed() {
+    func directedPrivateAdvertisingIsReceivedByTheOwnerOfTheKey() {
         let world = World(count: 4)
         world.succeed(
             Self.add(0, localIRK: Self.scannerIRK),
@@ -223,7 +223,7 @@ struct PrivacyTests {
     }
 
     @Test("Directed private advertising is connected by its target, with private addresses")
-    func directedConnection() {
+    func directedPrivateAdvertisingIsConnectedByItsTarget() {
         let world = World(count: 2)
         world.succeed(
             Self.add(0, localIRK: Self.scannerIRK),
@@ -241,7 +241,7 @@ struct PrivacyTests {
     }
 
     @Test("Without address resolution no address is resolved")
-    func disabled() {
+    func noAddressIsResolvedWithoutAddressResolution() {
         let world = World(count: 2)
         world.succeed(Self.add(0), LESetScanEnable(leScanEnable: true, filterDuplicates: true), at: 1)
         Self.advertise(in: world)

@@ -77,8 +77,8 @@ struct ScanningTests {
         ),
     ]
 
-    @Test("Commands in invalid states are refused", arguments: misuses)
-    func misuse(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
+    @Test(arguments: misuses)
+    func scanningCommandInAnInvalidStateIsRefused(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
     /// Controller 0 advertises with legacy commands every 100 ms, with a scan response.
     static func advertise(
@@ -109,7 +109,7 @@ struct ScanningTests {
     ]
 
     @Test("A passive scanner gets the advertisement, an active one the scan response as well, each once")
-    func passiveAndActive() {
+    func onlyAnActiveScannerGetsTheScanResponse() {
         let world = World(count: 3)
         world.succeed(LESetScanEnable(leScanEnable: true, filterDuplicates: true), at: 1)
         world.succeed(LESetScanParameters(leScanType: .active), LESetScanEnable(leScanEnable: true), at: 2)
@@ -122,14 +122,15 @@ struct ScanningTests {
     }
 
     @Test(
-        "A passive scanner and each kind of legacy advertising",
         arguments: [
             (AdvertisingType.connectableScannableUndirected, UInt8(0x00), UInt16(0x13)),
             (.connectableHighDutyCycleDirected, 0x01, 0x15), (.scannableUndirected, 0x02, 0x12),
             (.nonConnectableUndirected, 0x03, 0x10), (.connectableLowDutyCycleDirected, 0x01, 0x15),
         ]
     )
-    func kinds(_ type: AdvertisingType, _ legacy: UInt8, _ extended: UInt16) throws {
+    func passiveScannerReportsEachKindOfLegacyAdvertising(_ type: AdvertisingType, _ legacy: UInt8, _ extended: UInt16)
+        throws
+    {
         let world = World(count: 3)
         world.succeed(LESetScanEnable(leScanEnable: true, filterDuplicates: true), at: 1)
         world.succeed(
@@ -147,7 +148,7 @@ struct ScanningTests {
     }
 
     @Test("A filtered scan receives only advertisers of the accept list")
-    func filterPolicy() {
+    func filteredScanReceivesOnlyAdvertisersOfTheAcceptList() {
         let world = World(count: 3)
         world.succeed(LESetAdvertisingEnable(advertisingEnable: true), at: 2)
         Self.advertise(in: world)
@@ -162,7 +163,7 @@ struct ScanningTests {
     }
 
     @Test("An advertiser can answer scan requests of its accept list only")
-    func scanRequestFilter() {
+    func advertiserAnswersScanRequestsOfItsAcceptListOnly() {
         let world = World(count: 3)
         world.succeed(LEAddDeviceToFilterAcceptList(address: PeerAddress(World.address(1))), at: 0)
         Self.advertise(in: world, filter: .scanRequestsFromFilterAcceptList)
@@ -179,7 +180,7 @@ struct ScanningTests {
     }
 
     @Test("A scanner receives in its windows only")
-    func windows() {
+    func scannerReceivesInItsWindowsOnly() {
         let world = World(count: 2)
         // A tenth of the time.
         world.succeed(
@@ -194,7 +195,7 @@ struct ScanningTests {
     }
 
     @Test("Lost packets are not reported, and a lost scan response does not affect the advertisement")
-    func losses() {
+    func lostPacketsAreNotReported() {
         let world = World(count: 2, seed: 7)
         world.air.conditions = RadioConditions(loss: 0.5)
         world.succeed(LESetScanParameters(leScanType: .active), LESetScanEnable(leScanEnable: true), at: 1)
@@ -212,7 +213,7 @@ struct ScanningTests {
     }
 
     @Test("Signals weaken with distance until they are not received", arguments: [(1.0, -40), (10, -60), (1000, nil)])
-    func distance(_ metres: Double, _ rssi: Int?) {
+    func signalsWeakenWithDistance(_ metres: Double, _ rssi: Int?) {
         let world = World(count: 2)
         world.controllers[1].position = Position(x: metres, y: 0)
         world.succeed(LESetScanEnable(leScanEnable: true, filterDuplicates: true), at: 1)
@@ -222,7 +223,7 @@ struct ScanningTests {
     }
 
     @Test("Reports are delayed by the air's latency, and none arrives after scanning has ended")
-    func latency() {
+    func reportsAreDelayedAndNoneArrivesAfterTheEnd() {
         let world = World(count: 2)
         world.air.conditions = RadioConditions(latency: .milliseconds(50))
         world.succeed(LESetScanEnable(leScanEnable: true, filterDuplicates: true), at: 1)
@@ -240,7 +241,7 @@ struct ScanningTests {
     }
 
     @Test("A scan of a duration ends with Scan Timeout")
-    func timeout() {
+    func scanOfADurationEndsWithScanTimeout() {
         let world = World(count: 1)
         world.succeed(LESetExtendedScanEnable(enable: true, duration: 100), at: 0)
         world.run(.milliseconds(999))
@@ -256,7 +257,7 @@ struct ScanningTests {
             (DuplicateFilter.enabled, 1), (.resetEachPeriod, 3),
         ]
     )
-    func periods(_ filter: DuplicateFilter, _ reports: Int) {
+    func filterForgetsReportedAdvertisersInEachPeriod(_ filter: DuplicateFilter, _ reports: Int) {
         let world = World(count: 2)
         Self.advertise(in: world)
         // In the first second of each 2.56 s.
@@ -270,7 +271,7 @@ struct ScanningTests {
     }
 
     @Test("Runs from the same seed are the same, and differ from another seed's")
-    func deterministic() {
+    func runsFromTheSameSeedAreTheSame() {
         func trace(_ seed: UInt64) -> [[[UInt8]]] {
             let world = World(count: 3, seed: seed)
             world.air.conditions = RadioConditions(loss: 0.3, jitter: .milliseconds(5))

@@ -8,7 +8,7 @@ import Testing
 @Suite("Keys of software controllers")
 struct SecurityTests {
     @Test("A session key equals that of the specification's sample data")
-    func sessionKey() {
+    func sessionKeyEqualsTheSampleOfTheSpecification() {
         // Vol 6, Part C, 1.
         var encryption = Encryption()
         encryption.longTermKey = 0x4C68_3841_39F5_74D8_36BC_F34E_9DFB_01BF
@@ -17,7 +17,7 @@ struct SecurityTests {
     }
 
     @Test("LE Encrypt uses bytes with the least significant first")
-    func encrypt() {
+    func leEncryptUsesBytesLeastSignificantFirst() {
         let world = World(count: 1)
         let answer = world.send(
             LEEncrypt(
@@ -33,7 +33,7 @@ struct SecurityTests {
     }
 
     @Test("Two controllers agree on a Diffie-Hellman key; a point outside the curve is refused")
-    func diffieHellman() throws {
+    func controllersAgreeOnAKeyAndRefuseAPointOutsideTheCurve() throws {
         let world = World(count: 2)
         for index in 0...1 {
             world.send(SetEventMask(eventMask: EventMask(rawValue: .max)), to: index)

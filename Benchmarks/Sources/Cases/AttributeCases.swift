@@ -55,7 +55,7 @@ extension BenchmarkCase {
             let value = [UInt8](repeating: 7, count: length)
             let services = try await pair.peer.discoverAll()
             guard let remote = services.flatMap(\.characteristics).first(where: { $0.valueHandle == handle }) else {
-                throw BLEError.notFound("the measured characteristic")
+                throw MissingResult("the measured characteristic")
             }
             let subscription = try await pair.peer.subscribe(to: remote)
             let server = pair.server.peripheral
@@ -73,7 +73,7 @@ extension BenchmarkCase {
     private static func take(_ count: Int, from subscription: Subscription) async throws {
         var values = subscription.makeAsyncIterator()
         for _ in 0..<count {
-            guard try await values.next() != nil else { throw BLEError.notFound("another value") }
+            guard try await values.next() != nil else { throw MissingResult("another value") }
         }
     }
 }

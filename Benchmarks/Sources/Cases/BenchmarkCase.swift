@@ -1,4 +1,5 @@
 import CCounters
+import Synchronization
 
 /// A measured operation, under its name in the stored baseline.
 public struct BenchmarkCase: Sendable {
@@ -48,6 +49,15 @@ public struct BenchmarkCase: Sendable {
     }
 }
 
+/// A result that a case has not produced.
+struct MissingResult: Error, CustomStringConvertible {
+    let result: String
+
+    init(_ result: String) { self.result = result }
+
+    var description: String { "missing: \(result)" }
+}
+
 /// The cost of one run of a case, between start and stop.
 public struct Reading: Sendable {
     public var nanoseconds: UInt64 = 0
@@ -58,34 +68,39 @@ public struct Reading: Sendable {
 }
 
 /// Reads the clock and the counters at the start and the end of the measured part.
-public final class Meter: @unchecked Sendable {
+public final class Meter: Sendable {
     private let name: String
-    private var begun: UInt64 = 0
-    public private(set) var reading = Reading()
+    /// Atomic, because a lock would be part of what is measured.
+    private let begun = Atomic<UInt64>(0)
+    private let result = Mutex(Reading())
 
     /// - Parameter name: the name of the run in callgrind's file.
     public init(name: String) {
         self.name = name
     }
 
+    public var reading: Reading { result.withLock { $0 } }
+
     public func start() {
         allocation_counting_begin()
         instruction_counting_begin()
-        begun = monotonic_nanoseconds()
+        begun.store(monotonic_nanoseconds(), ordering: .relaxed)
     }
 
     public func stop() {
         let end = monotonic_nanoseconds()
         instruction_counting_end(name)
         let counts = allocation_counting_end()
-        reading.nanoseconds = end - begun
-        reading.allocations = counts.allocations
-        reading.bytes = counts.bytes
+        result.withLock { reading in
+            reading.nanoseconds = end - begun.load(ordering: .relaxed)
+            reading.allocations = counts.allocations
+            reading.bytes = counts.bytes
+        }
     }
 
     /// Adds a value that the case itself has measured.
     public func tell(_ name: String, _ value: Double) {
-        reading.figures.append((name, value))
+        result.withLock { $0.figures.append((name, value)) }
     }
 }
 

@@ -14,7 +14,7 @@ extension BenchmarkCase {
                     configuration: .init(mtu: 2048, mps: 1024)
                 )
                 var accepted = listener.makeAsyncIterator()
-                guard let receiver = await accepted.next() else { throw BLEError.notFound("the channel") }
+                guard let receiver = await accepted.next() else { throw MissingResult("the channel") }
                 let written = [UInt8](repeating: 7, count: length)
                 async let warmth: Void = take(64, from: receiver)
                 for _ in 0..<64 { try await channel.write(written) }
@@ -36,7 +36,7 @@ extension BenchmarkCase {
     private static func take(_ count: Int, from channel: L2CAPChannel) async throws {
         var octets = channel.makeAsyncIterator()
         for _ in 0..<count {
-            guard try await octets.next() != nil else { throw BLEError.notFound("another SDU") }
+            guard try await octets.next() != nil else { throw MissingResult("another SDU") }
         }
     }
 }

@@ -2,6 +2,9 @@ import ByteCoding
 import CBaseline
 import CCounters
 
+/// The same work as a case in C: processes the samples, and returns a sum that proves it.
+typealias Baseline = @Sendable @convention(c) (_ samples: CBaseline.samples, _ operations: Int) -> UInt64
+
 /// Sixteen different packets of one length, so that no compiler can move the work out of the loop.
 struct Samples: Sendable {
     static let count = 16
@@ -31,7 +34,7 @@ struct Samples: Sendable {
     }
 
     /// Runs the same loop on the baseline.
-    func run(_ baseline: CBaseline.baseline, _ operations: Int) {
+    func run(_ baseline: Baseline, _ operations: Int) {
         bytes.withUnsafeBufferPointer { buffer in
             let samples = CBaseline.samples(bytes: buffer.baseAddress, length: length, count: Samples.count)
             keep(baseline(samples, operations))
@@ -47,19 +50,18 @@ extension BenchmarkCase {
         _ name: String,
         _ samples: Samples,
         budget: Budget = .codec,
-        baseline: @escaping CBaseline.baseline,
+        baseline: @escaping Baseline,
         loop: @escaping @Sendable (Samples, Int) -> Void
     ) -> BenchmarkCase {
-        let baseline = UncheckedBaseline(function: baseline)
-        return BenchmarkCase(
+        BenchmarkCase(
             name,
             operations: 1_000_000,
             countedOperations: 4000,
             budget: budget,
             baseline: { operations, meter in
-                samples.run(baseline.function, operations)
+                samples.run(baseline, operations)
                 meter.start()
-                samples.run(baseline.function, operations)
+                samples.run(baseline, operations)
                 meter.stop()
             },
             body: { operations, meter in
@@ -77,11 +79,6 @@ extension BenchmarkCase.Budget {
     static let report = BenchmarkCase.Budget(allocations: 0, ratio: 4)
     /// For operations that are rare, or a small part of another operation.
     static let withoutAllocation = BenchmarkCase.Budget(allocations: 0)
-}
-
-/// A C function, which is safe to call on any thread.
-private struct UncheckedBaseline: @unchecked Sendable {
-    let function: CBaseline.baseline
 }
 
 /// Returns a sum of the first byte and the length, which proves that the borrowed bytes were found.

@@ -86,7 +86,7 @@ extension BenchmarkCase {
                 meter.stop()
                 let count = taken.count - before
                 guard count == operations * delivered else {
-                    throw BLEError.notFound("\(operations * delivered) advertisements, but \(count)")
+                    throw MissingResult("\(operations * delivered) advertisements, but \(count)")
                 }
                 consumer.cancel()
             }
@@ -148,7 +148,7 @@ extension BenchmarkCase {
                 meter.stop()
                 let count = delegate.count - before
                 guard count == operations else {
-                    throw BLEError.notFound("\(operations) discoveries, but \(count)")
+                    throw MissingResult("\(operations) discoveries, but \(count)")
                 }
                 manager.stopScan()
                 await radio.settle()
@@ -203,7 +203,7 @@ private final class Taken: Sendable {
     func add() { value.add(1, ordering: .relaxed) }
 }
 
-private final class Delegate: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
+private final class Delegate: NSObject, CBCentralManagerDelegate, Sendable {
     private let discovered = Atomic(0)
     private let scanning = Atomic(false)
 

@@ -61,8 +61,8 @@ public final class L2CAPChannel: Sendable {
     /// - Throws: ``BLEError/channel(_:)`` if the channel has ended, ``BLEError/disconnected(_:)`` if the link has
     ///   ended, and ``BLEError/cancelled`` if the task was cancelled. The number of bytes sent before a cancellation is
     ///   unknown.
-    public func write(_ octets: [UInt8]) async throws(BLEError) {
-        var rest = octets[...]
+    public func write(_ bytes: [UInt8]) async throws(BLEError) {
+        var rest = bytes[...]
         while !rest.isEmpty {
             if Task.isCancelled { throw .cancelled }
             let roomCount = signals.roomCount

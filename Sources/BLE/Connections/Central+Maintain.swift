@@ -42,8 +42,7 @@ extension Central {
     ///
     /// ```swift
     /// try await adapter.central.maintain("F0:12:34:56:78:9A") { peer in
-    ///     let services = try await peer.discoverAll()
-    ///     guard let rate = services.flatMap(\.characteristics).first(where: { $0.uuid == "2A37" }) else { return }
+    ///     let rate = try await peer.characteristic("2A37", in: "180D")
     ///     for try await beat in try await peer.subscribe(to: rate) { print(beat.value) }
     /// }
     /// ```

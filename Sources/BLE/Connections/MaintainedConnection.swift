@@ -6,6 +6,7 @@ import BluetoothTypes
 ///
 /// Each iteration keeps a connection of its own. The connection advances while the loop waits for the next state: a
 /// loop that works with a ``RemotePeripheral`` until its link is lost sees the next state directly after that.
+/// Cancellation and overflow are described in <doc:EventSequences>.
 ///
 /// ## End
 ///

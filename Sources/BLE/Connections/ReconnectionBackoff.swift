@@ -10,8 +10,8 @@ public struct ReconnectionBackoff: Hashable, Sendable {
     public var maximumDelay: Duration
     /// The factor from one delay to the next: 1 or more.
     public var multiplier: Double
-    /// The part of each delay that is random, from 0 to 1: a delay of 10 s with a jitter of 0.5 lasts 5 s to 10 s.
-    public var jitter: Double
+    /// The part of each delay that is random, from 0 to 1: a delay of 10 s with a fraction of 0.5 lasts 5 s to 10 s.
+    public var jitterFraction: Double
     /// The time for which a connection must have lasted to be stable. The end of a shorter one counts as a failure.
     public var stableDuration: Duration
 
@@ -19,19 +19,19 @@ public struct ReconnectionBackoff: Hashable, Sendable {
     ///   - initialDelay: the delay after the first failure.
     ///   - maximumDelay: the longest delay.
     ///   - multiplier: the factor from one delay to the next.
-    ///   - jitter: the part of each delay that is random, from 0 to 1.
+    ///   - jitterFraction: the part of each delay that is random, from 0 to 1.
     ///   - stableDuration: the time for which a connection must have lasted to be stable.
     public init(
         initialDelay: Duration = .milliseconds(500),
         maximumDelay: Duration = .seconds(60),
         multiplier: Double = 2,
-        jitter: Double = 0.5,
+        jitterFraction: Double = 0.5,
         stableDuration: Duration = .seconds(30)
     ) {
         self.initialDelay = initialDelay
         self.maximumDelay = maximumDelay
         self.multiplier = multiplier
-        self.jitter = jitter
+        self.jitterFraction = jitterFraction
         self.stableDuration = stableDuration
     }
 
@@ -51,7 +51,7 @@ public struct ReconnectionBackoff: Hashable, Sendable {
             delay = delay * factor < maximum ? delay * factor : maximum
             count += 1
         }
-        let randomPart = jitter.isFinite ? min(max(jitter, 0), 1) : 0
+        let randomPart = jitterFraction.isFinite ? min(max(jitterFraction, 0), 1) : 0
         return delay * (1 - randomPart * (random.isFinite ? min(max(random, 0), 1) : 0))
     }
 }

@@ -21,7 +21,7 @@ extension Adapter {
     /// - Returns: false if nothing was sent: no passkey is asked for on the inquiry's link, or
     ///   ``/BluetoothHost/SecurityPolicy/usesKeypressNotifications`` is not set on both sides.
     @discardableResult
-    public func reportKeypress(_ kind: KeypressNotification.Kind, for inquiry: PairingInquiry) async -> Bool {
+    public func reportKeypress(_ kind: Keypress, for inquiry: PairingInquiry) async -> Bool {
         await host.reportKeypress(kind, on: inquiry.link)
     }
 

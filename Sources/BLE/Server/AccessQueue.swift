@@ -1,6 +1,8 @@
 import ATT
 import BluetoothHost
 import DequeModule
+import GATT
+import Logging
 import Synchronization
 
 /// A bounded queue of one client's accesses that wait for the app's handlers.
@@ -8,19 +10,26 @@ import Synchronization
 /// ## Overview
 ///
 /// The host's loop adds the accesses in the order in which the client made them. One task takes them out, one at a time, and
-/// calls the handler of each. So the accesses of one client are handled strictly in order, and a slow handler delays its own
-/// client only.
+/// calls the handler of each. So the accesses of one client are handled strictly in order, and a handler that is slow or
+/// never returns delays its own client only.
+///
+/// ## End
+///
+/// When the client's link ends, nobody waits for the response to its request. The task that handles the request is
+/// cancelled; a request that waits is removed. Commands are still handled, because a client may disconnect right after it
+/// has sent one. They are handled by another task if a request was cancelled, so that they are not cancelled with it.
 ///
 /// ## Bounds
 ///
 /// A client has at most one open request (Vol 3, Part F, 3.3.2). A command has no response and no flow control: at most
 /// ``commandLimit`` commands wait. A further command is dropped and counted, which the specification allows (Vol 3, Part F,
-/// 3.3.2). Accesses of a client that has disconnected are still handled, so a client that connects again and again could
-/// add to them without bound. Therefore all queues of a server share an ``AccessBudget``.
+/// 3.3.2). Commands of a client that has disconnected are still handled, so a client that connects again and again could
+/// add to them without bound. Therefore all queues of a server share an ``AccessBudget``. An access counts until its handler
+/// has returned, also if the handler ignores its cancellation.
 ///
 /// ## Threading
 ///
-/// The loop adds, one task takes. The task and the loop may be on different threads.
+/// The loop adds and finishes, one task takes. The task and the loop may be on different threads.
 final class AccessQueue: Sendable {
     /// An access and the handler that answers it.
     struct Access: Sendable {
@@ -30,6 +39,21 @@ final class AccessQueue: Sendable {
         /// Whether the client gets no response.
         var isCommand: Bool {
             if case .write(_, isCommand: true) = request.kind { true } else { false }
+        }
+
+        /// Calls the handler. An error that is not an ATT error is logged, and answered with Unlikely Error.
+        nonisolated(nonsending) func handle(
+            of client: ClientID,
+            _ logger: @autoclosure () -> Logger?
+        ) async -> Result<[UInt8], ATT.ErrorCode> {
+            do {
+                return .success(try await handler(client, request.kind))
+            } catch let code as ATT.ErrorCode {
+                return .failure(code)
+            } catch {
+                if !Task.isCancelled { logger()?.warning("a handler of a value failed: \(error)") }
+                return .failure(.unlikelyError)
+            }
         }
     }
 
@@ -41,6 +65,12 @@ final class AccessQueue: Sendable {
         var commandCount = 0
         var droppedCount = 0
         var isFinished = false
+        /// Whether the access that was taken last is a request whose handler has not returned.
+        var isHandlingRequest = false
+        /// Whether the request that was taken last was cancelled because the link has ended.
+        var isRequestCancelled = false
+        /// The task that handles the accesses, until the queue is finished.
+        var task: Task<Void, Never>?
         /// The task that waits for an access. It is removed before it is resumed, so it is resumed once.
         var consumer: UnsafeContinuation<Void, Never>?
     }
@@ -75,13 +105,28 @@ final class AccessQueue: Sendable {
         return isAdded
     }
 
-    /// Ends the queue once its accesses have been taken.
+    /// Sets the task that handles the accesses. Called on the host's loop only.
+    func setTask(_ task: Task<Void, Never>) {
+        state.withLock { $0.task = task }
+    }
+
+    /// Ends the queue once its commands have been taken, and cancels the client's request. Called when the client's link has
+    /// ended, or the server is released.
     func finish() {
-        let consumer = unsafe state.withLock { state in
+        typealias Ended = (task: Task<Void, Never>?, consumer: UnsafeContinuation<Void, Never>?)
+        let (task, consumer) = unsafe state.withLock { state -> Ended in
             state.isFinished = true
-            defer { unsafe state.consumer = nil }
-            return unsafe state.consumer
+            let waitingCount = state.accesses.count
+            state.accesses.removeAll { !$0.isCommand }
+            for _ in state.accesses.count..<waitingCount { budget.giveBack() }
+            state.isRequestCancelled = state.isHandlingRequest
+            defer {
+                state.task = nil
+                unsafe state.consumer = nil
+            }
+            return unsafe (state.isRequestCancelled ? state.task : nil, state.consumer)
         }
+        task?.cancel()
         unsafe consumer?.resume()
     }
 
@@ -96,9 +141,16 @@ final class AccessQueue: Sendable {
         }
     }
 
-    /// Records that the access which ``next()`` returned last was handled.
-    func handled() {
+    /// Records that the handler of the access which ``next()`` returned last has returned.
+    ///
+    /// - Returns: false if the access was a request that was cancelled. Its task must not handle further accesses.
+    func handled() -> Bool {
         budget.giveBack()
+        return state.withLock { state in
+            state.isHandlingRequest = false
+            defer { state.isRequestCancelled = false }
+            return !state.isRequestCancelled
+        }
     }
 
     private enum Taken {
@@ -111,6 +163,7 @@ final class AccessQueue: Sendable {
         state.withLock { state in
             guard let access = state.accesses.popFirst() else { return state.isFinished ? .end : .empty }
             if access.isCommand { state.commandCount -= 1 }
+            state.isHandlingRequest = !access.isCommand
             return .access(access)
         }
     }
@@ -190,20 +243,33 @@ final class AccessQueues: Sendable {
     private func makeQueue(for client: ClientID, on host: BluetoothHost) -> AccessQueue {
         let queue = AccessQueue(budget: budget)
         queues.withLock { $0[client] = queue }
-        Task(executorPreference: host.loop.appTaskExecutor) { [weak host] in
-            while let access = await queue.next() {
-                let result = await access.handler(client, access.request.kind)
-                queue.handled()
-                if !access.isCommand { host?.submitAnswer(access.request.identifier, on: client, with: result) }
-            }
-        }
+        queue.setTask(AccessQueues.startTask(for: client, queue, on: host))
         host.assumeIsolated { host in
-            // What the client has written is still handled when its link has ended.
             _ = host.observeEnd(of: client) { [weak self, queue] _ in
                 queue.finish()
                 self?.queues.withLock { $0[client] = nil }
             }
         }
         return queue
+    }
+
+    /// Starts the task that handles the accesses of a queue until the queue has ended, or until a request is cancelled.
+    /// In that case it starts another task for the commands after the request.
+    @discardableResult
+    private static func startTask(
+        for client: ClientID,
+        _ queue: AccessQueue,
+        on host: BluetoothHost?
+    ) -> Task<Void, Never> {
+        Task(executorPreference: host?.loop.appTaskExecutor) { [weak host] in
+            while let access = await queue.next() {
+                let result = await access.handle(of: client, host?.logger)
+                guard queue.handled() else {
+                    startTask(for: client, queue, on: host)
+                    return
+                }
+                if !access.isCommand { host?.submitAnswer(access.request.identifier, on: client, with: result) }
+            }
+        }
     }
 }

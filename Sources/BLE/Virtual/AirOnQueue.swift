@@ -5,11 +5,9 @@ import VirtualController
 
 /// A virtual air with its own queue, in real time, and its controllers, each with one end of a transport to a host.
 ///
-/// A controller has the address that was chosen for it, or else the lowest of this project's own that no other controller on
-/// the air has.
-package final class AirOnQueue: @unchecked Sendable {
-    // @unchecked: its variables are used on its queue only.
-
+/// A controller has the address that was chosen for it, or else the lowest of this project's own that no other
+/// controller on the air has.
+package final class AirOnQueue: Sendable {
     /// The common part of the addresses of virtual controllers, before their number: locally administered (Vol 6, Part
     /// B, 1.3.1).
     private static let addressBase: UInt64 = 0x5642_4C45_0000
@@ -18,43 +16,53 @@ package final class AirOnQueue: @unchecked Sendable {
     package var queue: DispatchQueue { loop.queue }
     package let loop: LoopQueue
 
-    private let air: Air
-    private let timer: any DispatchSourceTimer
-    /// The time that the timer is set for.
-    private var armedFor: Instant?
-    /// Seeds the generators of controllers, so that random events are the same each time.
-    private var seeds: SeededGenerator?
-    private var controllers: [Int: AttachedController] = [:]
-    private var reservedAddresses: Set<DeviceAddress> = []
+    private final class State {
+        let air: Air
+        let timer: any DispatchSourceTimer
+        /// The time that the timer is set for.
+        var armedFor: Instant?
+        /// Seeds the generators of controllers, so that random events are the same each time.
+        var seeds: SeededGenerator?
+        var controllers: [Int: AttachedController] = [:]
+        var reservedAddresses: Set<DeviceAddress> = []
+
+        init(seed: UInt64?, queue: DispatchQueue) {
+            air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
+            seeds = seed.map(SeededGenerator.init(seed:))
+            timer = DispatchSource.makeTimerSource(queue: queue)
+        }
+
+        deinit {
+            timer.cancel()
+        }
+    }
+
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
 
     /// - Parameters:
     ///   - linger: how long the queue waits for the next packet of a transport before timers have a turn.
     ///   - seed: makes random events the same each time; nil for the system's random numbers.
     package init(label: String, linger: Duration? = nil, seed: UInt64? = nil) {
         loop = LoopQueue(DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated), linger: linger)
-        seeds = seed.map(SeededGenerator.init(seed:))
-        air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
-        timer = DispatchSource.makeTimerSource(queue: loop.queue)
+        let state = State(seed: seed, queue: loop.queue)
+        confined = LoopConfined(state, to: loop.queue)
         // A handler that has begun may run while the last reference is released on another thread.
-        timer.setEventHandler { [weak self] in
-            self?.armedFor = nil
+        state.timer.setEventHandler { [weak self] in
+            self?.state.armedFor = nil
             self?.run()
         }
-        timer.schedule(deadline: .distantFuture)
-        timer.activate()
-    }
-
-    deinit {
-        timer.cancel()
+        state.timer.schedule(deadline: .distantFuture)
+        state.timer.activate()
     }
 
     private static var now: Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
 
     /// The quality of radio reception. Used on the queue only.
     package var conditions: RadioConditions {
-        get { air.conditions }
+        get { state.air.conditions }
         set {
-            air.conditions = newValue
+            state.air.conditions = newValue
             run()
         }
     }
@@ -81,26 +89,28 @@ package final class AirOnQueue: @unchecked Sendable {
         onEnd: @escaping @Sendable (TransportError) -> Void = { _ in }
     ) -> AttachedController {
         var number = 1
-        while controllers[number] != nil || chosenAddress == nil && isTaken(AirOnQueue.address(number)) { number += 1 }
+        while state.controllers[number] != nil || chosenAddress == nil && isTaken(AirOnQueue.address(number)) {
+            number += 1
+        }
         let address = chosenAddress ?? AirOnQueue.address(number)
         var configuration = VirtualController.Configuration(address: address)
         configure(number, &configuration)
         let controller = VirtualController(
             configuration: configuration,
-            air: air,
+            air: state.air,
             random: nextGenerator(),
             emit: { packet in transport.send(packet) }
         )
         let attached = AttachedController(
             number: number,
             address: address,
-            controller: controller,
+            controller: LoopConfined(controller, to: queue),
             transport: transport
         )
-        controllers[number] = attached
+        state.controllers[number] = attached
         transport.start(
             onPacket: { [weak self] packet in
-                attached.controller.receive(packet)
+                attached.controller.value.receive(packet)
                 self?.run()
             },
             onEnd: { [weak self] error in
@@ -118,17 +128,17 @@ package final class AirOnQueue: @unchecked Sendable {
 
     /// Whether a controller on the air has the address, or one may be given it later. Called on the queue.
     private func isTaken(_ address: DeviceAddress) -> Bool {
-        reservedAddresses.contains(address) || controllers.values.contains { $0.address == address }
+        state.reservedAddresses.contains(address) || state.controllers.values.contains { $0.address == address }
     }
 
     /// Whether a controller on the air has the address. Called on the queue.
     package func hasController(_ address: DeviceAddress) -> Bool {
-        controllers.values.contains { $0.address == address }
+        state.controllers.values.contains { $0.address == address }
     }
 
     /// Reserves an address for controllers for which it is chosen. Called on the queue.
     package func reserve(_ address: DeviceAddress) {
-        reservedAddresses.insert(address)
+        state.reservedAddresses.insert(address)
     }
 
     /// Removes a controller as if its power were cut: its peers' links time out, and its host loses the transport.
@@ -139,47 +149,47 @@ package final class AirOnQueue: @unchecked Sendable {
     }
 
     /// Performs an action on a controller that its host has not requested. Called on the queue.
-    func disturb(_ attached: AttachedController, _ action: (VirtualController) -> Void) {
-        action(attached.controller)
+    package func disturb(_ attached: AttachedController, _ action: (VirtualController) -> Void) {
+        action(attached.controller.value)
         run()
     }
 
     private func remove(_ attached: AttachedController) {
-        guard controllers[attached.number] === attached else { return }
-        controllers[attached.number] = nil
-        attached.controller.vanish()
+        guard state.controllers[attached.number] === attached else { return }
+        state.controllers[attached.number] = nil
+        attached.controller.value.vanish()
         run()
     }
 
     private func nextGenerator() -> any RandomNumberGenerator {
-        guard let seed = seeds?.next() else { return SystemRandomNumberGenerator() }
+        guard let seed = state.seeds?.next() else { return SystemRandomNumberGenerator() }
         return SeededGenerator(seed: seed)
     }
 
     /// Performs the actions that are due, and sets the timer for the next one.
     private func run() {
-        air.advance(to: AirOnQueue.now)
-        guard air.nextDue != armedFor else { return }
-        armedFor = air.nextDue
-        guard let due = armedFor else { return timer.schedule(deadline: .distantFuture) }
-        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(due.nanoseconds, 1)), leeway: .microseconds(100))
+        let state = state
+        state.air.advance(to: AirOnQueue.now)
+        guard state.air.nextDue != state.armedFor else { return }
+        state.armedFor = state.air.nextDue
+        guard let due = state.armedFor else { return state.timer.schedule(deadline: .distantFuture) }
+        let deadline = DispatchTime(uptimeNanoseconds: max(due.nanoseconds, 1))
+        state.timer.schedule(deadline: deadline, leeway: .microseconds(100))
     }
 }
 
-/// A controller on an ``AirOnQueue``, and its end of the transport to its host; used on the air's queue only.
-package final class AttachedController: @unchecked Sendable {
-    // @unchecked: the controller is used on the queue of the air only.
-
+/// A controller on an ``AirOnQueue``, and its end of the transport to its host.
+package final class AttachedController: Sendable {
     /// The number of the controller on its air, from 1; free again after the controller has ended.
     package let number: Int
     package let address: DeviceAddress
-    fileprivate let controller: VirtualController
+    fileprivate let controller: LoopConfined<VirtualController>
     fileprivate let transport: any Transport
 
     fileprivate init(
         number: Int,
         address: DeviceAddress,
-        controller: VirtualController,
+        controller: LoopConfined<VirtualController>,
         transport: any Transport
     ) {
         self.number = number

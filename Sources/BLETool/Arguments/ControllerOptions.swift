@@ -46,7 +46,7 @@ struct ControllerOptions: ParsableArguments {
         configuration.aclDataLength = aclLength
         configuration.aclPacketCount = aclPackets
         configuration.pacesPackets = !noPacing
-        configuration.spacing = distance ?? 0
+        configuration.spacingInMetres = distance ?? 0
         configuration.seed = seed
     }
 }

@@ -27,14 +27,14 @@ struct ChannelOptions: ParsableArguments {
     var close = false
 
     func validate(asJSON: Bool) throws {
-        guard (23...65535).contains(mtu) else { throw ValidationError("--mtu is 23 to 65535") }
-        guard (23...4096).contains(mps) else { throw ValidationError("--mps is 23 to 4096") }
-        guard (0...(1 << 24)).contains(buffer) else { throw ValidationError("--buffer is 0 to 16777216") }
+        guard (23...65535).contains(mtu) else { throw ValidationError("--mtu is 23 to 65535 bytes") }
+        guard (23...4096).contains(mps) else { throw ValidationError("--mps is 23 to 4096 bytes") }
+        guard (0...(1 << 24)).contains(buffer) else { throw ValidationError("--buffer is 0 to 16777216 bytes") }
         if asJSON, output == nil { throw ValidationError("--json needs --output for the received bytes") }
     }
 
     var configuration: L2CAPChannel.Configuration {
-        L2CAPChannel.Configuration(mtu: mtu, mps: mps, receiveCapacity: buffer, sendCapacity: buffer)
+        L2CAPChannel.Configuration(mtu: mtu, mps: mps, receiveByteCapacity: buffer, sendByteCapacity: buffer)
     }
 
     func openFiles() throws(FileError) -> ChannelFiles {

@@ -128,7 +128,7 @@ struct Demo: AsyncParsableCommand {
 
     /// Makes an end, on the demo's virtual air if both ends run here, otherwise on the selected adapter.
     private func end(_ example: Example, _ role: Example.Role, capturePath: String?) -> End {
-        var options: [String: Any] = [:]
+        var options: [String: any Sendable] = [:]
         if self.role == .both {
             options[CBCentralManagerOptionAdapterKey] = "\(AdapterSpecification.virtual(name: "demo"))"
         } else if let adapter = controller.adapter {

@@ -12,7 +12,10 @@ struct Explore: AsyncParsableCommand {
     @OptionGroup var peer: PeerOptions
 
     @Option(
-        help: "How long the exploration may take once the peer is connected; 10min by default.",
+        help: ArgumentHelp(
+            "How long the exploration may take once the peer is connected; 10min by default.",
+            valueName: "s"
+        ),
         transform: { try Seconds(argument: $0) }
     )
     var limit = Seconds(.seconds(600))

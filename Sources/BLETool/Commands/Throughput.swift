@@ -1,6 +1,7 @@
 import ArgumentParser
 import BLE
 import BluetoothTypes
+import GATT
 import Profiles
 
 struct Throughput: AsyncParsableCommand {

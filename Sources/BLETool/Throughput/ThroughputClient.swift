@@ -73,7 +73,7 @@ struct ThroughputClient: Sendable {
     }
 
     private func report() async throws -> ThroughputReport {
-        let value = try await peer.read(reported.valueHandle)
+        let value = try await peer.read(reported)
         return unsafe try ThroughputReport(decoding: value.span.bytes)
     }
 

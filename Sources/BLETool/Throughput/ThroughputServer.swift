@@ -30,10 +30,11 @@ struct ThroughputServer: Sendable {
         let published = try await adapter.peripheral.publish([
             ThroughputService.definition(length: readLength)
         ]) { _, access in
-            guard case .read(_, let offset) = access else { return .failure(.writeNotPermitted) }
+            guard case .read(_, let offset) = access else { throw ATT.ErrorCode.writeNotPermitted }
             let report = ThroughputReport(writes: UInt64(counter.value), usage: .current)
             let value = PacketBuffer.bytes { report.encode(into: &$0) }
-            return offset <= value.count ? .success([UInt8](value[offset...])) : .failure(.invalidOffset)
+            guard offset <= value.count else { throw ATT.ErrorCode.invalidOffset }
+            return [UInt8](value[offset...])
         }
         service = published[0]
     }

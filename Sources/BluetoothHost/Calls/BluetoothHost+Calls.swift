@@ -43,16 +43,16 @@ extension BluetoothHost {
         guard let cancelled = calls.cancel(call) else { return }
         timers.cancel(cancelled.timer)
         switch cancelled.subject {
-        case .other, .time: break
+        case .other, .time, .close: break
         case .lane(let identifier): if let link = links[identifier] { remove(call, from: link) }
         case .lanes: for link in links.values { remove(call, from: link) }
         case .endOfLink(let identifier): links[identifier]?.removeEndObserver(call)
         case .procedure(let identifier): links[identifier]?.control.cancel(call)
         case .reconfiguration(let identifier): links[identifier]?.channels.cancel(call)
         case .startOfAdvertisement(let identifier):
-            advertiser.remove(call, of: identifier)
+            gap.advertising.remove(call, of: identifier)
             endAdvertisement(identifier)
-        case .endOfAdvertisement(let identifier): advertiser.remove(call, of: identifier)
+        case .endOfAdvertisement(let identifier): gap.advertising.remove(call, of: identifier)
         case .connection(let attempt): giveUp(attempt, .cancelled)
         case .security(let identifier): cancelSecurity(call, of: identifier)
         }

@@ -38,6 +38,8 @@ final class CallTable: Sendable {
         case endOfAdvertisement(AdvertisementIdentifier)
         /// Time to pass.
         case time
+        /// The host to be closed.
+        case close
         /// A connection; with the number of the attempt.
         case connection(attempt: UInt64)
         /// A link to be secure.
@@ -62,6 +64,15 @@ final class CallTable: Sendable {
     }
 
     private let calls = Mutex(SlotTable<Call>())
+    private let end = Atomic(false)
+
+    /// Whether the host was closed. From then on, no observer is called, and the host holds nothing for its users.
+    var hasEnded: Bool { end.load(ordering: .relaxed) }
+
+    /// Records that the host was closed.
+    func setEnded() {
+        end.store(true, ordering: .relaxed)
+    }
 
     // MARK: Beginning
 
@@ -161,10 +172,16 @@ final class CallTable: Sendable {
     var timerCount: Int { calls.withLock { $0.tokens { $0.timer != nil }.count } }
 
     /// The calls that wait for time to pass.
-    var sleeps: [CallToken] {
+    var sleeps: [CallToken] { waitingCalls { if case .time = $0 { true } else { false } } }
+
+    /// The calls that wait for the host to be closed.
+    var closes: [CallToken] { waitingCalls { if case .close = $0 { true } else { false } } }
+
+    /// The calls of tasks that have begun, and wait for such a subject.
+    private func waitingCalls(for isIncluded: (Subject) -> Bool) -> [CallToken] {
         calls.withLock { calls in
             calls.tokens { call in
-                if case .time = call.subject, case .waiting = call.state { true } else { false }
+                if case .waiting = call.state { isIncluded(call.subject) } else { false }
             }
         }
     }

@@ -5,7 +5,7 @@ import HCI
 extension BluetoothHost {
     /// Sends a command. `completion` is called on the loop with the return parameters or the failure.
     func send<C: Command>(_ command: C, completion: @escaping (Result<C.ReturnParameters, CommandFailure>) -> Void) {
-        let caller = commandCallers.insert(TypedCommandCaller<C>(completion))
+        let caller = observers.commands.insert(TypedCommandCaller<C>(completion))
         submit(CommandRequest(command, .caller(caller)))
     }
 
@@ -58,7 +58,7 @@ extension BluetoothHost {
     private func receive(_ reply: RawSpan, of opcode: HCI.Opcode, for tag: CommandTag) {
         if reply[checked: 0] != HCI.ErrorCode.success.rawValue { metrics.commandFailures.increment() }
         switch tag {
-        case .caller(let caller): commandCallers.remove(caller)?.receive(reply)
+        case .caller(let caller): observers.commands.remove(caller)?.receive(reply)
         case .plan(let step): planCommandEnded(step, CommandFailure(in: reply, of: opcode))
         case .unawaited: if let failure = CommandFailure(in: reply, of: opcode) { logger.debug("\(failure)") }
         case .bringUp, .strayLink: perform(session.receive(reply, for: tag, at: loop.now))
@@ -68,7 +68,7 @@ extension BluetoothHost {
     /// Reports the failure of a command to its caller.
     func commandFailed(_ tag: CommandTag, _ failure: CommandFailure) {
         switch tag {
-        case .caller(let caller): commandCallers.remove(caller)?.fail(failure)
+        case .caller(let caller): observers.commands.remove(caller)?.fail(failure)
         case .plan(let step): planCommandEnded(step, failure)
         case .bringUp, .strayLink, .unawaited: logger.debug("\(failure)")
         }

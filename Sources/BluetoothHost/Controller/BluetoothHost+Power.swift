@@ -3,20 +3,22 @@ import HCI
 
 extension BluetoothHost {
     /// Opens the transport and brings the controller up.
-    package func start() async throws(HostError) {
-        guard power == .off else { throw power == .closed ? .closed : .notReady }
+    package func start() async throws(StartError) {
+        guard power == .off else { throw .host(power == .closed ? .closed : .notReady) }
         let outcome = await CallContinuation.wait { continuation in
             perform(session.start(calls.begin(continuation)))
             endInput()
         }
-        if case .failure(let error) = outcome { throw error }
+        guard case .failure(let error) = outcome else { return }
+        throw port.failure.map { .transport($0) } ?? .host(error)
     }
 
-    /// Ends every link, scan and advertisement, resets the controller and closes the transport.
+    /// Ends every link, scan and advertisement, resets the controller and closes the transport. A second call returns when
+    /// the host is closed as well, or when its task is cancelled.
     package func close() async {
-        guard power != .closed else { return }
+        guard power != .closed else { return await waitUntilClosed() }
         let wasOn = session.close()
-        publishedProperties.close()
+        submissions.properties.close()
         failPendingOperations(.closed)
         endInput()
         if wasOn {
@@ -26,11 +28,19 @@ extension BluetoothHost {
         endAllLinks(.adapterClosed)
         endInput()
         perform(session.end())
-        timers.cancelAll()
-        setEnded()
+        let cancelled = timers.cancelAll()
+        withExtendedLifetime(cancelled) {}
+        calls.setEnded()
         emit(.closed)
         deliver(.hostEnd)
         endInput()
+        for call in calls.closes { end(call, .success(())) }
+    }
+
+    private func waitUntilClosed() async {
+        _ = try? await wait(for: .close) { host, call in
+            if host.calls.hasEnded { host.end(call, .success(())) }
+        }
     }
 
     /// Disconnects every link, so that the peers see a regular end. This takes one or two connection events; the host
@@ -47,7 +57,7 @@ extension BluetoothHost {
                     isResumed = true
                     continuation.resume()
                 }
-                link.endObservers[makeIdentifier()] = .host { _ in resume() }
+                link.observers.ends[observers.makeIdentifier()] = .host { _ in resume() }
                 _ = schedule(.action(resume), at: deadline)
             }
         }

@@ -38,11 +38,16 @@ extension BluetoothHost {
         withExtendedLifetime(transport) {}
         if session.awaitsTransport(generation) {
             // It has ended before its start has returned.
-            perform(session.transportNotOpened(.transport(error), at: loop.now))
+            transportNotOpened(error)
         } else {
             perform(session.transportEnded("the connection to it was lost: \(error)", at: loop.now))
         }
         endInput()
+    }
+
+    private func transportNotOpened(_ error: TransportError) {
+        port.setFailure(error)
+        perform(session.transportNotOpened("\(error)", at: loop.now))
     }
 
     func sessionDeadlineReached() {
@@ -59,20 +64,21 @@ extension BluetoothHost {
 
     private func perform(_ effect: SessionEffect) {
         switch effect {
-        case .openTransport(let generation): spawn { await $0.connectTransport(generation) }
+        case .openTransport(let generation):
+            port.setFailure(nil)
+            spawn { await $0.connectTransport(generation) }
         case .closeTransport: port.remove()?.close()
         case .send(let packet):
             metrics.packetsSent.increment()
             port.transport?.send(packet.rawSpan)
         case .commandFailed(let tag, let failure): commandFailed(tag, failure)
         case .loadBonds(let publicAddress): spawn { await $0.loadBonds(of: publicAddress) }
-        case .prepareAddresses(let information): spawn { await $0.setUpAddresses(information) }
+        case .prepareAddresses(let controller):
+            loop.execute { self.assumeIsolated { $0.prepareAddresses(controller) } }
         case .ready(let information): controllerIsReady(information)
         case .finish(let call, let error): end(.task(call), error.map { .failure($0) } ?? .success(()))
         case .lost(let reason): controllerWasLost(reason)
-        case .restartRoles:
-            refreshAdvertising()
-            restartInitiating()
+        case .restartRoles: perform(gap.restartRoles(gapContext))
         case .report(let report): log(report)
         }
     }
@@ -88,22 +94,15 @@ extension BluetoothHost {
 
     private func controllerIsReady(_ information: ControllerInformation) {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
-        rotatePrivateAddressLater()
         emit(HostEvent.poweredOn(information))
-        reconcileAddresses()
-        reconcileAdvertising()
-        reconcileScan()
-        reconcileConnections()
+        perform(gap.controllerIsReady(gapContext))
     }
 
     private func controllerWasLost(_ reason: String) {
         logger.warning("controller failed: \(reason); bringing it up again")
         metrics.recoveries.increment()
         endAllLinks(.controllerReset(reason))
-        forgetScan()
-        perform(advertiser.controllerLost())
-        forgetInitiation()
-        privacy.controllerLost()
+        perform(gap.controllerWasLost(gapContext))
         emit(HostEvent.resetting(reason: reason))
     }
 
@@ -116,7 +115,7 @@ extension BluetoothHost {
             transport = try await port.open()
         } catch {
             guard session.awaitsTransport(generation) else { return }
-            perform(session.transportNotOpened(.transport(error), at: loop.now))
+            transportNotOpened(error)
             return endInput()
         }
         guard session.awaitsTransport(generation) else { return transport.close() }
@@ -140,31 +139,17 @@ extension BluetoothHost {
             let kept = await store.load(for: publicAddress)
             // If the host was closed during the load, it must not save: another host may use the store.
             guard session.awaitsBonds else { return }
-            bonds.load(kept)
-            stateProblem = store.problem
-            if let stateProblem { emit(HostEvent.stateUnavailable(reason: stateProblem)) }
+            bonds.load(kept, problem: store.problem)
+            if let problem = bonds.problem { emit(HostEvent.stateUnavailable(reason: problem)) }
         }
-        let obstacle = configuration.requiresState ? stateProblem : nil
-        // A new identity must not overwrite an earlier one that could not be read.
-        if obstacle == nil { perform(bonds.begin()) }
+        perform(bonds.begin())
         perform(
             session.bondsLoaded(
                 identity: configuration.identityAddress ?? publicAddress ?? bonds.identity.staticAddress,
-                obstacle: obstacle,
+                obstacle: bonds.obstacle,
                 at: loop.now
             )
         )
-        endInput()
-    }
-
-    private func setUpAddresses(_ information: ControllerInformation) async {
-        var failure: CommandFailure?
-        do throws(CommandFailure) {
-            try await prepareAddresses(information)
-        } catch {
-            failure = error
-        }
-        perform(session.addressesPrepared(failure, at: loop.now))
         endInput()
     }
 }

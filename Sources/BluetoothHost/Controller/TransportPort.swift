@@ -6,6 +6,8 @@ struct TransportPort {
     let open: TransportOpener
     /// The open transport; nil if there is none.
     private(set) var transport: (any Transport)?
+    /// Why the last attempt to open a transport has failed; nil if it has not.
+    private(set) var failure: TransportError?
     /// The session's generation for which the transport was opened.
     private var generation: UInt64 = 0
 
@@ -24,6 +26,8 @@ struct TransportPort {
         self.transport = transport
         self.generation = generation
     }
+
+    mutating func setFailure(_ failure: TransportError?) { self.failure = failure }
 
     /// Removes the transport, which the caller closes and releases.
     mutating func remove() -> (any Transport)? { transport.take() }

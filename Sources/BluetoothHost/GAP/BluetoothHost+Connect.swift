@@ -2,6 +2,14 @@ import BluetoothTypes
 import HCI
 import L2CAP
 
+/// The caller of an attempt to connect.
+enum ConnectionCaller {
+    /// A suspended task, which is resumed at once.
+    case task(CallToken)
+    /// A closure of an app.
+    case callback(@Sendable (Result<LinkIdentifier, HostError>) -> Void)
+}
+
 extension BluetoothHost {
     /// Connects to the first of `addresses` that is found. Without a timeout, waits indefinitely.
     ///
@@ -16,13 +24,13 @@ extension BluetoothHost {
     ) async throws(HostError) -> LinkIdentifier {
         guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        let identifier = makeIdentifier()
+        let identifier = observers.makeIdentifier()
         let outcome = try await wait(for: .connection(attempt: identifier)) { host, call in
             guard host.power != .closed else { return host.end(call, .failure(.closed)) }
             guard host.power != .off else { return host.end(call, .failure(.notReady)) }
             // The private address of a bonded peer is replaced by its identity, because the private address may change
             // soon.
-            let addresses = Set(addresses.map { host.identity(of: $0) })
+            let addresses = Set(addresses.map { host.gap.identity(of: $0) })
             let link = host.links.values.first {
                 !$0.isEnding && $0.countsAsConnection && $0.isWith(anyOf: addresses)
             }
@@ -43,22 +51,77 @@ extension BluetoothHost {
         _ timeout: Duration?,
         for caller: ConnectionCaller
     ) {
-        connectionCallers[identifier] = caller
-        connector.add(
-            ConnectionAttempt(
-                identifier: identifier,
-                addresses: addresses,
-                parameters: parameters,
-                deadline: timeout.map { loop.now + $0 }
-            )
+        observers.connections[identifier] = caller
+        let attempt = ConnectionAttempt(
+            identifier: identifier,
+            addresses: addresses,
+            parameters: parameters,
+            deadline: timeout.map { loop.now + $0 }
         )
-        reconcileAddresses()
-        reconcileConnections()
-        if isSeekingPeers { reconcileScan() }
+        perform(gap.beginAttempt(attempt, gapContext))
     }
 
     func giveUp(_ identifier: UInt64, _ error: HostError) {
-        perform(connector.endAttempt(identifier, error, at: loop.now))
+        perform(gap.endAttempt(identifier, error, gapContext))
+    }
+
+    // MARK: Outcomes
+
+    /// Delivers the outcome of an attempt to connect.
+    func end(_ attempt: ConnectionAttempt, _ result: Result<LinkIdentifier, HostError>) {
+        switch observers.connections.removeValue(forKey: attempt.identifier) {
+        case .task(let call):
+            switch result {
+            case .success(let identifier):
+                // Counted here, so that another caller's release cannot end the link before this caller receives it.
+                links[identifier]?.control.hold()
+                end(call, .connected(identifier))
+            case .failure(let error): end(call, .failure(error))
+            }
+        case .callback(let completion): deliver(.connection(completion, result))
+        case nil: break
+        }
+    }
+
+    /// Gives a link to the attempts that wait for a connection to its peer, if it counts as one from now on.
+    func linkMayFulfilAttempts(_ link: Link) {
+        guard !link.isEnding, link.countsAsConnection else { return }
+        perform(gap.linkCounts(link.identifier, with: link.addresses, gapContext))
+    }
+
+    /// Finds the link that the controller has with a device of one of these addresses. The link is used, or has to end
+    /// first.
+    func findLink(to addresses: Set<DeviceAddress>) {
+        guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
+            return controllerFailed("it has a connection that it did not report")
+        }
+        guard link.isEnding || !link.countsAsConnection else {
+            return perform(gap.linkCounts(link.identifier, with: link.addresses, gapContext))
+        }
+        // A peer that claims to be bonded verifies its identity, or its link is ended after a timeout.
+        if !link.isEnding, link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
+        gap.blockInitiating(until: link.identifier)
+    }
+
+    // MARK: Beginnings of links
+
+    func connectionCompleted(_ connection: NewConnection) {
+        // If the host has given up the controller, pending events end with the reset.
+        guard power == .on else { return }
+        let isCentral = connection.role == .central
+        guard connection.status == .success else {
+            return perform(gap.connectionFailed(connection.status, asCentral: isCentral, gapContext))
+        }
+        if links[connection.handle] != nil {
+            endLink(connection.handle, .controllerReset("it used connection handle \(connection.handle) twice"))
+        }
+        let link = addLink(connection)
+        if connection.peerPrivateAddress == nil, gap.isSilenced(connection.peerAddress) {
+            // The link exists already and can only be ended.
+            giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
+        }
+        let addresses = !link.isEnding && link.countsAsConnection ? link.addresses : nil
+        perform(gap.linkBegan(link.identifier, asCentral: isCentral, with: addresses, gapContext))
     }
 
     // MARK: Ends of links
@@ -69,14 +132,14 @@ extension BluetoothHost {
     /// - Throws: ``HostError/cancelled`` at once if the task is cancelled.
     package func disconnection(of identifier: LinkIdentifier) async throws(HostError) -> DisconnectionReason {
         try await waitForEnd(of: identifier)
-        return endedLinks[identifier] ?? .adapterClosed
+        return links.endReason(of: identifier) ?? .adapterClosed
     }
 
     /// Waits until a link has ended. Cancelling the task ends the wait.
     func waitForEnd(of identifier: LinkIdentifier) async throws(HostError) {
         try await wait(for: .endOfLink(identifier)) { host, call in
             guard let link = host.links[identifier] else { return host.end(call, .success(())) }
-            link.endObservers[host.makeIdentifier()] = .call(call)
+            link.observers.ends[host.observers.makeIdentifier()] = .call(call)
         }
     }
 

@@ -117,15 +117,15 @@ extension BluetoothHost {
         case .opened(let observer, let name, let psm):
             deliver(.channelOpened(observer, OpenedChannel(identifier: name, psm: psm, peer: link.peer)))
         case .failed(let observer, let error):
-            if case .opening(let completion)? = channelObservers.remove(observer) {
+            if case .opening(let completion)? = observers.channels.remove(observer) {
                 deliver(.channelFailure(completion, error))
             }
         case .accepted(let name, let psm):
-            let observer = channelObservers.insert(.accepting)
+            let observer = observers.channels.insert(.accepting)
             if link.channels.observe(name, observer) {
                 deliver(.channelAccepted(observer, OpenedChannel(identifier: name, psm: psm, peer: link.peer)))
             } else {
-                channelObservers.remove(observer)
+                observers.channels.remove(observer)
             }
         case .readable(let observer): deliver(.channelEvent(observer, .readable))
         case .hasRoom(let observer): deliver(.channelEvent(observer, .hasRoom))
@@ -140,11 +140,11 @@ extension BluetoothHost {
 
     /// Gives an app the channel that it requested. It returns the handler of the channel's events.
     func completeOpening(_ opened: OpenedChannel, for observer: ObserverToken) {
-        guard case .opening(let completion)? = channelObservers[observer] else { return }
+        guard case .opening(let completion)? = observers.channels[observer] else { return }
         if let handler = completion(.success(opened)) {
-            _ = channelObservers.replace(observer, with: .open(handler))
+            _ = observers.channels.replace(observer, with: .open(handler))
         } else {
-            _ = channelObservers.remove(observer)
+            _ = observers.channels.remove(observer)
             reject(opened.identifier)
         }
     }
@@ -152,11 +152,11 @@ extension BluetoothHost {
     /// Gives an app the channel that a peer has opened. It returns the handler of the channel's events.
     func accept(_ opened: OpenedChannel, for observer: ObserverToken) {
         guard let accept = services.channelAcceptor(at: opened.psm) else {
-            channelObservers.remove(observer)
+            observers.channels.remove(observer)
             return reject(opened.identifier)
         }
         let handler = accept(opened)
-        _ = channelObservers.replace(observer, with: .open(handler))
+        _ = observers.channels.replace(observer, with: .open(handler))
     }
 
     private func reject(_ channel: HostChannelIdentifier) {
@@ -168,8 +168,8 @@ extension BluetoothHost {
     /// Gives an app an event of its channel. The app may use the channel; the host then sends the resulting frames.
     func report(_ event: HostChannelEvent, to observer: ObserverToken) {
         if case .ended = event {
-            if case .open(let handler)? = channelObservers.remove(observer) { handler(event) }
-        } else if case .open(let handler)? = channelObservers[observer] {
+            if case .open(let handler)? = observers.channels.remove(observer) { handler(event) }
+        } else if case .open(let handler)? = observers.channels[observer] {
             handler(event)
         }
     }

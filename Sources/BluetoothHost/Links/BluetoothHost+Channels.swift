@@ -75,7 +75,7 @@ extension BluetoothHost {
     private func request(_ names: [HostChannelIdentifier], on link: Link, _ completion: @escaping ChannelCompletion) {
         var channels = ChannelIdentifierList()
         for name in names {
-            _ = link.channels.observe(name, channelObservers.insert(.opening(completion)))
+            _ = link.channels.observe(name, observers.channels.insert(.opening(completion)))
             channels.append(name.channel)
         }
         submit(.channelRequest(channels), on: link)
@@ -128,7 +128,7 @@ extension BluetoothHost {
     ) async throws(HostError) {
         try await wait(for: .reconfiguration(name.link)) { host, call in
             do throws(HostError) {
-                guard let link = host.links[name.link] else { throw .channel(.ended(.byUs)) }
+                let link = try host.link(name.link)
                 try link.channels.reconfigure(name, mtu: mtu, mps: mps, for: call)
                 host.pumpChannels(of: link)
                 host.endInput()

@@ -151,7 +151,7 @@ extension BluetoothHost {
         deliver: @escaping @Sendable (HandleValue) -> Void
     ) throws(HostError) -> UInt64 {
         let link = try link(identifier)
-        let subscriber = makeIdentifier()
+        let subscriber = observers.makeIdentifier()
         link.att.subscribers.add(subscriber, of: handle, deliver)
         return subscriber
     }

@@ -40,7 +40,7 @@ extension BluetoothHost {
         parameters: ConnectionParameters = ConnectionParameters(),
         completion: @escaping @Sendable (Result<LinkIdentifier, HostError>) -> Void
     ) -> ConnectionAttemptIdentifier {
-        let identifier = makeIdentifier()
+        let identifier = observers.makeIdentifier()
         if power == .closed {
             deliver(.connection(completion, .failure(.closed)))
         } else {
@@ -73,11 +73,11 @@ extension BluetoothHost {
         of identifier: LinkIdentifier,
         _ observer: @escaping @Sendable (DisconnectionReason) -> Void
     ) -> UInt64 {
-        let observerIdentifier = makeIdentifier()
+        let observerIdentifier = observers.makeIdentifier()
         if let link = links[identifier] {
-            link.endObservers[observerIdentifier] = .app(observer)
+            link.observers.ends[observerIdentifier] = .app(observer)
         } else {
-            deliver(.linkEnd(observer, endedLinks[identifier] ?? .adapterClosed))
+            deliver(.linkEnd(observer, links.endReason(of: identifier) ?? .adapterClosed))
             endInput()
         }
         return observerIdentifier
@@ -86,7 +86,7 @@ extension BluetoothHost {
     /// Removes an observer that ``observeEnd(of:_:)`` added; does nothing if the link has ended.
     package func removeEndObserver(_ observer: UInt64, of identifier: LinkIdentifier) {
         // The app's closure is released after the removal.
-        _ = links[identifier]?.endObservers.removeValue(forKey: observer)
+        _ = links[identifier]?.observers.ends.removeValue(forKey: observer)
     }
 
     /// The host's error for the failure of a procedure.
@@ -105,7 +105,7 @@ extension BluetoothHost {
             // The bearer closes before its link ends if a transaction has timed out.
             .disconnected(
                 links[identifier].map { $0.control.ownReason ?? .attributeTransactionTimeout }
-                    ?? endedLinks[identifier] ?? .adapterClosed
+                    ?? links.endReason(of: identifier) ?? .adapterClosed
             )
         case .cancelled: .cancelled
         default: .client(error)

@@ -13,7 +13,7 @@ extension BluetoothHost {
     }
 
     /// Whether the link's client may send: not while the peer is bonded and its identity unverified.
-    func isGateOpen(on link: Link) -> Bool { !link.isUnverified }
+    func isGateOpen(on link: Link) -> Bool { !link.isGateClosed }
 
     func conditions(on link: Link) -> ATTRouter.Conditions {
         ATTRouter.Conditions(hasRoom: hasRoom(on: link), isGateOpen: isGateOpen(on: link))
@@ -72,7 +72,7 @@ extension BluetoothHost {
             return endInput()
         }
         guard link.att.canSendAtOnce(call, conditions(on: link)) else {
-            if case .submission = call.caller, link.isUnverified {
+            if case .submission = call.caller, link.isGateClosed {
                 // The next caller waits for the loop, and gets the error if the peer's identity could not be verified.
                 submissions.closeFastPath(to: call.link)
             }
@@ -106,7 +106,7 @@ extension BluetoothHost {
     }
 
     func endOfLink(_ identifier: LinkIdentifier) -> HostError {
-        .disconnected(endedLinks[identifier] ?? .adapterClosed)
+        .disconnected(links.endReason(of: identifier) ?? .adapterClosed)
     }
 
     // MARK: Sending
@@ -235,7 +235,7 @@ extension BluetoothHost {
         switch result {
         case .success: _ = link.att.verificationEnded(isVerified: true)
         // The policy or the bonds have changed meanwhile, and the calls need no verification.
-        case .failure where !link.isUnverified: _ = link.att.verificationEnded(isVerified: true)
+        case .failure where !link.isGateClosed: _ = link.att.verificationEnded(isVerified: true)
         case .failure(let error):
             for item in link.att.verificationEnded(isVerified: false) { end(item.work, error, on: link) }
             pumpChannels(of: link)

@@ -13,12 +13,12 @@ extension BluetoothHost {
 
     func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         if let link = links[identifier] { return link }
-        throw .disconnected(endedLinks[identifier] ?? .adapterClosed)
+        throw .disconnected(links.endReason(of: identifier) ?? .adapterClosed)
     }
 
     func addLink(_ connection: NewConnection) -> Link {
-        let identifier = LinkIdentifier(handle: connection.handle, serial: makeIdentifier())
-        let identity = identity(of: connection.peerAddress)
+        let identifier = LinkIdentifier(handle: connection.handle, serial: observers.makeIdentifier())
+        let identity = gap.identity(of: connection.peerAddress)
         let link = Link(
             identifier,
             connection,
@@ -36,7 +36,7 @@ extension BluetoothHost {
         link.session.asksForAuthorization = services.authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
-        if link.isUnverified { inform(link) { security, context in security.linkBegan(&context) } }
+        if link.isGateClosed { inform(link) { security, context in security.linkBegan(&context) } }
         return link
     }
 
@@ -65,7 +65,7 @@ extension BluetoothHost {
                     link.att.exchangeMTU(peer: mtu)
                     host.mtuChanged(of: link)
                 } else {
-                    link.att.owesMTUExchange = link.isUnverified
+                    link.att.owesMTUExchange = link.isGateClosed
                 }
             }
         }
@@ -93,12 +93,12 @@ extension BluetoothHost {
         guard let link = links.remove(handle) else { return }
         submissions.removeFastPath(to: link.identifier)
         let reason = link.control.ownReason ?? controllerReason
-        endedLinks[link.identifier] = reason
+        links.setEndReason(reason, of: link.identifier)
         metrics.links.record(links.count)
         logger.info("disconnected from \(link.peer): \(reason)")
         sender.close(link.slot)
         services.linkEnded()
-        reportAgain(link.addresses)
+        perform(gap.linkEnded(link.identifier, with: link.addresses, gapContext))
         session.linkEnded(handle, at: loop.now)
         let error = endSecurity(of: link, reason)
         timers.cancel(link.timer?.token)
@@ -109,8 +109,8 @@ extension BluetoothHost {
         pumpChannels(of: link)
         perform(link.control.linkEnded(reason), of: link)
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
-        let endObservers = link.endObservers
-        link.endObservers = [:]
+        let endObservers = link.observers.ends
+        link.observers.ends = [:]
         for observer in endObservers.values {
             switch observer {
             case .app(let observer): deliver(.linkEnd(observer, reason))
@@ -118,7 +118,6 @@ extension BluetoothHost {
             case .call(let call): end(call, .success(()))
             }
         }
-        retryBlockedAdvertising()
     }
 
     // MARK: Frames

@@ -117,7 +117,7 @@ extension BluetoothHost {
         handler: AccessHandler? = nil
     ) throws(DatabaseError) -> [PublishedService] {
         let published = try services.server.publish(definitions)
-        publishedProperties.add(published, definitions)
+        submissions.properties.add(published, definitions)
         services.setAccessHandler(handler, of: published)
         if let start = published.map(\.handle).min(), let end = published.map(\.endHandle).max() {
             servicesChanged(HandleRange(start: start, end: end))
@@ -127,7 +127,7 @@ extension BluetoothHost {
 
     package func removeService(at handle: AttributeHandle) {
         guard let range = services.server.remove(serviceAt: handle) else { return }
-        publishedProperties.remove(range)
+        submissions.properties.remove(range)
         let removed = services.removeAccessHandlers(in: range)
         for link in links.values {
             link.session.servicesRemoved(in: range)

@@ -1,35 +1,12 @@
 import BluetoothTypes
 import L2CAP
 
-/// The identifier of one L2CAP channel, unique during the host's life. Channel identifiers of L2CAP are reused.
-package struct HostChannelIdentifier: Hashable, Sendable {
-    package let link: LinkIdentifier
-    let channel: ChannelIdentifier
-    let number: UInt64
-}
-
 /// A channel that has just been opened.
 package struct OpenedChannel: Sendable {
     package let identifier: HostChannelIdentifier
     package let psm: SPSM
     /// The address of the peer.
     package let peer: DeviceAddress
-}
-
-/// The current properties of a channel.
-package struct ChannelInformation: Hashable, Sendable {
-    /// The longest SDU that this host receives, in bytes.
-    package let mtu: Int
-    /// The longest K-frame payload that this host receives, in bytes.
-    package let mps: Int
-    /// The longest SDU that the peer receives, in bytes.
-    package let peerMTU: Int
-    /// The longest K-frame payload that the peer receives, in bytes.
-    package let peerMPS: Int
-    /// The number of received SDUs that were not read yet.
-    package let unreadCount: Int
-    /// The number of SDUs that are not completely sent yet.
-    package let unsentCount: Int
 }
 
 /// An event of an open channel.

@@ -10,6 +10,8 @@ struct LinkTable {
     private var slots: [Link?] = []
     /// All links, oldest first.
     private(set) var values: [Link] = []
+    /// The reasons for which links have ended, for callers that ask later; bounded.
+    private var endReasons = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
 
     var count: Int { values.count }
     var isEmpty: Bool { values.isEmpty }
@@ -30,6 +32,14 @@ struct LinkTable {
         if index >= slots.count { slots.append(contentsOf: repeatElement(nil, count: index + 1 - slots.count)) }
         slots[index] = link
         values.append(link)
+    }
+
+    /// The reason for which a link has ended; nil if it has not ended, or too many others have ended since.
+    mutating func endReason(of identifier: LinkIdentifier) -> DisconnectionReason? { endReasons[identifier] }
+
+    /// Notes why a link has ended that was removed.
+    mutating func setEndReason(_ reason: DisconnectionReason, of identifier: LinkIdentifier) {
+        endReasons[identifier] = reason
     }
 
     mutating func remove(_ handle: ConnectionHandle) -> Link? {

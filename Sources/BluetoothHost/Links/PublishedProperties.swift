@@ -81,7 +81,7 @@ extension BluetoothHost {
         _ property: CharacteristicProperties,
         of handle: AttributeHandle
     ) throws(HostError) {
-        try publishedProperties.require(property, of: handle)
+        try submissions.properties.require(property, of: handle)
     }
 
     /// Whether ``close()`` was called.

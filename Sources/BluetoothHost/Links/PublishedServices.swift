@@ -22,7 +22,7 @@ struct PublishedServices {
 
     /// Makes the server with its two built-in services.
     init(_ configuration: BluetoothHost.Configuration) {
-        server = GATT.Server(minimumKeySize: configuration.security.minimumKeySize) { key, message in
+        server = GATT.Server(minimumKeySize: configuration.security.minimumKeySizeInBytes) { key, message in
             var code: [UInt8] = []
             code.append(
                 mostSignificantFirst: SwiftCryptography().authenticationCode(

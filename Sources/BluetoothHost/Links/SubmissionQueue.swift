@@ -35,6 +35,8 @@ final class SubmissionQueue: Sendable {
     static let limit = 32
 
     private let state = Mutex(State())
+    /// The characteristics whose values may be submitted.
+    let properties = PublishedProperties()
 
     /// Submits a write.
     ///

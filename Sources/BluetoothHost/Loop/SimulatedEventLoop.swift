@@ -61,6 +61,12 @@ package final class SimulatedEventLoop: EventLoop {
         runner.load(ordering: .relaxed) == SimulatedEventLoop.thisThread
     }
 
+    /// Whether the caller may use the loop's state: this thread runs the loop, or no thread does.
+    package var isUsableOnThisThread: Bool {
+        let thread = runner.load(ordering: .relaxed)
+        return thread == 0 || thread == SimulatedEventLoop.thisThread
+    }
+
     private static var thisThread: UInt { pthread_self() }
 
     package func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm {

@@ -2,8 +2,8 @@ import BluetoothTypes
 
 /// The purpose of a timer of the host.
 ///
-/// A key names its subject by an identifier or a generation. When the timer fires, the host looks the subject up. A key
-/// is stale if its link or its call has ended, or if the controller was reset. A stale key does nothing.
+/// A key names its subject by an identifier. When the timer fires, the host looks the subject up. A key whose link or call
+/// has ended does nothing. An engine whose deadline has moved does nothing either.
 enum TimerKey {
     /// The deadline of an engine was reached.
     case engine(TimerQueue.Engine)

@@ -22,14 +22,8 @@ struct TimerQueue {
     enum Engine: Int, CaseIterable {
         /// The controller session: answers to commands, recovery and handles without a link.
         case session
-        /// Scanning: the scan may have been silent for too long.
-        case scanning
-        /// Initiating: attempts to connect, their turns, and the controller's initiation.
-        case connecting
-        /// Advertising: advertisements are started again, or one that failed is tried again.
-        case advertising
-        /// Addresses: the host takes its next private address.
-        case addresses
+        /// GAP: silent scans, attempts to connect and their turns, advertisements to start again, private addresses.
+        case gap
     }
 
     private struct Entry: Comparable {
@@ -74,10 +68,15 @@ struct TimerQueue {
         keys[token.sequence] = nil
     }
 
-    mutating func cancelAll() {
+    /// Cancels all timers.
+    ///
+    /// - Returns: their keys, which the caller releases. Code of apps may run at the release.
+    mutating func cancelAll() -> [TimerKey] {
+        let cancelled = keys.values.map(\.self)
         keys.removeAll()
         entries = Heap()
         for index in engineTimers.indices { engineTimers[index] = nil }
+        return cancelled
     }
 
     // MARK: Engines

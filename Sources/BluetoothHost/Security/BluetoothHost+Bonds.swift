@@ -84,7 +84,7 @@ extension BluetoothHost {
         case .save(let security, let number): save(security, number)
         case .gather(let security): configuration.bondStore?.gather(security)
         case .bondChanged(let identity):
-            bondsChanged()
+            perform(gap.bondsChanged(gapContext))
             for link in links.values where link.identity == identity { keysChanged(of: link) }
         case .evicted(let identity):
             logger.notice("the bond with \(identity) was evicted: there are \(bonds.limit) bonds")
@@ -124,8 +124,8 @@ extension BluetoothHost {
 
     /// Calls `observer` on the loop with each event of links' security and of bonds, until ``removeObserver(_:)``.
     package func observeSecurity(_ observer: @escaping @Sendable (SecurityEvent) -> Void) -> UInt64 {
-        let identifier = makeIdentifier()
-        if !hasEnded { observers.add(identifier, observer) }
+        let identifier = observers.makeIdentifier()
+        if !calls.hasEnded { observers.add(identifier, observer) }
         return identifier
     }
 

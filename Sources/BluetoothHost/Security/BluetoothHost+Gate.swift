@@ -12,7 +12,7 @@ extension BluetoothHost {
 
     /// Ends the procedures and channels that wait for the identity of a bonded peer, because it could not be verified.
     func verificationFailed(_ error: HostError, on link: Link) {
-        guard links[link.identifier] != nil, link.isUnverified else { return }
+        guard links[link.identifier] != nil, link.isGateClosed else { return }
         logger.debug("\(link.peer) is not verified: \(error)")
         link.att.refuseProcedures(error)
         performClientEffects(of: link)
@@ -61,7 +61,7 @@ extension BluetoothHost {
     /// - Throws: the reason why the peer's identity cannot be verified, if that is known already.
     func linkForChannel(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         let link = try link(identifier)
-        guard link.isUnverified else { return link }
+        guard link.isGateClosed else { return link }
         if link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
         if case .failed(let error) = link.security.published.gate { throw error }
         return link
@@ -70,7 +70,7 @@ extension BluetoothHost {
     /// Returns whether values that a server sends may be passed to apps: only if the server's identity is verified, or
     /// need not be.
     func acceptsValues(on link: Link) -> Bool {
-        guard link.isUnverified else { return true }
+        guard link.isGateClosed else { return true }
         metrics.unprovenValues.increment()
         return false
     }

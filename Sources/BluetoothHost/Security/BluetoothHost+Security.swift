@@ -9,7 +9,7 @@ extension BluetoothHost {
     /// with.
     package func setSecurityPolicy(_ policy: SecurityPolicy) {
         pairing.policy = policy
-        services.server.minimumKeySize = policy.minimumKeySize
+        services.server.minimumKeySize = policy.minimumKeySizeInBytes
         for link in links.values {
             setPolicy(policy, of: link)
         }
@@ -25,7 +25,7 @@ extension BluetoothHost {
     /// - Returns: the previous handler, and the identifier of the new one for ``restorePairingHandler(_:inPlaceOf:)``.
     @discardableResult
     package func setPairingHandler(_ handler: PairingHandler?) -> (previous: PairingHandler?, identifier: UInt64) {
-        let identifier = makeIdentifier()
+        let identifier = observers.makeIdentifier()
         return (pairing.setHandler(handler, identifier), identifier)
     }
 

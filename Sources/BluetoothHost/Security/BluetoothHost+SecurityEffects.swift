@@ -125,14 +125,14 @@ extension BluetoothHost {
     // MARK: Effects
 
     private func perform(_ effects: [SecurityEffect], of link: Link) {
-        let wasUnverified = link.isUnverified
+        let wasGateClosed = link.isGateClosed
         // The other effects use the published security.
         if case .publish(let snapshot)? = effects.last { link.att.securityPublished(snapshot) }
         for effect in effects {
             if case .publish = effect {
                 // If the peer's identity did not have to be verified before and does not have to be now, no operation
                 // waits.
-                if wasUnverified || link.isUnverified { gateChanged(of: link) }
+                if wasGateClosed || link.isGateClosed { gateChanged(of: link) }
             } else {
                 perform(effect, of: link)
             }
@@ -234,7 +234,7 @@ extension BluetoothHost {
                 isConfirmed: isConfirmed,
                 inUse: connectedIdentities
             )
-            if decision == .bonded { link.facts.identity = identity }
+            if decision == .bonded { link.identity = identity }
             perform(effects)
         }
         inform(link) { security, context in security.bondDecided(decision, &context) }
@@ -270,7 +270,7 @@ extension BluetoothHost {
         guard let link = links[identifier], link.security.state.question?.number == number else {
             return deliver(.withdrawal(withdraw))
         }
-        link.question = (number, withdraw)
+        link.observers.question = (number, withdraw)
     }
 
     private func answerWithoutApp(_ number: UInt64, on identifier: LinkIdentifier) {
@@ -281,7 +281,7 @@ extension BluetoothHost {
 
     private func answer(_ number: UInt64, on identifier: LinkIdentifier, _ answer: PairingAnswer) {
         guard let link = links[identifier], link.security.state.question?.number == number else { return }
-        if link.question?.number == number { link.question = nil }
+        if link.observers.question?.number == number { link.observers.question = nil }
         var isPasskeyReused = false
         if case .passkey(let passkey) = answer { isPasskeyReused = pairing.attempts.use(passkey: passkey) }
         inform(link) { security, context in
@@ -291,8 +291,8 @@ extension BluetoothHost {
     }
 
     private func withdraw(_ number: UInt64, on link: Link) {
-        guard let question = link.question, question.number == number else { return }
-        link.question = nil
+        guard let question = link.observers.question, question.number == number else { return }
+        link.observers.question = nil
         deliver(.withdrawal(question.withdraw))
     }
 

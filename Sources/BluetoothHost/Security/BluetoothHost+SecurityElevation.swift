@@ -16,7 +16,7 @@ extension BluetoothHost {
                 isAuthenticated: true,
                 isSecureConnections: strength?.isAuthenticated ?? false
             )
-        case (.encryptionKeySizeTooShort, _): required = RequiredSecurity(keySize: 16)
+        case (.encryptionKeySizeTooShort, _): required = RequiredSecurity(keySizeInBytes: 16)
         default: return nil
         }
         if let strength = link.security.strength, required.isMet(by: strength) { return nil }

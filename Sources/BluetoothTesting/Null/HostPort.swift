@@ -8,6 +8,9 @@ import L2CAP
 struct HostPort {
     /// The host's receiver; nil until it has opened its controller.
     var onPacket: (@Sendable (RawSpan) -> Void)?
+    var isAdvertising = false
+    /// The peer that the host wants to connect to.
+    var soughtPeer: PeerAddress?
     private var queued = PacketQueue()
     /// The buffer of the last delivery, for reuse.
     private var spare: PacketQueue?

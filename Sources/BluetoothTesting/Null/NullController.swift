@@ -5,21 +5,17 @@ import HCITransport
 
 /// The controller of one host of a ``NullRadio``, and the host's transport to it.
 ///
-/// Belongs to the thread that runs its radio. It must cost little compared with the hosts: see ``NullRadio``.
-final class NullController: Transport, @unchecked Sendable {
-    // @unchecked: used on the thread that runs its radio only.
-
-    let number: Int
+/// It must cost little compared with the hosts: see ``NullRadio``.
+final class NullController: Transport {
+    private let number: Int
     private let address: DeviceAddress
-    private unowned let radio: NullRadio
-    var isAdvertising = false
-    /// The peer that the host wants to connect to.
-    var soughtPeer: PeerAddress?
+    private let confined: LoopConfined<NullAir>
+    private var air: NullAir { confined.value }
 
-    init(number: Int, address: DeviceAddress, radio: NullRadio) {
+    init(number: Int, address: DeviceAddress, air: LoopConfined<NullAir>) {
         self.number = number
         self.address = address
-        self.radio = radio
+        confined = air
     }
 
     // MARK: Transport
@@ -28,12 +24,12 @@ final class NullController: Transport, @unchecked Sendable {
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        radio.attach(onPacket, toHost: number)
+        air.attach(onPacket, toHost: number)
     }
 
     func send(_ packet: RawSpan) {
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
-        case .acl: radio.receive(packet.extracting(droppingFirst: 1), fromHost: number)
+        case .acl: air.receive(packet.extracting(droppingFirst: 1), fromHost: number)
         case .command:
             guard let command = try? CommandPacket(decoding: packet.extracting(droppingFirst: 1)) else { return }
             receive(command)
@@ -42,13 +38,13 @@ final class NullController: Transport, @unchecked Sendable {
     }
 
     func close() {
-        radio.attach(nil, toHost: number)
+        air.attach(nil, toHost: number)
     }
 
     // MARK: To the host
 
-    func queue(_ event: some EventParameters) {
-        radio.queueEvent(toHost: number) { event.encodePacket(into: &$0) }
+    private func queue(_ event: some EventParameters) {
+        air.queue(event, toHost: number)
     }
 
     // MARK: Commands
@@ -86,20 +82,19 @@ final class NullController: Transport, @unchecked Sendable {
             complete(
                 LEReadBufferSize.self,
                 .init(
-                    leACLDataPacketLength: UInt16(radio.dataLength),
-                    totalNumLEACLDataPackets: UInt8(radio.packetCount)
+                    leACLDataPacketLength: UInt16(air.dataLength),
+                    totalNumLEACLDataPackets: UInt8(air.packetCount)
                 )
             )
         case LEReadFilterAcceptListSize.opcode:
             complete(LEReadFilterAcceptListSize.self, .init(filterAcceptListSize: 8))
         case LESetAdvertisingEnable.opcode:
-            isAdvertising = (try? command.decode(LESetAdvertisingEnable.self))?.advertisingEnable == true
             completeWithStatus(command.opcode)
-            if isAdvertising { radio.advertisingStarted() }
+            let isAdvertising = (try? command.decode(LESetAdvertisingEnable.self))?.advertisingEnable == true
+            air.setAdvertising(isAdvertising, ofHost: number)
         case LECreateConnection.opcode:
             tellBegun(command.opcode)
-            soughtPeer = (try? command.decode(LECreateConnection.self))?.peerAddress
-            radio.connect(from: number)
+            air.seek((try? command.decode(LECreateConnection.self))?.peerAddress, fromHost: number)
         case LECreateConnectionCancel.opcode:
             completeWithStatus(command.opcode)
             cancelConnecting()
@@ -110,15 +105,14 @@ final class NullController: Transport, @unchecked Sendable {
         case Disconnect.opcode:
             tellBegun(command.opcode)
             guard let command = try? command.decode(Disconnect.self) else { return }
-            radio.disconnect(command.connectionHandle, by: number, reason: command.reason)
+            air.disconnect(command.connectionHandle, by: number, reason: command.reason)
         default:
             completeWithStatus(command.opcode)
         }
     }
 
     private func cancelConnecting() {
-        guard let peer = soughtPeer else { return }
-        soughtPeer = nil
+        guard let peer = air.endSearch(ofHost: number) else { return }
         queue(
             LEConnectionComplete(
                 status: .unknownConnectionIdentifier,
@@ -133,14 +127,14 @@ final class NullController: Transport, @unchecked Sendable {
     }
 
     private func complete<C: Command>(_ command: C.Type, _ parameters: C.ReturnParameters) {
-        radio.queueEvent(toHost: number) {
+        air.queueEvent(toHost: number) {
             CommandComplete.encodePacket(answering: command, with: .success(parameters), into: &$0)
         }
     }
 
     private func completeWithStatus(_ opcode: Opcode) {
         let status = [ErrorCode.success.rawValue]
-        radio.queueEvent(toHost: number) {
+        air.queueEvent(toHost: number) {
             CommandComplete(commandOpcode: opcode, returnParameters: status.rawSpan).encodePacket(into: &$0)
         }
     }

@@ -116,7 +116,7 @@ struct LinkPlan {
         policy.bonds = pdu[3] & 0x03 == 1
         policy.requiresAuthentication = pdu[3] & 0x04 != 0
         policy.offersSecureConnections = pdu[3] & 0x08 != 0
-        policy.minimumKeySize = pdu[4]
+        policy.minimumKeySizeInBytes = pdu[4]
         guard pdu[2] == 1 else { return }
         policy.peerOutOfBandData =
             policy.offersSecureConnections ? .secureConnections(confirm: 0, random: 0) : .temporaryKey(0)

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothTypes
 import ByteCoding
 import HCI
@@ -5,52 +6,54 @@ import HCITransport
 import L2CAP
 
 /// A controller with the link of a trace. Everything else, starting with the bring-up, is left to a virtual controller.
-///
-/// Belongs to the thread that runs its world.
-final class TracedController: Transport, @unchecked Sendable {
-    // @unchecked: used on the thread that runs its world only.
-
+final class TracedController: Transport {
     static let handle: UInt16 = 0x0040
 
     private let base: any Transport
-    private let loop: @Sendable (@escaping @Sendable () -> Void) -> Void
+    private let loop: SimulatedEventLoop
     private let isCentral: Bool
     private let peer: DeviceAddress
     private let onFrame: @Sendable (ChannelIdentifier, [UInt8]) -> Void
-    private var onPacket: (@Sendable (RawSpan) -> Void)?
-    private var reassembler = Reassembler(maximumPayloadLength: 0xFFFF)
-    private(set) var isConnected = false
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        var onPacket: (@Sendable (RawSpan) -> Void)?
+        var reassembler = Reassembler(maximumPayloadLength: 0xFFFF)
+        var isConnected = false
+    }
 
     /// - Parameters:
     ///   - base: the virtual controller.
     ///   - isCentral: whether the host is the central on the link.
     ///   - peer: the address of the peer on the link.
-    ///   - execute: runs a closure on the loop, after its waiting work.
+    ///   - loop: the loop of the virtual controller.
     ///   - onFrame: receives each frame that the host sends on the link.
     init(
         _ base: any Transport,
         isCentral: Bool,
         peer: DeviceAddress,
-        execute: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        loop: SimulatedEventLoop,
         onFrame: @escaping @Sendable (ChannelIdentifier, [UInt8]) -> Void
     ) {
         self.base = base
         self.isCentral = isCentral
         self.peer = peer
-        loop = execute
+        self.loop = loop
         self.onFrame = onFrame
+        confined = LoopConfined(State(), to: loop)
     }
 
     func start(
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        self.onPacket = onPacket
+        state.onPacket = onPacket
         base.start(onPacket: onPacket, onEnd: onEnd)
     }
 
     func close() {
-        onPacket = nil
+        state.onPacket = nil
         base.close()
     }
 
@@ -76,7 +79,7 @@ final class TracedController: Transport, @unchecked Sendable {
     }
 
     private func emit(_ packet: [UInt8]) {
-        loop { [weak self] in self?.onPacket?(packet.rawSpan) }
+        loop.execute { [weak self] in self?.state.onPacket?(packet.rawSpan) }
     }
 
     // MARK: From the host
@@ -86,7 +89,8 @@ final class TracedController: Transport, @unchecked Sendable {
             packet.header.connectionHandle.rawValue == TracedController.handle
         else { return }
         var frames: [(ChannelIdentifier, [UInt8])] = []
-        _ = reassembler.receive(packet.payload, isStart: packet.header.packetBoundaryFlag != .continuing) { frame in
+        _ = state.reassembler.receive(packet.payload, isStart: packet.header.packetBoundaryFlag != .continuing) {
+            frame in
             frames.append((frame.channel, [UInt8](copying: frame.payload)))
         }
         // Number Of Completed Packets for this packet.
@@ -113,8 +117,8 @@ final class TracedController: Transport, @unchecked Sendable {
     }
 
     private func connect() {
-        guard !isConnected else { return }
-        isConnected = true
+        guard !state.isConnected else { return }
+        state.isConnected = true
         var event: [UInt8] = [4, 0x3E, 19, 0x01, 0] + TracedController.octets(TracedController.handle)
         event += [isCentral ? 0 : 1, peer.isRandom ? 1 : 0]
         event += (0..<6).map { UInt8(truncatingIfNeeded: peer.value >> ($0 * 8)) }
@@ -128,7 +132,7 @@ final class TracedController: Transport, @unchecked Sendable {
         switch opcode {
         case 0x0406:  // Disconnect
             status(opcode)
-            isConnected = false
+            state.isConnected = false
             emit([4, 0x05, 4, 0] + handle + [0x16])
         case 0x2013 where parameters.count >= 10:  // LE Connection Update
             status(opcode)

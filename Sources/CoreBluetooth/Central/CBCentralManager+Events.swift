@@ -35,17 +35,13 @@ extension CBCentralManager: EventReceiver {
         }
     }
 
-    private func stateChanged(to state: CBManagerState) {
-        let before = setState(state)
-        guard before != state else { return }
-        if before == .poweredOn { forgetConnections(andPeripherals: state != .poweredOff) }
-        states.send(state)
+    func reportState() {
         delegate?.centralManagerDidUpdateState(self)
     }
 
-    /// Discards the scan and the connections without a call of the delegate, because the manager is no longer powered
-    /// on. Below `poweredOff`, discards the peripherals too.
-    private func forgetConnections(andPeripherals forgetsPeripherals: Bool) {
+    /// Discards the scan and the connections. Below `poweredOff`, discards the peripherals too.
+    func discardConnections(for state: CBManagerState) {
+        let forgetsPeripherals = state != .poweredOff
         let peripherals = content.withLock { content in
             content.isScanning = false
             defer { if forgetsPeripherals { content.peripherals.removeAll() } }

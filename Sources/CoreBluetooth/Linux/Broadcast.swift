@@ -6,7 +6,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         let key: UInt64
         let buffer: AsyncEventBuffer<Element, Never>
         /// The object that the events are about; nil for any.
-        let subject: AnyObject?
+        let subject: (any AnyObject & Sendable)?
         let isWanted: @Sendable (Element) -> Bool
     }
 
@@ -48,7 +48,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         limit: Int,
         report: AsyncEventBuffer<Element, Never>.OverflowReport = .none,
         first: Element? = nil,
-        about subject: AnyObject? = nil,
+        about subject: (any AnyObject & Sendable)? = nil,
         where isWanted: @escaping @Sendable (Element) -> Bool = { _ in true }
     ) -> Events<Element> {
         let buffer = AsyncEventBuffer<Element, Never>(limit: limit, report: report)

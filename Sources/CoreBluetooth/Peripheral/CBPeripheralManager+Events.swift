@@ -28,17 +28,12 @@ extension CBPeripheralManager: EventReceiver {
 
     // MARK: State
 
-    private func stateChanged(to state: CBManagerState) {
-        let before = setState(state)
-        guard before != state else { return }
-        if before == .poweredOn { forgetConnections(andServices: state != .poweredOff) }
-        states.send(state)
+    func reportState() {
         delegate?.peripheralManagerDidUpdateState(self)
     }
 
-    /// Discards the advertisement and the connections, because the manager is no longer powered on. Below `poweredOff`,
-    /// discards the services too.
-    private func forgetConnections(andServices forgetsServices: Bool) {
+    /// Discards the advertisement and the connections. Below `poweredOff`, discards the services too.
+    func discardConnections(for state: CBManagerState) {
         let characteristics = content.withLock { content in
             content.advertising = .off
             content.session += 1
@@ -47,7 +42,7 @@ extension CBPeripheralManager: EventReceiver {
             return content.database.allCharacteristics
         }
         for characteristic in characteristics { characteristic.content.withLock { $0.subscriptions = [] } }
-        if forgetsServices { removePublishedServices() }
+        if state != .poweredOff { removePublishedServices() }
     }
 
     func removePublishedServices() {

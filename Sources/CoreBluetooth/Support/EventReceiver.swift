@@ -23,6 +23,16 @@ protocol EventReceiver: CBManager {
     /// Changes the objects of the app and calls the delegate. Called on the delivery queue.
     func handle(_ event: Event)
 
+    /// Discards what a manager keeps only while it is powered on, without a call of the delegate. Called on the
+    /// delivery queue.
+    ///
+    /// - Parameter state: the new state. Below `poweredOff`, the objects that the app received or published are
+    ///   discarded too.
+    func discardConnections(for state: CBManagerState)
+
+    /// Calls the delegate's method for a new state. Called on the delivery queue.
+    func reportState()
+
     /// Called on the delivery queue before an event, if similar events were refused and there is room for them again.
     func hasRoom(before event: Event)
 }
@@ -52,6 +62,15 @@ extension EventReceiver {
             manager.handle(event)
         }
         return true
+    }
+
+    /// Sets a new state and reports it. Called on the delivery queue.
+    func stateChanged(to state: CBManagerState) {
+        let before = setState(state)
+        guard before != state else { return }
+        if before == .poweredOn { discardConnections(for: state) }
+        states.send(state)
+        reportState()
     }
 
     /// Runs `body` on the queue on which the delegate is called.

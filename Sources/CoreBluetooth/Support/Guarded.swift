@@ -1,27 +1,18 @@
 import Synchronization
 
-/// A value under a lock, in an object of its own.
-///
-/// Use `Mutex` itself if the value is `Sendable`. This type also holds values that are not.
+/// A value under a lock, in an object of its own, which closures can capture. The value need not be `Sendable`.
 final class Guarded<Value>: Sendable {
-    private struct Unchecked<Content>: @unchecked Sendable {
-        // @unchecked: the value is used under the lock only; a result belongs to the caller of `withLock(_:)`.
-        var content: Content
-    }
+    private let value: Mutex<Value>
 
-    private let value: Mutex<Unchecked<Value>>
-
-    init(_ value: Value) {
-        self.value = Mutex(Unchecked(content: value))
+    init(_ value: sending Value) {
+        self.value = Mutex(value)
     }
 
     /// Runs `body` with the value. `body` must not use the same lock again, directly or indirectly.
     func withLock<Result, Failure: Error>(
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try value.withLock { (value) throws(Failure) in
-            Unchecked(content: try body(&value.content))
-        }.content
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try value.withLock(body)
     }
 }
 

@@ -15,21 +15,21 @@ public struct CreditBasedChannel {
         public var mps: UInt16
         /// Maximum number of bytes of unread SDUs. Each SDU counts 32 bytes more. The capacity is raised if the longest
         /// SDU would not fit.
-        public var receiveCapacity: Int
+        public var receiveByteCapacity: Int
         /// Maximum number of bytes of unsent SDUs. Each SDU counts 32 bytes more. A single SDU may exceed the maximum.
-        public var sendCapacity: Int
+        public var sendByteCapacity: Int
 
         /// Creates a configuration. An MPS of 247 makes a K-frame with its header fill the longest Link Layer packet.
         public init(
             mtu: UInt16 = 2048,
             mps: UInt16 = 247,
-            receiveCapacity: Int = 32768,
-            sendCapacity: Int = 32768
+            receiveByteCapacity: Int = 32768,
+            sendByteCapacity: Int = 32768
         ) {
             self.mtu = mtu
             self.mps = mps
-            self.receiveCapacity = receiveCapacity
-            self.sendCapacity = sendCapacity
+            self.receiveByteCapacity = receiveByteCapacity
+            self.sendByteCapacity = sendByteCapacity
         }
 
         /// Whether MTU and MPS are in their ranges.
@@ -120,7 +120,7 @@ public struct CreditBasedChannel {
     var isReconfiguring = false
     /// Whether the channel ends once everything is sent.
     var isFinishing = false
-    private let sendCapacity: Int
+    private let sendByteCapacity: Int
 
     init(
         _ identifier: ChannelIdentifier,
@@ -133,13 +133,13 @@ public struct CreditBasedChannel {
         self.variant = variant
         phase = .connecting
         inbound = InboundFlow(configuration.raised(for: variant))
-        sendCapacity = configuration.sendCapacity
-        outbound = OutboundFlow(mtu: 0, mps: 0, credits: 0, capacity: configuration.sendCapacity)
+        sendByteCapacity = configuration.sendByteCapacity
+        outbound = OutboundFlow(mtu: 0, mps: 0, credits: 0, capacity: configuration.sendByteCapacity)
     }
 
     mutating func open(remote: ChannelIdentifier, mtu: UInt16, mps: UInt16, credits: UInt16) {
         phase = .open(remote: remote)
-        outbound = OutboundFlow(mtu: mtu, mps: mps, credits: credits, capacity: sendCapacity)
+        outbound = OutboundFlow(mtu: mtu, mps: mps, credits: credits, capacity: sendByteCapacity)
     }
 
     /// Drops the unsent SDUs and returns the unread ones.

@@ -25,7 +25,7 @@ struct InboundFlow {
     init(_ configuration: CreditBasedChannel.Configuration) {
         mtu = Int(configuration.mtu)
         mps = Int(configuration.mps)
-        capacity = configuration.receiveCapacity
+        capacity = configuration.receiveByteCapacity
         ensureCapacity()
     }
 

@@ -42,7 +42,7 @@ struct MaintainedConnectionTests {
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let central = try await world.device("gateway").openAdapter().central
             let watcher = Watcher()
-            let backoff = ReconnectionBackoff(maximumDelay: .seconds(8), jitter: 0.25)
+            let backoff = ReconnectionBackoff(maximumDelay: .seconds(8), jitterFraction: 0.25)
             let task = watcher.watch(
                 central.maintain(lamp.address, backoff: backoff, attemptTimeout: .seconds(5)),
                 world
@@ -74,7 +74,7 @@ struct MaintainedConnectionTests {
     }
 
     @Test("Cancelling the task ends it at once, also while it waits, and ends its link")
-    func cancellationEndsIt() throws {
+    func cancellationEndsAMaintainedConnectionAndItsLink() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let adapter = try await world.device("gateway").openAdapter()
@@ -103,8 +103,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("Closing the adapter ends it")
-    func closingTheAdapterEndsIt() throws {
+    @Test func closingTheAdapterEndsAMaintainedConnection() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let adapter = try await world.device("gateway").openAdapter()
@@ -117,8 +116,8 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("It connects again after disconnect() of the peripheral that it reports")
-    func disconnectingMakesItConnectAgain() throws {
+    @Test("A maintained connection connects again after disconnect() of the peripheral that it reports")
+    func maintainedConnectionConnectsAgainAfterDisconnect() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let adapter = try await world.device("gateway").openAdapter()
@@ -223,7 +222,7 @@ struct MaintainedConnectionTests {
 
     @Test("The random part of a delay is bounded for all options")
     func delaysAreBounded() {
-        let backoff = ReconnectionBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(10), jitter: 0.5)
+        let backoff = ReconnectionBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(10), jitterFraction: 0.5)
         #expect(backoff.delay(afterFailures: 0, random: 0) == .zero)
         #expect(
             (1...6).map { backoff.delay(afterFailures: $0, random: 0) } == [1, 2, 4, 8, 10, 10].map { .seconds($0) }
@@ -234,7 +233,7 @@ struct MaintainedConnectionTests {
             initialDelay: .seconds(-1),
             maximumDelay: .seconds(-5),
             multiplier: .nan,
-            jitter: .infinity,
+            jitterFraction: .infinity,
             stableDuration: .zero
         )
         #expect(odd.delay(afterFailures: 1000, random: .nan) == .zero)

@@ -9,8 +9,8 @@ private let scripted = ScriptedService(
 
 @Suite("Two connections to one peripheral")
 struct SharedLinkTests {
-    @Test("They share the link, which ends with the last disconnect()")
-    func linkEndsWithTheLastDisconnect() throws {
+    @Test("Two connections share the link, which ends with the last disconnect()")
+    func sharedLinkEndsWithTheLastDisconnect() throws {
         try World.run { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let handle = try #require(lamp.valueHandle(of: "A801"))

@@ -39,12 +39,22 @@ struct EventsTests {
             let handle = fixture.characteristics[0].valueHandle
             let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0])
             await subscription.cancel()
+            var isSubscribed = false
             for await event in events {
-                if case .subscribed(fixture.client, handle, .notify) = event { break }
+                if case .subscribed(fixture.client, handle, .notify) = event {
+                    isSubscribed = true
+                    break
+                }
             }
+            #expect(isSubscribed)
+            var isUnsubscribed = false
             for await event in events {
-                if case .unsubscribed(fixture.client, handle, .notify) = event { break }
+                if case .unsubscribed(fixture.client, handle, .notify) = event {
+                    isUnsubscribed = true
+                    break
+                }
             }
+            #expect(isUnsubscribed)
         }
     }
 
@@ -56,9 +66,14 @@ struct EventsTests {
             loop.cancel()
             await loop.value
             await fixture.peer.disconnect()
+            var isDisconnected = false
             for await event in events {
-                if case .disconnected(fixture.client, _) = event { break }
+                if case .disconnected(fixture.client, _) = event {
+                    isDisconnected = true
+                    break
+                }
             }
+            #expect(isDisconnected)
         }
     }
 

@@ -1,18 +1,19 @@
 import BLE
 import BluetoothHost
 import BluetoothTesting
+import HCITransport
 import Testing
 
 @Suite("Objects that outlive their adapter")
 struct ReleaseTests {
     /// Objects of an app, and their hosts.
-    private struct Survivors: @unchecked Sendable {
-        var objects: [Any]
+    private struct Survivors: Sendable {
+        let objects: LoopConfined<[Any]>
         let hosts: [WeakHost]
     }
 
-    private struct WeakHost: @unchecked Sendable {
-        weak var host: BluetoothHost?
+    private struct WeakHost: Sendable {
+        weak let host: BluetoothHost?
     }
 
     @Test("Objects that are released after the end of the world do not keep its hosts")
@@ -35,7 +36,7 @@ struct ReleaseTests {
             let events = await adapter.events()
             let scan = adapter.central.scan().makeAsyncIterator()
             return Survivors(
-                objects: [advertising, peer, subscription, listener, events, scan],
+                objects: LoopConfined([advertising, peer, subscription, listener, events, scan], to: world.loop),
                 hosts: [WeakHost(host: adapter.host)]
             )
         }

@@ -64,9 +64,14 @@ struct SubscriptionTests {
             await second.cancel()
             #expect(try await iterator.next() == nil)
             let handle = fixture.characteristics[0].valueHandle
+            var isUnsubscribed = false
             for await event in events {
-                if case .unsubscribed(fixture.client, handle, .notify) = event { break }
+                if case .unsubscribed(fixture.client, handle, .notify) = event {
+                    isUnsubscribed = true
+                    break
+                }
             }
+            #expect(isUnsubscribed)
         }
     }
 
@@ -143,7 +148,7 @@ struct SubscriptionTests {
     @Test("A slow reader is informed of the number of lost values, at their position", arguments: Place.allCases)
     func slowReaderLearnsOfDroppedValues(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
-            let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0], bufferLimit: 4)
+            let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0], bufferedValueLimit: 4)
             try await fixture.notify(0..<10)
             try await fixture.waitForDelivery()
             await subscription.cancel()

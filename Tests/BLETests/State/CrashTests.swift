@@ -14,7 +14,7 @@ struct CrashTests {
     private static let rounds = 125
 
     @Test("The store opens, each bond is old or new, and no saved change is lost", arguments: 1...4)
-    func kill(seed: UInt64) async throws {
+    func killedProcessLeavesEachBondOldOrNew(seed: UInt64) async throws {
         let directory = FileManager.default.temporaryDirectory.path + "/crash-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var dice = SeededGenerator(seed: seed)

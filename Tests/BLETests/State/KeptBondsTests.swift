@@ -44,7 +44,7 @@ struct KeptBondsTests {
     }
 
     @Test("All stored state is loaded unchanged")
-    func roundTrip() async {
+    func storedStateIsLoadedUnchanged() async {
         let bonds = bonds()
         #expect(await bonds.load(for: controller) == KeptSecurity())
         #expect(await keep(.sample, in: bonds))
@@ -55,7 +55,7 @@ struct KeptBondsTests {
     }
 
     @Test("The file is named by the controller's public address, or by its adapter without one")
-    func names() async throws {
+    func fileIsNamedByThePublicAddressOrTheAdapter() async throws {
         for (address, name) in [(controller, "00-1A-7D-DA-71-13.json"), (nil, "hci0.json")] {
             let bonds = bonds()
             _ = await bonds.load(for: address)
@@ -115,7 +115,7 @@ struct KeptBondsTests {
             ),
         ]
     )
-    func damagedRecord(record: String, problem: String) async throws {
+    func damagedRecordIsSkippedAndTheOldFileIsKept(record: String, problem: String) async throws {
         let good = (1...3).map { #"{"address":"F0:00:00:00:00:0\#($0)","addressType":"random"}"# }
         let text = #"{"format":1,"later":[1],\#(identity),"bonds":[\#(good[0]),\#(record),\#(good[2])]}"#
         try file.replace(with: Data(text.utf8))
@@ -134,7 +134,7 @@ struct KeptBondsTests {
     }
 
     @Test("A damaged identity is replaced, and the bonds are kept")
-    func damagedIdentity() async throws {
+    func damagedIdentityIsReplacedAndTheBondsAreKept() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
         let identity = #"{"staticAddress":"40:00:00:00:00:01","resolvingKey":"00000000000000000000000000000001"}"#
         try file.replace(with: Data(#"{"format":1,"identity":\#(identity),"bonds":[\#(bond)]}"#.utf8))
@@ -146,7 +146,7 @@ struct KeptBondsTests {
     }
 
     @Test("Fields of a later version are ignored")
-    func unknownFields() async throws {
+    func fieldsOfALaterVersionAreIgnored() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random","colour":"red","server":{"mood":1}}"#
         try file.replace(with: Data(#"{"format":1,\#(identity),"bonds":[\#(bond)]}"#.utf8))
         let warnings = Warnings()
@@ -159,7 +159,7 @@ struct KeptBondsTests {
     // MARK: Adapters
 
     @Test("An adapter locks its state directory until it is closed; a virtual one stores nothing by default")
-    func adapters() async throws {
+    func adapterLocksItsStateDirectoryUntilItIsClosed() async throws {
         var configuration = Adapter.Configuration()
         let unasked = try await Adapter.open(.virtual(name: directory), configuration: configuration)
         #expect(unasked.store.path == nil)
@@ -206,7 +206,7 @@ struct KeptBondsTests {
     }
 
     @Test("An export is imported unchanged")
-    func export() throws {
+    func exportIsImportedUnchanged() throws {
         let export = BondExport(host: "hci0", security: .sample)
         let again = try BondExport(reading: export.octets)
         #expect(again.host == "hci0")
@@ -217,7 +217,7 @@ struct KeptBondsTests {
     }
 
     @Test("Imported bonds replace those with the same peers, and an identity is replaced only on request")
-    func importedBondsReplaceThoseOfTheSamePeers() throws {
+    func importedBondsReplaceThoseWithTheSamePeers() throws {
         var other = KeptSecurity(identity: .other)
         var known = KeptSecurity.sample.bonds[0]
         known.bond.centralKey = nil
@@ -251,7 +251,7 @@ struct KeptBondsTests {
             ),
         ]
     )
-    func badExport(text: String, problem: String) {
+    func invalidExportIsRefusedWithTheNameOfThePlace(text: String, problem: String) {
         let error = #expect(throws: BondExportError.self) { try BondExport(reading: Array(text.utf8)) }
         #expect(error?.description == problem)
     }

@@ -155,7 +155,7 @@ struct StateLimitTests {
     @Test(
         "Bonds without the host's identity are reported as damage: they are kept, and it gets another identity"
     )
-    func missingIdentity() async throws {
+    func bondsWithoutTheIdentityOfTheHostAreReportedAsDamage() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
         let text = #"{"format":1,"bonds":[\#(bond)]}"#
         try file.replace(with: Data(text.utf8))

@@ -99,17 +99,7 @@ final class CallFixture {
 
     /// Starts `body` in a cancellable task on the loop; the recorder gets its outcome.
     func startTask(_ body: @escaping @Sendable () async throws -> Void) -> (Task<Void, Never>, Recorder<HostError?>) {
-        let outcome = Recorder<HostError?>()
-        let task = Task(executorPreference: fixture.loop.taskExecutor) {
-            do {
-                try await body()
-                outcome.append(nil)
-            } catch {
-                outcome.append(error as? HostError)
-            }
-        }
-        fixture.loop.run(for: .milliseconds(1))
-        return (task, outcome)
+        fixture.startTask(body)
     }
 }
 

@@ -28,23 +28,6 @@ struct LongCallCancellationTests {
         return (fixture, try #require(try fixture.run { await host.linkIdentifiers() }.first))
     }
 
-    private func start(
-        on fixture: HostFixture,
-        _ body: @escaping @Sendable () async throws -> Void
-    ) -> (Task<Void, Never>, Recorder<HostError?>) {
-        let outcome = Recorder<HostError?>()
-        let task = Task(executorPreference: fixture.loop.taskExecutor) {
-            do {
-                try await body()
-                outcome.append(nil)
-            } catch {
-                outcome.append(error as? HostError)
-            }
-        }
-        fixture.loop.run(for: .milliseconds(1))
-        return (task, outcome)
-    }
-
     /// Expects that a call waits, that cancelling its task ends it, and that the host then holds nothing for it.
     private func expectCancellable(
         on fixture: HostFixture,
@@ -53,7 +36,7 @@ struct LongCallCancellationTests {
     ) throws {
         let host = fixture.host
         let before = try fixture.run { await host.inspect() }
-        let (task, outcome) = start(on: fixture, body)
+        let (task, outcome) = fixture.startTask(body)
         #expect(outcome.all.isEmpty, "the call waits")
         task.cancel()
         fixture.loop.run(for: .milliseconds(1))
@@ -97,28 +80,16 @@ struct LongCallCancellationTests {
     }
 
     @Test("The event of a cancelled update does not end the next update")
-    func eventOfACancelledUpdate() throws {
+    func eventOfACancelledUpdateDoesNotEndTheNextUpdate() throws {
         let (fixture, link) = try connected(.central) { command in
             command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
         }
         let host = fixture.host
         func update(_ interval: Duration) -> (Task<Void, Never>, Recorder<HostError?>) {
-            start(on: fixture) { try await host.updateParameters(.init(interval: interval...interval), of: link) }
+            fixture.startTask { try await host.updateParameters(.init(interval: interval...interval), of: link) }
         }
         func intervals() -> [UInt16] {
             fixture.controller.commands.compactMap { $0.decode(LEConnectionUpdate.self)?.connectionIntervalMin }
-        }
-        func complete(interval: UInt16) {
-            fixture.controller.emit {
-                LEConnectionUpdateComplete(
-                    status: .success,
-                    connectionHandle: 0x0040,
-                    connectionInterval: interval,
-                    peripheralLatency: 0,
-                    supervisionTimeout: 400
-                ).encodePacket(into: &$0)
-            }
-            fixture.loop.run(for: .milliseconds(1))
         }
         let (first, firstOutcome) = update(.milliseconds(50))
         let (_, second) = update(.milliseconds(100))
@@ -127,22 +98,22 @@ struct LongCallCancellationTests {
         fixture.loop.run(for: .milliseconds(1))
         #expect(firstOutcome.all == [.cancelled])
         #expect(intervals() == [40])
-        complete(interval: 40)
+        fixture.completeParameterUpdate(interval: 40)
         #expect(second.all.isEmpty)
         #expect(intervals() == [40, 80])
-        complete(interval: 80)
+        fixture.completeParameterUpdate(interval: 80)
         #expect(second.all == [nil])
         #expect(try fixture.run { try await host.information(on: link) }.parameters.interval == .milliseconds(100))
     }
 
     @Test("A procedure whose event is lost ends after 40 s, and the next begins")
-    func lostEventOfAnUpdate() throws {
+    func procedureWhoseEventIsLostEndsAndTheNextBegins() throws {
         let (fixture, link) = try connected(.central) { command in
             command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
         }
         let host = fixture.host
         let outcomes = (0..<2).map { _ in
-            start(on: fixture) {
+            fixture.startTask {
                 try await host.updateParameters(.init(interval: .milliseconds(50)...(.milliseconds(50))), of: link)
             }.1
         }
@@ -246,7 +217,7 @@ struct LongCallCancellationTests {
         try fixture.bringUp()
         let host = fixture.host
         let advertisement = try fixture.run { try await host.startAdvertising(AdvertisementConfiguration()) }
-        let (_, outcome) = start(on: fixture) {
+        let (_, outcome) = fixture.startTask {
             withUnsafeCurrentTask { $0?.cancel() }
             await host.stopAdvertising(advertisement)
         }

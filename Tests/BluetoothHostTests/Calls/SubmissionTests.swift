@@ -47,7 +47,7 @@ struct SubmissionQueueTests {
     }
 
     @Test("Submissions are limited for each link and for notifications; each one sent makes room")
-    func limit() {
+    func submissionsAreLimitedAndEachSentOneMakesRoom() {
         let submitter = Submitter()
         let other = LinkIdentifier(handle: 0x0041, serial: 2)
         submitter.queue.openFastPath(to: link, maximumLength: 20)
@@ -144,7 +144,7 @@ struct SubmissionTests {
     }
 
     @Test("An indication is sent after earlier submitted notifications")
-    func indication() async throws {
+    func indicationFollowsSubmittedNotifications() async throws {
         let (host, link) = (fixture.host, try connect())
         let service = ServiceDefinition(
             uuid: "FFF0",
@@ -253,7 +253,7 @@ struct SubmissionTests {
     }
 
     @Test("An app's answer is sent after earlier submitted notifications")
-    func answer() async throws {
+    func answerOfAnAppFollowsSubmittedNotifications() async throws {
         let (host, link) = (fixture.host, try connect())
         let requests = Recorder<UInt64>()
         let service = ServiceDefinition(
@@ -284,8 +284,7 @@ struct SubmissionTests {
         #expect(sentPDUs() == notifications + [[0x0B, 7]])
     }
 
-    @Test("After ATT_MTU has become shorter, longer values are not submitted")
-    func shorterMTU() async throws {
+    @Test func shorterMTUClosesTheFastPath() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 244)
         #expect(fixture.exchange([0x02, 23, 0]).count == 1)

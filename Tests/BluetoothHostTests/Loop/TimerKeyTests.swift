@@ -70,10 +70,7 @@ struct TimerKeyTests {
         let (fixture, _) = try fixtureWithEndedLink()
         let host = fixture.host
         let (before, after) = try fixture.run {
-            await host.fire([
-                .engine(.session), .engine(.connecting), .engine(.scanning), .engine(.advertising), .engine(.addresses),
-                .sleep(call(1)), .stallCheck,
-            ])
+            await host.fire([.engine(.session), .engine(.gap), .sleep(call(1)), .stallCheck])
         }
         #expect(before == after)
         #expect(fixture.controller.opcodes.isEmpty)

@@ -38,7 +38,7 @@ struct AuthenticatedPayloadTests {
     }
 
     @Test("Not used if the policy sets no time or the controller does not support it", arguments: [true, false])
-    func notWatched(isSupported: Bool) throws {
+    func linkIsNotWatchedWithoutATimeOrSupport(isSupported: Bool) throws {
         let fixture = try fixture(isSupported ? nil : .seconds(10), isSupported: isSupported)
         #expect(fixture.count(WriteAuthenticatedPayloadTimeout.self) == 0 && fixture.count(SetEventMaskPage2.self) == 0)
         fixture.emit {

@@ -64,7 +64,7 @@ struct BondReplacementTests {
         "A central does not answer a Security Request with a pairing that it would refuse itself",
         arguments: [true, false]
     )
-    func centralDoesNotBegin(isProven: Bool) throws {
+    func centralBeginsNoPairingThatItWouldRefuseItself(isProven: Bool) throws {
         let (encounter, events) = try encounter(.central, encryptsAtOnce: isProven)
         encounter.send(Self.authenticatedRequest)
         encounter.settle()
@@ -77,7 +77,7 @@ struct BondReplacementTests {
     }
 
     @Test("A central still answers a Security Request by encryption if the bond's key is sufficient")
-    func centralEncrypts() throws {
+    func centralStillEncryptsIfTheKeyOfTheBondIsSufficient() throws {
         for replacement in [SecurityPolicy.BondReplacement.whenConsented, .whenProven, .never] {
             let (encounter, events) = try encounter(.central, replacement, encryptsAtOnce: false)
             // A requirement that it cannot fulfil does not prevent encryption with the bond's key.
@@ -98,7 +98,11 @@ struct BondReplacementTests {
             (.whenProven, false, false), (.never, true, false), (.never, false, false),
         ] as [(SecurityPolicy.BondReplacement, Bool, Bool)]
     )
-    func policyDecides(replacement: SecurityPolicy.BondReplacement, isProven: Bool, begins: Bool) throws {
+    func policyDecidesWhetherTheDelegateIsAsked(
+        replacement: SecurityPolicy.BondReplacement,
+        isProven: Bool,
+        begins: Bool
+    ) throws {
         let inquiries = Recorder<PairingInquiry>()
         let (encounter, events) = try encounter(.central, replacement, encryptsAtOnce: isProven, inquiries: inquiries)
         encounter.send(Self.authenticatedRequest)
@@ -109,7 +113,7 @@ struct BondReplacementTests {
     }
 
     @Test("A peripheral refuses the Pairing Request before any exchange, however often it arrives")
-    func peripheralRefuses() throws {
+    func peripheralRefusesThePairingRequestBeforeAnyExchange() throws {
         let inquiries = Recorder<PairingInquiry>()
         for (replacement, asks) in [(SecurityPolicy.BondReplacement.whenConsented, false), (.never, true)] {
             let (encounter, events) = try encounter(.peripheral, replacement, inquiries: asks ? inquiries : nil)
@@ -122,7 +126,7 @@ struct BondReplacementTests {
     }
 
     @Test("A pairing that the app requests begins on a peripheral, whatever the policy for replacing bonds")
-    func appReplaces() throws {
+    func pairingRequestedByTheAppBeginsWhateverThePolicy() throws {
         let (encounter, events) = try encounter(.peripheral, .never)
         let call = try encounter.require(pairsAgain: true)
         encounter.settle()
@@ -132,7 +136,7 @@ struct BondReplacementTests {
     }
 
     @Test("A value that needs a stronger key is refused without a pairing if nobody can consent")
-    func demandDoesNotBegin() throws {
+    func strongerKeyOnDemandIsRefusedIfNobodyCanConsent() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world, lock: { $0.security.justWorks = .always })
             let peer = try await devices.connect()

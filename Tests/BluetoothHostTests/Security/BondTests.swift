@@ -1,6 +1,7 @@
 import BLE
 import BluetoothHost
 import BluetoothTesting
+import SMP
 import Testing
 
 @Suite("Reconnecting bonded peers")
@@ -37,7 +38,7 @@ struct BondTests {
     }
 
     @Test("A peripheral that has lost its key gets no requests and is not trusted until the bond is removed")
-    func peripheralLostKey() throws {
+    func peripheralThatHasLostItsKeyGetsNoRequests() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             await devices.lock.removeBond(devices.phoneAddress)
@@ -65,7 +66,7 @@ struct BondTests {
     }
 
     @Test("A peripheral without its key pairs again if the policy and a person allow it", arguments: [true, false])
-    func peripheralPairsAgain(isWanted: Bool) throws {
+    func peripheralWithoutItsKeyPairsAgainIfAllowed(isWanted: Bool) throws {
         try LockAndPhone.run { world in
             let person = Person(in: world, mood: .init(refusesToReplace: !isWanted))
             let devices = try await Self.bonded(in: world)
@@ -90,7 +91,7 @@ struct BondTests {
     }
 
     @Test("A central that has lost its key replaces the bond only with a person's consent", arguments: [true, false])
-    func centralLostKey(isWanted: Bool) throws {
+    func centralThatHasLostItsKeyNeedsConsentToReplaceTheBond(isWanted: Bool) throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             let person = Person(in: world, mood: .init(refusesToReplace: !isWanted))
@@ -114,7 +115,7 @@ struct BondTests {
     }
 
     @Test("Without consent no bond is replaced")
-    func nobodyConsents() throws {
+    func noBondIsReplacedWithoutConsent() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             await devices.lock.setPairingDelegate(nil)
@@ -133,7 +134,7 @@ struct BondTests {
         "A weaker key never replaces a bond's key, whoever consents",
         arguments: [(.noInputNoOutput, true), (.keyboardOnly, false)] as [(IOCapability, Bool)]
     )
-    func weakerKey(capability: IOCapability, isSecure: Bool) throws {
+    func weakerKeyNeverReplacesThatOfABond(capability: IOCapability, isSecure: Bool) throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             await devices.phone.removeBond(devices.address)
@@ -153,7 +154,7 @@ struct BondTests {
     }
 
     @Test("A peer that claims a bonded identity at the end of pairing does not replace that bond unasked")
-    func claimedIdentity() throws {
+    func claimedIdentityDoesNotReplaceABondUnasked() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             let before = await devices.lock.host.bondRecords()
@@ -175,7 +176,7 @@ struct BondTests {
     }
 
     @Test("A bonded device is recognized after its private address has changed")
-    func privateAddresses() throws {
+    func bondedDeviceIsRecognizedAfterAChangeOfItsAddress() throws {
         try LockAndPhone.run(limit: .seconds(7200)) { world in
             let devices = try await Self.bonded(in: world, phone: { $0.usesPrivateAddresses = true })
             #expect(await devices.lock.bonds().map(\.identity) == [devices.phoneAddress])
@@ -188,7 +189,7 @@ struct BondTests {
     }
 
     @Test("A stronger key is made on an encrypted link if it is needed, and replaces the bond's key")
-    func strongerKey() throws {
+    func neededStrongerKeyReplacesThatOfTheBond() throws {
         try LockAndPhone.run { world in
             let person = Person(in: world)
             let devices = try await LockAndPhone(
@@ -211,7 +212,7 @@ struct BondTests {
     }
 
     @Test("Removing a bond ends its link, because the peer could no longer be verified")
-    func removal() throws {
+    func removingABondEndsItsLink() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             let peer = try await devices.connect()
@@ -223,7 +224,7 @@ struct BondTests {
     }
 
     @Test("A bonded central is asked to encrypt if the policy says so, and when security is needed")
-    func peripheralAsks() throws {
+    func bondedCentralIsAskedToEncryptByPolicyOrOnDemand() throws {
         for requests in [true, false] {
             try LockAndPhone.run { world in
                 let devices = try await Self.bonded(
@@ -244,7 +245,7 @@ struct BondTests {
     }
 
     @Test("At the maximum number of bonds a new one is refused, and none is removed")
-    func limit() throws {
+    func newBondIsRefusedAtTheMaximumAndNoneIsRemoved() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world, phone: { $0.bondLimit = 1 })
             try await devices.phone.host.importBond(BondRecord(bond: Bond(identity: DeviceAddress(1, isRandom: false))))
@@ -259,7 +260,7 @@ struct BondTests {
     }
 
     @Test("A controller reset during a pairing or encryption leaves no trace of either")
-    func reset() throws {
+    func resetDuringAPairingOrEncryptionLeavesNoTrace() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             for delay in [0, 5, 20, 40, 60, 100, 150] {
@@ -279,7 +280,7 @@ struct BondTests {
     }
 
     @Test("Accesses that need the app's consent are refused until the app has consented")
-    func authorization() throws {
+    func accessThatNeedsConsentIsRefusedUntilTheAppConsents() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world)
             let published = try await devices.lock.peripheral.publish([
@@ -307,7 +308,7 @@ struct BondTests {
     }
 
     @Test("A channel that needs encryption is refused without it, and waits for a bonded peer's verification")
-    func channels() throws {
+    func channelThatNeedsEncryptionIsRefusedWithoutIt() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world, lock: { $0.security.justWorks = .always })
             let listener = try await devices.lock.peripheral.publishChannel(security: .init(needsEncryption: true))

@@ -17,8 +17,7 @@ struct ClaimedIdentityTests {
         [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(handle.rawValue >> 8)]
     }
 
-    @Test("It cannot access apps' values, and the app gets no event, until it has encrypted the link")
-    func appValuesAreRefusedUntilVerified() throws {
+    @Test func valuesOfTheAppAreRefusedUntilTheCentralIsVerified() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.peripheral)
         let value = octets(fixture.valueHandle)
@@ -41,8 +40,7 @@ struct ClaimedIdentityTests {
         #expect(fixture.accesses.all.count == 1 && fixture.events.all.count == 1)
     }
 
-    @Test("It may exchange the MTU, discover services and read the host's own values")
-    func discoveryIsServedBeforeVerification() throws {
+    @Test func discoveryIsServedBeforeTheCentralIsVerified() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.peripheral)
         #expect(fixture.exchange([0x02, 0x05, 0x02]) == [[0x03, 0x05, 0x02]])
@@ -57,16 +55,14 @@ struct ClaimedIdentityTests {
         #expect(fixture.events.all.isEmpty, "nothing is reported under the bonded device's address")
     }
 
-    @Test("It is told to pair if the bond's key may no longer be used")
-    func unusableKeyAsksForPairing() throws {
+    @Test func centralWhoseKeyMayNotBeUsedIsToldToPair() throws {
         let fixture = try SecurityFixture { $0.security.requiresAuthentication = true }
         try fixture.connect(.peripheral)
         let value = octets(fixture.valueHandle)
         #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
     }
 
-    @Test("It is refused if the bond has a key for the other role only")
-    func keyOfTheOtherRoleAlone() throws {
+    @Test func centralIsRefusedIfTheBondHasAKeyForTheOtherRoleOnly() throws {
         var bond = SecurityFixture.bond()
         bond.peripheralKey = nil
         let fixture = try SecurityFixture(bond: bond)
@@ -75,8 +71,7 @@ struct ClaimedIdentityTests {
         #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
     }
 
-    @Test("It cannot open channels, not even to a service without security")
-    func channelsAreRefusedUntilVerified() throws {
+    @Test func channelsAreRefusedUntilTheCentralIsVerified() throws {
         let fixture = try SecurityFixture()
         let accepted = Recorder<DeviceAddress>()
         let psm = try fixture.run { host in
@@ -105,8 +100,7 @@ struct ClaimedIdentityTests {
         #expect(accepted.all == [SecurityFixture.peer])
     }
 
-    @Test("It is asked to encrypt, and disconnected if it does not in time")
-    func claimantIsDisconnectedInTime() throws {
+    @Test func claimantIsAskedToEncryptAndDisconnectedInTime() throws {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(.peripheral)
         fixture.advance(.seconds(4))
@@ -123,8 +117,7 @@ struct ClaimedIdentityTests {
         #expect(reason == .controller(.authenticationFailure))
     }
 
-    @Test("It stays connected once it has encrypted the link, and while it pairs")
-    func verifiedAndPairingCentralsStay() throws {
+    @Test func verifiedAndPairingCentralsStayConnected() throws {
         let verified = try SecurityFixture()
         try verified.connect(.peripheral)
         verified.requestKey()
@@ -142,8 +135,7 @@ struct ClaimedIdentityTests {
         #expect(pairing.count(Disconnect.self) == 1)
     }
 
-    @Test("It is served like any other central if the policy allows that")
-    func policyMayServeUnverifiedClients() throws {
+    @Test func unverifiedCentralIsServedIfThePolicyAllowsThat() throws {
         let fixture = try SecurityFixture { $0.security.servesUnverifiedClients = true }
         try fixture.connect(.peripheral)
         _ = fixture.exchange([0x0A] + octets(fixture.valueHandle))
@@ -164,8 +156,7 @@ struct ClaimedIdentityTests {
 
     // MARK: Calls that connect
 
-    @Test("Its link fulfils no call that connects to the bonded device until it is verified")
-    func inboundClaimantFulfillsNoConnection() throws {
+    @Test func linkOfAClaimantFulfillsNoCallUntilItIsVerified() throws {
         let fixture = try SecurityFixture()
         let peer = SecurityFixture.peer
         let early = fixture.start { try await $0.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }

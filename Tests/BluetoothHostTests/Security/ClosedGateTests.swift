@@ -36,7 +36,7 @@ struct ClosedGateTests {
     }
 
     @Test("Reads end if the central refreshes the key of the link and that fails")
-    func failedRefresh() throws {
+    func failedRefreshEndsTheReads() throws {
         let (fixture, link, reads) = try reading(.peripheral)
         fixture.requestKey()
         refreshKey(of: fixture, .connectionTimeout)
@@ -50,7 +50,7 @@ struct ClosedGateTests {
     }
 
     @Test("Reads end if the central does not encrypt again after a Security Request")
-    func failedSecurityRequest() throws {
+    func centralThatDoesNotEncryptAgainEndsTheReads() throws {
         let (fixture, link, reads) = try reading(.peripheral) { $0.requestsEncryption = true }
         fixture.encryptionChanged(isOn: false)
         _ = fixture.exchange([0x0B, 0x66])
@@ -62,7 +62,7 @@ struct ClosedGateTests {
     }
 
     @Test("A verification that fails after the policy has opened the gate ends no call")
-    func lateFailure() throws {
+    func failureAfterThePolicyHasOpenedTheGateEndsNoCall() throws {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(.central)
         fixture.encryptionChanged()
@@ -84,7 +84,7 @@ struct ClosedGateTests {
     }
 
     @Test("A removed bond lets nothing go to a peer that was never verified")
-    func removedBond() throws {
+    func removedBondLetsNothingGoToAnUnverifiedPeer() throws {
         let fixture = try SecurityFixture { $0.security.requestsEncryption = false }
         let link = try fixture.connect(.peripheral)
         let read = fixture.start { try await $0.perform(ReadValue(handle: 9), on: link) }
@@ -127,7 +127,7 @@ struct ClosedGateTests {
     }
 
     @Test("A rejected peer's channels end at once, also if the policy serves unverified clients")
-    func channelsOfRejectedPeer() throws {
+    func channelsOfARejectedPeerEndAtOnce() throws {
         let (fixture, link, ends) = try channel { $0.servesUnverifiedClients = true }
         try fixture.run { host in
             guard let link = host.links[link] else { return }
@@ -140,7 +140,7 @@ struct ClosedGateTests {
     }
 
     @Test("The channels of a removed bond's peer end with the link")
-    func channelsOfRemovedBond() throws {
+    func channelsOfARemovedBondEndWithTheLink() throws {
         let (fixture, _, ends) = try channel()
         _ = fixture.start { await $0.removeBond(SecurityFixture.peer) }
         #expect(ends.all.isEmpty)
@@ -149,7 +149,7 @@ struct ClosedGateTests {
     }
 
     @Test("A link on which the peer has not proven its key for long serves nothing until it has ended")
-    func authenticatedPayloadTimeout() throws {
+    func linkWithoutAProvenKeyServesNothing() throws {
         let fixture = try SecurityFixture(watchesAuthenticatedPayload: true) {
             $0.security.authenticatedPayloadTimeout = .seconds(30)
         }
@@ -163,7 +163,7 @@ struct ClosedGateTests {
     }
 
     @Test("A verification time of zero ends the link of an unverified central once, and the loop continues")
-    func noTimeToVerify() throws {
+    func verificationTimeOfZeroEndsTheLinkOnce() throws {
         let fixture = try SecurityFixture { $0.security.identityVerificationTimeout = .zero }
         try fixture.connect(.peripheral)
         fixture.advance(.seconds(3))
@@ -173,7 +173,7 @@ struct ClosedGateTests {
     }
 
     @Test("A question that is withdrawn while the app is being asked is withdrawn from the app")
-    func questionWithdrawnInItsHandler() throws {
+    func questionWithdrawnInItsHandlerIsWithdrawnFromTheApp() throws {
         let withdrawn = Recorder<Int>()
         let fixture = try SecurityFixture(bond: nil)
         let link = try fixture.connect(.peripheral)

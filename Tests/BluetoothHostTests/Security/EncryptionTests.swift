@@ -94,7 +94,7 @@ struct EncryptionTests {
     // MARK: The central
 
     @Test("A link to a bonded peripheral is encrypted at once, and counts as encrypted only afterwards")
-    func bondedPeripheral() throws {
+    func linkToABondedPeripheralIsEncryptedAtOnce() throws {
         let fixture = try fixture()
         let link = try link(fixture, role: .central)
         let command = try #require(fixture.controller.commands.compactMap { $0.decode(LEEnableEncryption.self) }.first)
@@ -117,7 +117,7 @@ struct EncryptionTests {
     }
 
     @Test("Encryption with a key that the host does not know verifies nothing")
-    func unknownKey() throws {
+    func encryptionWithAnUnknownKeyVerifiesNothing() throws {
         let fixture = try fixture(isBonded: false)
         let link = try link(fixture, role: .central)
         changeEncryption(fixture)
@@ -214,7 +214,7 @@ struct EncryptionTests {
             (.unsupportedRemoteFeature, .encryptionFailed(.unsupportedRemoteFeature)),
         ]
     )
-    func missingKeyAndMissingEncryptionDiffer(status: ErrorCode, error: SecurityError) throws {
+    func missingKeyAndMissingEncryptionAreDifferentErrors(status: ErrorCode, error: SecurityError) throws {
         let fixture = try fixture()
         let host = fixture.host
         let link = try link(fixture, role: .central)
@@ -227,7 +227,7 @@ struct EncryptionTests {
     }
 
     @Test("If the controller refuses the command, nothing has started")
-    func refusedCommand() throws {
+    func refusedEncryptionCommandStartsNothing() throws {
         let fixture = try fixture()
         let host = fixture.host
         fixture.controller.override = { command in
@@ -242,7 +242,7 @@ struct EncryptionTests {
     }
 
     @Test("A peripheral's Security Requests are answered with the bond's key, however often they come")
-    func securityRequests() throws {
+    func repeatedSecurityRequestsAreAnsweredWithTheKeyOfTheBond() throws {
         let fixture = try fixture { $0.security.encryptsBondedLinks = false }
         _ = try link(fixture, role: .central)
         fixture.controller.forgetCommands()
@@ -257,7 +257,7 @@ struct EncryptionTests {
     }
 
     @Test("The Security Request of an unbonded peripheral is refused if the policy says so")
-    func refusedSecurityRequest() throws {
+    func securityRequestIsRefusedIfThePolicySaysSo() throws {
         let fixture = try fixture(isBonded: false) { $0.security.pairsOnRequest = false }
         _ = try link(fixture, role: .central)
         fixture.controller.forgetData()
@@ -269,7 +269,7 @@ struct EncryptionTests {
     // MARK: The peripheral
 
     @Test("A central gets the bond's key for exactly its EDIV and Rand")
-    func keyRequests() throws {
+    func keyIsGivenForExactlyItsEDIVAndRand() throws {
         let fixture = try fixture()
         let link = try link(fixture, role: .peripheral)
         for (random, diversifier) in [
@@ -289,7 +289,7 @@ struct EncryptionTests {
     }
 
     @Test("No key is given without a bond or for an unknown link")
-    func noKey() throws {
+    func noKeyIsGivenWithoutABondOrForAnUnknownLink() throws {
         let fixture = try fixture(isBonded: false)
         requestKey(fixture, 0, 0)
         #expect(fixture.controller.opcodes == [LELongTermKeyRequestNegativeReply.opcode])
@@ -299,7 +299,7 @@ struct EncryptionTests {
     }
 
     @Test("During a pairing no earlier key is given, because encryption is not allowed then")
-    func encryptionDuringPairing() throws {
+    func noEarlierKeyIsGivenDuringAPairing() throws {
         let fixture = try fixture(isAuthenticated: false) {
             $0.security.offersSecureConnections = false
             // A handler that never answers.
@@ -314,7 +314,7 @@ struct EncryptionTests {
     }
 
     @Test("A refreshed key replaces the one before")
-    func refresh() throws {
+    func refreshedKeyReplacesTheOneBefore() throws {
         let fixture = try fixture()
         let link = try link(fixture, role: .peripheral)
         for isFirst in [true, false] {
@@ -335,7 +335,7 @@ struct EncryptionTests {
     // MARK: Repeated attempts
 
     @Test("Each failure doubles the wait of a peer, across links as well")
-    func repeatedAttempts() throws {
+    func eachFailureDoublesTheWaitAcrossLinks() throws {
         let fixture = try fixture(isBonded: false)
         func attempt() -> [[UInt8]] {
             fixture.controller.forgetData()

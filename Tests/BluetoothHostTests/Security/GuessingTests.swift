@@ -62,7 +62,7 @@ struct GuessingTests {
     }
 
     @Test("Failures also delay clients from which the app requests security")
-    func failuresDelayRequestedSecurity() throws {
+    func failuresDelayClientsFromWhichSecurityIsRequested() throws {
         let encounter = try encounter((0..<20).map { 100_000 + $0 })
         for number in 0...PairingAttempts.tolerated {
             encounter.meetAgain(address(number))
@@ -98,7 +98,7 @@ struct GuessingTests {
     }
 
     @Test("After several failures all peers wait, however often the attacker changes its address")
-    func failuresOfAllPeersDelayAll() throws {
+    func severalFailuresDelayAllPeersWhateverTheirAddress() throws {
         let encounter = try encounter((0..<20).map { 100_000 + $0 })
         for number in 0...PairingAttempts.tolerated {
             encounter.meetAgain(address(number))

@@ -59,7 +59,7 @@ struct KeyOfOtherRoleTests {
     }
 
     @Test("The bond is replaced if the app pairs")
-    func appPairs() throws {
+    func bondIsReplacedIfTheAppPairs() throws {
         let encounter = try Encounter(.central, bond: Self.bond(for: .peripheral))
         encounter.settle()
         #expect(encounter.heard.isEmpty, "no pairing begins by itself")
@@ -76,7 +76,7 @@ struct KeyOfOtherRoleTests {
     }
 
     @Test("The bond is replaced with the delegate's consent if the policy is to pair again", arguments: [true, false])
-    func policyPairsAgain(hasDelegate: Bool) throws {
+    func bondIsReplacedWithConsentIfThePolicyPairsAgain(hasDelegate: Bool) throws {
         let encounter = try Encounter(.central, bond: Self.bond(for: .peripheral), meets: false) {
             $0.security.keyLoss = .askToPairAgain
         }

@@ -22,7 +22,7 @@ struct KeypressTests {
     }
 
     @Test("The app receives them if the peer types")
-    func peerTypes() throws {
+    func appReceivesKeypressesIfThePeerTypes() throws {
         let encounter = try encounter(.displayOnly, of: .keyboardOnly)
         let events = Recorder<SecurityEvent>()
         _ = try encounter.run { $0.observeSecurity { events.append($0) } }
@@ -35,7 +35,7 @@ struct KeypressTests {
     }
 
     @Test("The peer receives them if the app types, and only during that time")
-    func appTypes() throws {
+    func peerReceivesKeypressesWhileTheAppTypesOnly() throws {
         let encounter = try encounter(.keyboardOnly, of: .displayOnly)
         let link = try #require(try encounter.run { $0.linkIdentifiers().first })
         #expect(try encounter.run { $0.reportKeypress(.entryStarted, on: link) } == false)

@@ -26,8 +26,7 @@ struct LostEncryptionTests {
         #expect(try fixture.run { $0.strength(of: $0.linkIdentifiers()[0]) } == nil)
     }
 
-    @Test("The same for a peripheral that gave the key and received no event")
-    func lostEncryptionChangeOfPeripheral() throws {
+    @Test func lostEncryptionChangeEndsTheCallOfAPeripheral() throws {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(.peripheral)
         let call = fixture.start { try await $0.secure(link) }
@@ -78,7 +77,7 @@ struct LostEncryptionTests {
     }
 
     @Test("After a Security Request that ends in failed encryption, the devices can pair on the link")
-    func failedEncryptionAfterSecurityRequest() throws {
+    func devicesCanPairAfterAFailedEncryptionOnRequest() throws {
         let fixture = try SecurityFixture { $0.pairingHandler = { _, _ in {} } }
         let link = try fixture.connect(.peripheral)
         let call = fixture.start { try await $0.secure(link) }
@@ -122,7 +121,7 @@ struct LostEncryptionTests {
     }
 
     @Test("A link that the peer ends because it has no key counts as a lost bond")
-    func linkThatEndsForWantOfAKey() throws {
+    func linkThatEndsForWantOfAKeyCountsAsALostBond() throws {
         let (secured, read, events) = try endOfLink(.pinOrKeyMissing)
         #expect(throws: HostError.security(.keyMissing)) { try secured.get() }
         #expect(throws: HostError.security(.keyMissing)) { try read.get() }
@@ -223,7 +222,7 @@ struct LostEncryptionTests {
     }
 
     @Test("After encryption has ended, all calls fail if the peer has lost its key")
-    func endedEncryptionThatFailsAgain() throws {
+    func allCallsFailIfEncryptionEndsAndTheKeyIsLost() throws {
         let (fixture, reads) = try reading()
         fixture.encryptionChanged(isOn: false)
         _ = fixture.exchange([0x0B, 0x66])

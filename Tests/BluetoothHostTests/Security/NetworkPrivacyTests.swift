@@ -29,7 +29,7 @@ struct NetworkPrivacyTests {
         "A bonded peer with a private address key is not reported under its identity address",
         arguments: [PrivacyMode.network, .device]
     )
-    func advertisements(mode: PrivacyMode) throws {
+    func bondedPeerIsNotReportedUnderItsIdentityAddress(mode: PrivacyMode) throws {
         let fixture = try fixture(mode)
         let found = Recorder<DeviceAddress?>()
         try fixture.run { host in
@@ -53,7 +53,7 @@ struct NetworkPrivacyTests {
     }
 
     @Test("A peer that connects under its identity address is disconnected", arguments: [PrivacyMode.network, .device])
-    func connections(mode: PrivacyMode) throws {
+    func peerThatConnectsUnderItsIdentityAddressIsDisconnected(mode: PrivacyMode) throws {
         let fixture = try fixture(mode)
         try fixture.connect(.peripheral)
         #expect(fixture.count(Disconnect.self) == (mode == .network ? 1 : 0))

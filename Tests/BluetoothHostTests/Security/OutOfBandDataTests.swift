@@ -26,8 +26,8 @@ struct OutOfBandDataTests {
         await devices.phone.setSecurityPolicy(phone)
     }
 
-    @Test("It is used for one pairing, even if that fails", arguments: [true, false])
-    func failedPairingUsesThemUp(isSecureConnections: Bool) throws {
+    @Test(arguments: [true, false])
+    func failedPairingUsesUpOutOfBandData(isSecureConnections: Bool) throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
             let own = await devices.lock.makeOutOfBandData(isSecureConnections: isSecureConnections)
@@ -49,8 +49,7 @@ struct OutOfBandDataTests {
         }
     }
 
-    @Test("It is used for one pairing, even if the link ends before the pairing does")
-    func endedLinkUsesThemUp() throws {
+    @Test func endedLinkUsesUpOutOfBandData() throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
             let own = await devices.lock.makeOutOfBandData()
@@ -70,8 +69,7 @@ struct OutOfBandDataTests {
         }
     }
 
-    @Test("It stays available if a person refuses the pairing")
-    func refusedPairingLeavesThem() throws {
+    @Test func refusedPairingLeavesOutOfBandDataAvailable() throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
             let own = await devices.lock.makeOutOfBandData()
@@ -87,8 +85,8 @@ struct OutOfBandDataTests {
         }
     }
 
-    @Test("It is used for only one of two pairings that wait for consent at the same time", arguments: [true, false])
-    func simultaneousPairings(isSecureConnections: Bool) throws {
+    @Test(arguments: [true, false])
+    func onlyOneOfTwoPairingsUsesOutOfBandData(isSecureConnections: Bool) throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
             let otherPhone = try await world.device("other phone").openAdapter()

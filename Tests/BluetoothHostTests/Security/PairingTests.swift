@@ -112,7 +112,7 @@ struct PairingTests {
         arguments: Way.all,
         [true, false]
     )
-    func models(_ way: Way, centralBegins: Bool) throws {
+    func devicesSelectTheSameModelInEitherRole(_ way: Way, centralBegins: Bool) throws {
         try LockAndPhone.run { world in
             let (devices, person) = try await Self.setUp(way, in: world)
             var peer = try await devices.connect()
@@ -148,7 +148,7 @@ struct PairingTests {
     }
 
     @Test("Without bonding the keys last as long as the link", arguments: Way.all)
-    func withoutBond(_ way: Way) throws {
+    func keysLastAsLongAsTheLinkWithoutBonding(_ way: Way) throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(way, in: world, bonds: false)
             let peer = try await devices.connect()
@@ -173,7 +173,7 @@ struct PairingTests {
             (Way.all[7], Person.Mood(mistypes: true)),
         ] as [(Way, Person.Mood)]
     )
-    func refusal(_ way: Way, _ mood: Person.Mood) throws {
+    func refusalOrErrorOfAPersonLeavesNoBond(_ way: Way, _ mood: Person.Mood) throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(way, in: world, mood: mood)
             let peer = try await devices.connect()
@@ -199,7 +199,7 @@ struct PairingTests {
     }
 
     @Test("A link that ends during a pairing leaves no trace of it, and reports the reason")
-    func lostLink() throws {
+    func linkThatEndsDuringAPairingLeavesNoTraceOfIt() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world, mood: .init(isAway: true))
             let peer = try await devices.connect()
@@ -214,7 +214,7 @@ struct PairingTests {
     }
 
     @Test("Cancelling a call ends the pairing that it has begun")
-    func cancellation() throws {
+    func cancelledCallEndsThePairingThatItBegan() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world, mood: .init(isAway: true))
             let peer = try await devices.connect()
@@ -229,7 +229,7 @@ struct PairingTests {
     }
 
     @Test("A client whose request needs security pairs and repeats the request, if the policy says so")
-    func onDemand() throws {
+    func clientPairsAndRepeatsTheRequestIfThePolicySaysSo() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world)
             let peer = try await devices.connect()
@@ -251,7 +251,7 @@ struct PairingTests {
     }
 
     @Test("If the server refuses again after pairing, the refusal and its cause are the outcome")
-    func onDemandInVain() throws {
+    func refusalAfterPairingIsTheOutcome() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[0], in: world)
             let peer = try await devices.connect()
@@ -266,7 +266,7 @@ struct PairingTests {
     }
 
     @Test("A read that needs a secure link reports why the link could not be secured")
-    func refusedOnDemand() throws {
+    func readReportsWhyTheLinkCouldNotBeSecured() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world)
             let peer = try await devices.connect()
@@ -278,7 +278,7 @@ struct PairingTests {
     }
 
     @Test("Without a delegate this device begins pairings by Just Works only")
-    func withoutDelegateOnlyJustWorksBegins() throws {
+    func onlyJustWorksBeginsWithoutADelegate() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world)
             let peer = try await devices.connect()

@@ -97,7 +97,7 @@ struct PairingWindowTests {
     }
 
     @Test("Only peers with identities on the accept list may pair", arguments: [true, false], [true, false])
-    func acceptList(isListed: Bool, isPrivate: Bool) throws {
+    func onlyPeersOnTheAcceptListMayPair(isListed: Bool, isPrivate: Bool) throws {
         try LockAndPhone.run { world in
             let devices = try await Self.devices(
                 in: world,
@@ -150,7 +150,7 @@ struct PairingWindowTests {
     }
 
     @Test("Strangers that bond by Just Works replace each other, and never a bond that the app protects")
-    func strangersReplaceEachOther() throws {
+    func strangersReplaceEachOtherAndNoProtectedBond() throws {
         try LockAndPhone.run { world in
             let person = Person(in: world)
             let devices = try await LockAndPhone(

@@ -13,12 +13,12 @@ struct SecureConnectionsOnlyTests {
     func oneSettingEnablesAllRequirements() {
         var policy = SecurityPolicy()
         #expect(!policy.isSecureConnectionsOnly)
-        policy.minimumKeySize = 7
+        policy.minimumKeySizeInBytes = 7
         policy.allowsDebugKeys = true
         policy.offersSecureConnections = false
         policy.isSecureConnectionsOnly = true
         #expect(policy.isSecureConnectionsOnly && policy.offersSecureConnections && !policy.allowsDebugKeys)
-        #expect(policy.requiresSecureConnections && policy.requiresAuthentication && policy.minimumKeySize == 16)
+        #expect(policy.requiresSecureConnections && policy.requiresAuthentication && policy.minimumKeySizeInBytes == 16)
         for strength in [
             KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16),
             KeyStrength(isAuthenticated: true, isSecureConnections: false, keySize: 16),

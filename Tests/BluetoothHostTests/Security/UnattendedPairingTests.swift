@@ -26,20 +26,17 @@ struct UnattendedPairingTests {
     }
 
     @Test(
-        "It is refused at once if nobody can consent to any model",
         arguments: [SecurityPolicy.JustWorks.never, .whenStartedHere]
     )
-    func nobodyToConsent(justWorks: SecurityPolicy.JustWorks) throws {
+    func securityRequestIsRefusedAtOnceIfNobodyCanConsent(justWorks: SecurityPolicy.JustWorks) throws {
         #expect(try answers({ $0.justWorks = justWorks }, hasDelegate: false) == [Self.pairingNotSupported])
     }
 
-    @Test("It is refused at once if only Just Works is possible and the policy refuses that")
-    func justWorksAloneIsRefused() throws {
+    @Test func securityRequestIsRefusedAtOnceIfOnlyJustWorksIsPossible() throws {
         #expect(try answers({ $0.justWorks = .never }, hasDelegate: true) == [Self.pairingNotSupported])
     }
 
-    @Test("It begins a pairing if one may succeed")
-    func pairingThatMaySucceedBegins() throws {
+    @Test func securityRequestBeginsAPairingThatMaySucceed() throws {
         let pairingRequest: UInt8 = 0x01
         #expect(try answers({ $0.justWorks = .always }, hasDelegate: false).first?.first == pairingRequest)
         #expect(try answers({ $0.justWorks = .whenStartedHere }, hasDelegate: true).first?.first == pairingRequest)

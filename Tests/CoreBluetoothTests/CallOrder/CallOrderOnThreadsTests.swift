@@ -182,7 +182,7 @@ struct CallOrderOnThreadsTests {
         arguments: [true, false],
         [true, false]
     )
-    func callsFromSeveralQueues(isSerial: Bool, isPaced: Bool) async throws {
+    func callsFromFourQueuesLeaveInTheirOrder(isSerial: Bool, isPaced: Bool) async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("call-order-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }

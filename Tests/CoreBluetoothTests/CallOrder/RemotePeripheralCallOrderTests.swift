@@ -21,7 +21,7 @@ struct RemotePeripheralCallOrderTests {
             controller: { conditions.apply(to: &$0) },
             configure: { $0.capturePath = capture }
         )
-        let published = try await board.peripheral.publish([Board.definition]) { _, _ in .success([]) }
+        let published = try await board.peripheral.publish([Board.definition]) { _, _ in [] }
         let handle = published[0].characteristics[Board.command].valueHandle
         let listener = try await board.peripheral.publishChannel()
         let advertising = try await board.peripheral.startAdvertising(

@@ -131,8 +131,10 @@ final class ViewModel: NSObject, @preconcurrency CBCentralManagerDelegate {
     }
 }
 
-/// A wrapper with continuations, as async apps use it.
+/// A wrapper with continuations, as async apps write it.
 final class Scanner: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
+    // @unchecked: the manager is created before its queue calls, and only these calls follow.
+
     private var manager: CBCentralManager!
     private var continuation: CheckedContinuation<CBManagerState, Never>?
 
@@ -151,6 +153,8 @@ final class Scanner: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
 
 /// Counts the calls that it receives, as test doubles do.
 final class CountingManager: CBCentralManager, @unchecked Sendable {
+    // @unchecked: inherited from the manager; the count is used on one thread only.
+
     var scans = 0
 
     override func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {

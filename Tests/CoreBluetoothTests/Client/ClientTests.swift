@@ -6,7 +6,7 @@ struct ClientTests {
     private func fail(_ error: any Error) throws { throw error }
 
     @Test("Errors are caught, cast and matched")
-    func errors() throws {
+    func errorsAreCaughtCastAndMatched() throws {
         let error: Error = CBError(.connectionTimeout)
         #expect((error as? CBError)?.code == .connectionTimeout)
         #expect((error as? CBATTError) == nil)
@@ -32,7 +32,7 @@ struct ClientTests {
     }
 
     @Test("A switch over an error code needs only the named cases", arguments: [0x00, 0x05, 0x11, 0x80, 0xFF])
-    func errorCodes(rawValue: Int) {
+    func switchOverAnErrorCodeNeedsOnlyTheNamedCases(rawValue: Int) {
         func name(_ code: CBATTError.Code) -> String {
             switch code {
             case .success: "success"
@@ -50,7 +50,7 @@ struct ClientTests {
     }
 
     @Test("Switches over states compile with and without an unknown default", arguments: 0...5)
-    func states(rawValue: Int) throws {
+    func switchOverStatesCompilesWithAnUnknownDefault(rawValue: Int) throws {
         let state = try #require(CBManagerState(rawValue: rawValue))
         let isOn =
             switch state {
@@ -62,7 +62,7 @@ struct ClientTests {
     }
 
     @Test("Advertisement dictionaries can be read with Swift's and Foundation's types")
-    func dictionaries() {
+    func dictionariesAreReadWithTypesOfSwiftAndFoundation() {
         let data: [String: Any] = [
             CBAdvertisementDataServiceUUIDsKey: [heartRateService],
             CBAdvertisementDataServiceDataKey: [heartRateService: Data([1, 2])],
@@ -80,13 +80,13 @@ struct ClientTests {
     }
 
     @Test("Without a host the one callback reports that, on a concurrent queue as well")
-    func noHost() async {
+    func oneCallbackReportsThatThereIsNoHost() async {
         #expect(await Scanner().state() == .unsupported)
         #expect(CBManager.authorization == .allowedAlways)
     }
 
     @Test("One import makes the types beyond Apple's API available")
-    func namesBeyondApple() {
+    func oneImportMakesTheTypesBeyondAppleAvailable() {
         let types: [Any.Type] = [
             CBAdapterEvent.self, CBSecurityEvent.self, CBSecurityError.self, CBPairingResult.self, CBKeypress.self,
             SecurityPolicy.self, PairingInquiry.self, Events<CBSecurityEvent>.self,
@@ -96,7 +96,7 @@ struct ClientTests {
 
     @Test("A view model on the main actor is called on the main actor")
     @MainActor
-    func mainActor() async {
+    func viewModelOnTheMainActorIsCalledThere() async {
         let model = ViewModel()
         let manager = CBCentralManager(delegate: model, queue: nil)
         #expect(manager.state == .unknown)

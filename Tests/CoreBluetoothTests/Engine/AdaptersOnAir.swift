@@ -27,7 +27,9 @@ struct AdaptersOnAir {
         configuration.deviceName = name
         configure(&configuration)
         let loop = DispatchEventLoop(label: name)
-        let file = try configuration.capturePath.map { try CaptureFile(path: $0) }
+        let file = try configuration.capturePath.map {
+            LoopConfined(try CaptureFile(path: $0), to: loop.queue.queue)
+        }
         return try await Adapter.open(on: loop, configuration: configuration) { [air] in
             let (hostEnd, controllerEnd) = PipeTransport.makePair(loop.queue.queue, air.queue)
             air.queue.async { air.attach(controllerEnd) { _, configuration in controller(&configuration) } }

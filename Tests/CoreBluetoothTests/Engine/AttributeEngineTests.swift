@@ -14,7 +14,7 @@ struct AttributeEngineTests {
     // MARK: Discovery
 
     @Test("Services are discovered all or by type, and none if there are none")
-    func services() throws {
+    func servicesAreDiscoveredAllOrByType() throws {
         try World.run(seed: 31) { world in
             let pair = try await LampAndPhone(world)
             _ = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0"))
@@ -28,7 +28,7 @@ struct AttributeEngineTests {
     }
 
     @Test("Included services and descriptors are discovered")
-    func includesAndDescriptors() throws {
+    func includedServicesAndDescriptorsAreDiscovered() throws {
         try World.run(seed: 32) { world in
             let pair = try await LampAndPhone(world)
             let battery = try await pair.lamp.publish(ServiceDefinition(uuid: "180F", isPrimary: false))
@@ -51,8 +51,8 @@ struct AttributeEngineTests {
 
     // MARK: Values
 
-    @Test("The host answers reads of a stored value without the app; reads without permission are refused")
-    func staticValue() throws {
+    @Test("The host answers reads of a stored value without the app; a write without permission is refused")
+    func hostAnswersReadsOfAStoredValueWithoutTheApp() throws {
         try World.run(seed: 33) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -63,11 +63,8 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test(
-        "A long value is read in parts, and the app gets a request with an offset for each",
-        arguments: [0, 1, 515, 516, 512]
-    )
-    func longRead(length: Int) throws {
+    @Test(arguments: [0, 1, 515, 516, 512])
+    func valueThatFitsIsReadWithOneRequestAndFurtherAnswersAreIgnored(length: Int) throws {
         try World.run(seed: 34) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -83,8 +80,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("With the smallest MTU a value of 100 bytes takes five reads, and the app's error ends them")
-    func readInParts() throws {
+    @Test func longValueIsCutAt512BytesAndAnErrorOfTheAppEndsTheRead() throws {
         try World.run(seed: 35) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -101,8 +97,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("A write is one access; a long write is one array of its parts, all or nothing")
-    func writes() throws {
+    @Test func writeIsOneAccessThatTheAppAnswersOrRefuses() throws {
         try World.run(seed: 36) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -122,7 +117,7 @@ struct AttributeEngineTests {
     }
 
     @Test("A value longer than the MTU is prepared and executed: one access with all parts")
-    func longWrite() throws {
+    func valueLongerThanTheMTUIsPreparedAndExecuted() throws {
         try World.run(seed: 37) { world in
             let lampDevice = try await EngineDevice("lamp", in: world)
             let lamp = await lampDevice.peripheral()
@@ -158,7 +153,7 @@ struct AttributeEngineTests {
     }
 
     @Test("Writes without response arrive in order, and each reports when there is room for the next")
-    func commands() throws {
+    func writesWithoutResponseArriveInOrderAndReportRoom() throws {
         try World.run(seed: 38) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -182,7 +177,7 @@ struct AttributeEngineTests {
     }
 
     @Test("A write without response before a connection is cancelled still arrives")
-    func commandsBeforeTheEnd() throws {
+    func writeWithoutResponseBeforeACancellationStillArrives() throws {
         try World.run(seed: 49) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -202,7 +197,7 @@ struct AttributeEngineTests {
     }
 
     @Test("Requests are answered in their order")
-    func order() throws {
+    func requestsAreAnsweredInTheirOrder() throws {
         try World.run(seed: 39) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -215,7 +210,7 @@ struct AttributeEngineTests {
     }
 
     @Test("A request that the app does not answer ends the link after 30 s; a late answer is ignored")
-    func unanswered() throws {
+    func unansweredRequestEndsTheLinkAfter30Seconds() throws {
         try World.run(seed: 40) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -252,7 +247,7 @@ struct AttributeEngineTests {
     }
 
     @Test("Notifications arrive in order, from the start of the subscription to its end")
-    func notifications() throws {
+    func notificationsArriveInOrderUntilTheEndOfTheSubscription() throws {
         try World.run(seed: 41) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -273,7 +268,7 @@ struct AttributeEngineTests {
     }
 
     @Test("A write right after a subscription is sent after it")
-    func subscriptionFirst() throws {
+    func writeRightAfterASubscriptionIsSentAfterIt() throws {
         try World.run(seed: 42) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -287,7 +282,7 @@ struct AttributeEngineTests {
     }
 
     @Test("Indications are confirmed one after the other; a value longer than the MTU is truncated")
-    func indications() throws {
+    func indicationsAreConfirmedOneAfterTheOther() throws {
         try World.run(seed: 43) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -302,7 +297,7 @@ struct AttributeEngineTests {
     }
 
     @Test("A value without Client Characteristic Configuration cannot be subscribed to")
-    func withoutDescriptor() throws {
+    func valueWithoutAClientConfigurationCannotBeSubscribedTo() throws {
         try World.run(seed: 44) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -313,7 +308,7 @@ struct AttributeEngineTests {
     }
 
     @Test("Two managers subscribe to one value, which is notified until both have unsubscribed")
-    func sharedSubscription() throws {
+    func sharedValueIsNotifiedUntilBothHaveUnsubscribed() throws {
         try World.run(seed: 45) { world in
             let pair = try await LampAndPhone(world)
             let other = await pair.phoneDevice.central()
@@ -337,7 +332,7 @@ struct AttributeEngineTests {
     // MARK: The rest
 
     @Test("Services that change are reported with their handles")
-    func servicesChanged() throws {
+    func changedServicesAreReportedWithTheirHandles() throws {
         try World.run(seed: 46) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -356,7 +351,7 @@ struct AttributeEngineTests {
     }
 
     @Test("The signal strength is read while connected, and only then")
-    func rssi() throws {
+    func signalStrengthIsReadOnlyWhileConnected() throws {
         try World.run(seed: 47) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()

@@ -23,7 +23,7 @@ struct ChannelEngineTests {
     }
 
     @Test("A channel to a published PSM transfers bytes both ways, until one side closes its streams")
-    func conversation() throws {
+    func channelTransfersBytesBothWaysUntilItIsClosed() throws {
         try World.run(seed: 48) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -48,7 +48,7 @@ struct ChannelEngineTests {
     }
 
     @Test("An app that does not read stops its peer, and a lost link is an error of both streams")
-    func backpressure() throws {
+    func appThatDoesNotReadStopsItsPeer() throws {
         try World.run(seed: 49) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -74,7 +74,7 @@ struct ChannelEngineTests {
     }
 
     @Test("An unpublished PSM, and one that needs encryption, is refused")
-    func refusals() throws {
+    func unpublishedOrSecurePSMIsRefused() throws {
         try World.run(seed: 50) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()

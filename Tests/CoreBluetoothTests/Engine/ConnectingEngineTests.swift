@@ -9,8 +9,7 @@ import Testing
 
 @Suite("Connecting on a host")
 struct ConnectingEngineTests {
-    @Test("A connection is reported with its MTU, which then increases, and the Device Name is read")
-    func connection() throws {
+    @Test func connectionReportsItsMTUAndNoNameThatIsEqual() throws {
         try World.run(seed: 11) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
@@ -32,7 +31,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A Device Name that differs from the advertised one is reported and stored")
-    func name() throws {
+    func differentDeviceNameIsReportedAndStored() throws {
         try World.run(seed: 12) { world in
             let pair = try await LampAndPhone(world)
             pair.lamp.engine.stopAdvertising()
@@ -51,7 +50,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("Connecting never times out, and several peripherals can be waited for at the same time")
-    func pending() throws {
+    func connectingNeverTimesOutForSeveralPeripherals() throws {
         try World.run(seed: 13, limit: .seconds(20_000)) { world in
             let pair = try await LampAndPhone(world)
             let other = try await EngineDevice("other", in: world)
@@ -71,7 +70,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A pending connection is cancelled with one disconnection without an error")
-    func cancelPending() throws {
+    func pendingConnectionIsCancelledWithoutAnError() throws {
         try World.run(seed: 14) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
@@ -89,7 +88,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A connection with a timeout fails at that time and leaves nothing behind")
-    func limitedWait() throws {
+    func connectionWithATimeoutFailsAndLeavesNothingBehind() throws {
         try World.run(seed: 51) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
@@ -112,7 +111,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A connection with a delay starts after it")
-    func delay() throws {
+    func connectionWithADelayStartsAfterIt() throws {
         try World.run(seed: 15) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
@@ -125,7 +124,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("Connecting to an unknown peripheral fails; cancelling that is answered")
-    func unknown() throws {
+    func connectingToAnUnknownPeripheralFails() throws {
         try World.run(seed: 16) { world in
             let pair = try await LampAndPhone(world)
             let nobody = UUID()
@@ -141,7 +140,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("Connecting to a connected peripheral is answered again")
-    func connectingAConnectedPeripheral() throws {
+    func connectingToAConnectedPeripheralIsAnsweredAgain() throws {
         try World.run(seed: 17) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -152,7 +151,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("After a cancellation the peripheral is connected again once its link has ended")
-    func reconnectAtOnce() throws {
+    func cancelledPeripheralIsConnectedAgainOnceItsLinkHasEnded() throws {
         try World.run(seed: 18) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -166,7 +165,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("Two managers share a link, which ends with the last of them")
-    func sharing() throws {
+    func sharedLinkEndsWithTheLastManager() throws {
         try World.run(seed: 19) { world in
             let pair = try await LampAndPhone(world)
             let other = await pair.phoneDevice.central()
@@ -189,7 +188,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A link that the peer initiated serves a connection to it, and stays when that is cancelled")
-    func peersLink() throws {
+    func linkInitiatedByThePeerServesAConnection() throws {
         try World.run(seed: 25) { world in
             let pair = try await LampAndPhone(world)
             let phoneAddress = pair.phoneDevice.device.address
@@ -210,7 +209,7 @@ struct ConnectingEngineTests {
     // MARK: Ends
 
     @Test("A peer that vanishes causes a connection timeout; waiting calls are answered after it")
-    func timeout() throws {
+    func vanishedPeerCausesAConnectionTimeout() throws {
         try World.run(seed: 20) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -232,7 +231,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A disconnection by the peer is reported as such")
-    func remoteEnd() throws {
+    func disconnectionByThePeerIsReportedAsSuch() throws {
         try World.run(seed: 21) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -243,7 +242,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A connection that is to be made again is, until the app cancels it")
-    func reconnecting() throws {
+    func connectionIsMadeAgainUntilTheAppCancelsIt() throws {
         try World.run(seed: 22) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect(ConnectionRequest(reconnects: true))
@@ -265,7 +264,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("A failing controller: disconnections, resetting, poweredOn; nothing is resumed")
-    func resetting() throws {
+    func failingControllerResumesNothing() throws {
         try World.run(seed: 23) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect(ConnectionRequest(reconnects: true))
@@ -283,8 +282,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("Connection events report connections of others, by identifier and by service")
-    func connectionEvents() throws {
+    @Test func connectionEventsReportConnectionsToPeersWithTheService() throws {
         try World.run(seed: 24) { world in
             let pair = try await LampAndPhone(world)
             let watcher = await pair.phoneDevice.central()

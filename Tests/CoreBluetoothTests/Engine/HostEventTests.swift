@@ -38,7 +38,7 @@ struct HostEventTests {
         func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
             guard case .enterPasskey = inquiry.question else { return .accept }
             let passkey = await passkeys.next { $0 }
-            for kind in KeypressNotification.Kind.allCases {
+            for kind in Keypress.allCases {
                 guard await security.reportKeypress(kind, for: inquiry) else { return .refuse }
             }
             return .passkey(passkey)
@@ -71,7 +71,7 @@ struct HostEventTests {
             await pair.phoneDevice.adapter.close()
             await pair.lampDevice.adapter.close()
 
-            var kinds: [KeypressNotification.Kind] = []
+            var kinds: [Keypress] = []
             var bonds = 0
             for await event in lampEvents {
                 switch event {
@@ -80,7 +80,7 @@ struct HostEventTests {
                 default: break
                 }
             }
-            #expect(kinds == KeypressNotification.Kind.allCases && bonds == 1)
+            #expect(kinds == Keypress.allCases && bonds == 1)
             var results: [PairingResult] = []
             for await event in phoneEvents {
                 if case .paired(_, let result) = event { results.append(result) }

@@ -169,8 +169,8 @@ struct ManagersOnHostTests {
         }
     }
 
-    @Test("They connect, read, subscribe, write, notify and disconnect", .timeLimit(.minutes(10)))
-    func conversation() async {
+    @Test(.timeLimit(.minutes(10)))
+    func managersConnectReadSubscribeWriteNotifyAndDisconnect() async {
         let lamp = Lamp(air: "virtual:managers")
         let phone = Phone(air: "virtual:managers")
         for expected in ["added true", "advertising true", "subscribed 514", "unsubscribed"] {

@@ -23,7 +23,7 @@ struct PairingEngineTests {
     )
 
     @Test("Reading a value that needs encryption causes pairing, and the bond serves the next connection")
-    func onDemand() throws {
+    func readingAnEncryptedValueCausesPairing() throws {
         try World.run(seed: 61) { world in
             let pair = try await LampAndPhone(world)
             let vault = try await pair.lamp.publish(Self.vault)
@@ -55,7 +55,7 @@ struct PairingEngineTests {
     @Test(
         "A pairing that a central begins is accepted only if a value here needs encryption"
     )
-    func byPeer() throws {
+    func pairingOfACentralIsAcceptedOnlyIfAValueNeedsIt() throws {
         try World.run(seed: 62) { world in
             let pair = try await LampAndPhone(world)
             let phone = pair.phoneDevice.adapter
@@ -73,7 +73,7 @@ struct PairingEngineTests {
     }
 
     @Test("A delegate can refuse, and the reader gets the security error of the value")
-    func delegate() throws {
+    func refusingDelegateGivesTheReaderTheSecurityError() throws {
         struct Refusal: PairingDelegate {
             func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .refuse }
         }
@@ -158,7 +158,7 @@ struct PairingEngineTests {
     }
 
     @Test("A peer that sends its identity at pairing keeps the identifier that the app knows")
-    func identity() {
+    func peerThatSendsItsIdentityKeepsItsIdentifier() {
         let directory = PeerDirectory(store: .inMemory()) { UUID() }
         let privateAddress = DeviceAddress(0x4000_0000_0001, isRandom: true)
         let identity = DeviceAddress(0xC000_0000_0001, isRandom: true)

@@ -8,8 +8,7 @@ import Testing
 
 @Suite("Scanning on a host")
 struct ScanningEngineTests {
-    @Test("A device is discovered once per scan, and again for its scan response and in a new scan")
-    func discoveries() throws {
+    @Test func deviceIsDiscoveredOncePerScanAndAgainInANewScan() throws {
         try World.run(seed: 1) { world in
             let pair = try await LampAndPhone(world)
             let phone = pair.phone
@@ -30,7 +29,7 @@ struct ScanningEngineTests {
     }
 
     @Test("A name in the scan response causes a second discovery with both")
-    func scanResponse() throws {
+    func nameInTheScanResponseCausesASecondDiscovery() throws {
         try World.run(seed: 2) { world in
             let pair = try await LampAndPhone(world)
             let services: [BluetoothUUID] = ["0001FFE0-0000-1000-8000-00805F9B34FA"]
@@ -46,7 +45,7 @@ struct ScanningEngineTests {
     }
 
     @Test("A change of an advertiser causes a discovery, and the filter is applied again")
-    func changes() throws {
+    func changeOfAnAdvertiserCausesADiscovery() throws {
         try World.run(seed: 3) { world in
             let pair = try await LampAndPhone(world)
             pair.phone.engine.scan(ScanRequest(services: ["AAAA"]))
@@ -82,7 +81,7 @@ struct ScanningEngineTests {
     }
 
     @Test("If duplicates are allowed, each packet is a discovery")
-    func duplicates() throws {
+    func eachPacketIsADiscoveryIfDuplicatesAreAllowed() throws {
         try World.run(seed: 4) { world in
             let pair = try await LampAndPhone(world)
             pair.phone.engine.scan(ScanRequest(allowsDuplicates: true))
@@ -117,7 +116,7 @@ struct ScanningEngineTests {
             ([], [], [], true),
         ] as [([AdvertisingData.Structure], [BluetoothUUID], [BluetoothUUID], Bool)]
     )
-    func filter(
+    func filterFindsAServiceInAnyList(
         structures: [AdvertisingData.Structure],
         services: [BluetoothUUID],
         solicited: [BluetoothUUID],
@@ -128,7 +127,7 @@ struct ScanningEngineTests {
     }
 
     @Test("Two managers scan independently, and identify a device by the same identifier")
-    func twoManagers() throws {
+    func managersScanIndependentlyWithTheSameIdentifiers() throws {
         try World.run(seed: 5) { world in
             let pair = try await LampAndPhone(world)
             let other = await pair.phoneDevice.central()

@@ -11,7 +11,7 @@ import Testing
 @Suite("Serving on a host")
 struct ServingEngineTests {
     @Test("Values wait for room; each is reported when sent, and none is lost or overtaken")
-    func room() throws {
+    func valuesWaitForRoomAndNoneIsLostOrOvertaken() throws {
         try World.run(seed: 61) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
@@ -43,7 +43,7 @@ struct ServingEngineTests {
     }
 
     @Test("The end of a central is reported, and one that returns has the same identifier")
-    func centrals() throws {
+    func returningCentralHasTheSameIdentifier() throws {
         try World.run(seed: 63) { world in
             let pair = try await LampAndPhone(world)
             var identifiers: Set<UUID> = []
@@ -64,7 +64,7 @@ struct ServingEngineTests {
     }
 
     @Test("Two managers on one host get only events of their own values")
-    func twoManagers() throws {
+    func managersGetOnlyEventsOfTheirOwnValues() throws {
         try World.run(seed: 64) { world in
             let pair = try await LampAndPhone(world)
             let other = await pair.lampDevice.peripheral()
@@ -94,7 +94,7 @@ struct ServingEngineTests {
     }
 
     @Test("A missing included service, or a value that is too long, is refused")
-    func refusals() throws {
+    func missingIncludedServiceOrTooLongValueIsRefused() throws {
         try World.run(seed: 65) { world in
             let pair = try await LampAndPhone(world)
             let engine = pair.lamp.engine
@@ -112,7 +112,7 @@ struct ServingEngineTests {
     }
 
     @Test("Advertising continues while a central is connected, and ends when it is stopped")
-    func advertising() throws {
+    func advertisingContinuesDuringAConnectionUntilItIsStopped() throws {
         try World.run(seed: 66) { world in
             let pair = try await LampAndPhone(world)
             let scanner = try await EngineDevice("scanner", in: world)
@@ -129,7 +129,7 @@ struct ServingEngineTests {
     }
 
     @Test("A failing controller ends advertising; services stay until they are removed")
-    func resetting() throws {
+    func failingControllerEndsAdvertisingAndServicesStay() throws {
         try World.run(seed: 67) { world in
             let pair = try await LampAndPhone(world)
             pair.lampDevice.device.vanish()
@@ -154,7 +154,10 @@ struct ServingEngineTests {
             (.high, .milliseconds(180)...(.milliseconds(240))),
         ]
     )
-    func latency(latency: CBPeripheralManagerConnectionLatency, interval: ClosedRange<Duration>) throws {
+    func desiredLatencyIsRequestedFromTheCentral(
+        latency: CBPeripheralManagerConnectionLatency,
+        interval: ClosedRange<Duration>
+    ) throws {
         try World.run(seed: 68) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()

@@ -28,7 +28,7 @@ struct SharedHostTests {
         }
     }
 
-    @Test("It is opened with the first manager, closed after the last, and opened again with the next")
+    @Test("A shared host is opened with the first manager, closed after the last, and opened again with the next")
     func hostIsOpenWhileThereAreManagers() async throws {
         let steps = Mailroom<String>()
         let shared = makeHost("life", steps)
@@ -51,7 +51,7 @@ struct SharedHostTests {
     }
 
     @Test("A manager that ends while the host is being opened leaves nothing behind")
-    func goneBeforeOpen() async {
+    func managerThatEndsDuringTheOpeningLeavesNothingBehind() async {
         let steps = Mailroom<String>()
         let central = TestCentral(HostCentral(makeHost("gone", steps)))
         central.engine.scan(ScanRequest())
@@ -71,7 +71,7 @@ struct SharedHostTests {
             (.adapterBusy(index: 0), .unsupported),
         ]
     )
-    func failures(error: TransportError, state: CBManagerState) async {
+    func hostThatCannotBeOpenedIsReportedAsAState(error: TransportError, state: CBManagerState) async {
         let failure = OpeningFailure(BLEError.adapter(error))
         #expect(failure.text == "\(error)")
         let shared = SharedHost { _ in .failure(failure) }
@@ -84,7 +84,7 @@ struct SharedHostTests {
     }
 
     @Test("A virtual adapter has one controller for each kind of manager, others one for both")
-    func registry() {
+    func onlyVirtualAdaptersHaveAControllerForEachKindOfManager() {
         let central = HostRegistry.host(on: "virtual:registry", for: .central)
         #expect(HostRegistry.host(on: "virtual:registry", for: .central) === central)
         #expect(HostRegistry.host(on: "virtual:registry", for: .peripheral) !== central)
@@ -180,7 +180,7 @@ struct PeerDirectoryTests {
     }
 
     @Test("Known peers keep identifier and name over restarts, except those with private addresses")
-    func restart() async throws {
+    func knownPeersKeepIdentifierAndNameOverRestarts() async throws {
         let path = temporaryPath()
         let store = await open(path)
         let first = PeerDirectory(store: store) { UUID() }
@@ -203,8 +203,7 @@ struct PeerDirectoryTests {
         #expect(second.identifier(of: DeviceAddress(fixed.value, isRandom: false)) != identifiers[1])
     }
 
-    @Test("At the limit, the peers not seen for longest are removed, but none that is connected")
-    func bounds() {
+    @Test func privateAddressesAreForgottenAtTheLimitUnlessConnected() {
         let directory = PeerDirectory(store: .inMemory(), limit: 64) { UUID() }
         let kept = directory.identifier(of: lasting)
         #expect(directory.use(kept))
@@ -288,7 +287,7 @@ struct PeerDirectoryTests {
     }
 
     @Test("An invalid record is ignored")
-    func damagedRecords() async throws {
+    func invalidRecordIsIgnored() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
         let file = StateFile(directory: path, name: "A.json")
         let identifier = UUID()
@@ -309,7 +308,7 @@ struct PeerDirectoryTests {
 @Suite("Restoring state by a restore identifier")
 struct RestorationTests {
     @Test("A central manager's scan and peripherals are restored once, if there were any")
-    func central() throws {
+    func scanAndPeripheralsOfACentralAreRestoredOnce() throws {
         try World.run(seed: 81) { world in
             let pair = try await LampAndPhone(world)
             let first = await pair.phoneDevice.central(restoreIdentifier: "app")
@@ -369,7 +368,7 @@ struct RestorationTests {
     }
 
     @Test("A peripheral manager's advertisement is restored")
-    func peripheral() throws {
+    func advertisementOfAPeripheralManagerIsRestored() throws {
         try World.run(seed: 82) { world in
             let device = try await EngineDevice("lamp", in: world)
             let first = await device.peripheral(restoreIdentifier: "app")

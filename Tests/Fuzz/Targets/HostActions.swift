@@ -106,8 +106,8 @@ struct HostActions {
 
     private func changeLink(_ octets: [UInt8]) async {
         _ = try? await peer.readRSSI()
-        try? await peer.updateConnectionParameters(.init(latency: UInt16(octets.first ?? 0)))
-        try? await peer.setDataLength(octets: 27 + UInt16(octets.last ?? 0))
+        try? await peer.updateConnectionParameters(.init(latencyInEvents: UInt16(octets.first ?? 0)))
+        try? await peer.setDataLength(bytes: 27 + UInt16(octets.last ?? 0))
         try? await client?.updateConnectionParameters(.init())
     }
 

@@ -24,12 +24,12 @@ private enum Found {
 @Suite("Fuzzing")
 struct FuzzTests {
     @Test("Inputs that once revealed a fault are processed", arguments: FuzzTarget.allCases)
-    func earlierFindingsAreProcessed(target: FuzzTarget) throws {
+    func inputsOfEarlierFaultsAreProcessedWithoutATrap(target: FuzzTarget) throws {
         for input in try Found.inputs(of: target) { target.run(input) }
     }
 
     @Test("Random bytes are processed", arguments: FuzzTarget.allCases)
-    func random(target: FuzzTarget) {
+    func randomBytesAreProcessedWithoutATrap(target: FuzzTarget) {
         var numbers = SeededGenerator(seed: 1)
         for _ in 0..<(target == .host ? 2 : 200) {
             let length = Int.random(in: 0...400, using: &numbers)
@@ -38,7 +38,7 @@ struct FuzzTests {
     }
 
     @Test("Changed packets are processed", arguments: FuzzTarget.allCases)
-    func changed(target: FuzzTarget) {
+    func changedPacketsAreProcessedWithoutATrap(target: FuzzTarget) {
         let seeds = target.madeSeeds
         for number in 0..<(seeds.isEmpty ? 0 : target == .host ? 4 : 200) {
             var mutation = ScriptMutation(seed: UInt64(number + 1))
@@ -48,14 +48,14 @@ struct FuzzTests {
     }
 
     @Test("The names of protocols select their targets")
-    func names() {
+    func namesOfProtocolsSelectTheirTargets() {
         #expect(FuzzTarget.named("att") == [.server, .client])
         #expect(FuzzTarget.named("host") == [.host])
         #expect(FuzzTarget.named("none").isEmpty)
     }
 
     @Test("A capture is split into its records, with correct lengths", arguments: FuzzTarget.capture.madeSeeds)
-    func records(capture: [UInt8]) throws {
+    func captureIsSplitIntoItsRecordsWithCorrectLengths(capture: [UInt8]) throws {
         var records = CaptureRecords(capture)
         #expect(records.records.count == 1)
         #expect(records.octets == capture)
@@ -70,7 +70,7 @@ struct FuzzTests {
     }
 
     @Test("A script is read as it was written")
-    func script() {
+    func scriptIsReadAsItWasWritten() {
         let script = Script([.init(choice: 1, delay: 2, octets: [3, 4]), .init(octets: [])])
         #expect(script.octets == [2, 0, 1, 2, 3, 4, 0, 0, 0, 0])
         #expect(Script(script.octets) == script)

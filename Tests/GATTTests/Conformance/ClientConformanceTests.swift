@@ -118,7 +118,7 @@ private final class RawClient {
 @Suite("GATT client against exchanges of the SIG's test purposes", .enabled(if: ConformanceFile.shared != nil))
 struct ClientConformanceTests {
     @Test("Each request is sent byte for byte, and the outcome is the tester's", arguments: ConformanceFile.clientCases)
-    func exchange(of testCase: ConformanceFile.Case) throws {
+    func clientSendsEachRequestByteForByte(of testCase: ConformanceFile.Case) throws {
         guard let operation = testCase.operation else { return try discovery(of: testCase) }
         let client = RawClient(mtu: testCase.iutMtu, elevatesSecurity: testCase.autoElevateSecurity ?? false)
         var pdus = testCase.pdus[...]

@@ -54,7 +54,7 @@ private struct RawServer {
 @Suite("GATT server against exchanges of the SIG's test purposes", .enabled(if: ConformanceFile.shared != nil))
 struct ServerConformanceTests {
     @Test("Each PDU is answered byte for byte", arguments: ConformanceFile.serverCases)
-    func exchange(of testCase: ConformanceFile.Case) throws {
+    func serverAnswersEachPDUByteForByte(of testCase: ConformanceFile.Case) throws {
         let file = try #require(ConformanceFile.shared)
         let database = try #require(testCase.database.flatMap { file.databases[$0] })
         var server = try RawServer(database.definitions, mtu: testCase.iutMtu)
@@ -74,7 +74,7 @@ struct ServerConformanceTests {
     }
 
     @Test("The hash input of a database up to the last handle contains that handle")
-    func hashOfTail() throws {
+    func hashInputContainsTheLastHandle() throws {
         let file = try #require(ConformanceFile.shared)
         var database = AttributeDatabase()
         _ = try database.publish(#require(file.databases["ts_tail_db"]).definitions)

@@ -47,8 +47,8 @@ extension RecordedRun {
                 let handle = try known.handle(Bumble.reliable)
                 try await $0.write(octets(40), to: handle, kind: .reliable)
                 try await $0.writeReliably([
-                    .init(handle: handle, value: octets(300)),
-                    .init(handle: try known.handle(Bumble.store), value: octets(30)),
+                    .init(octets(300), to: handle),
+                    .init(octets(30), to: try known.handle(Bumble.store)),
                 ])
             }
         },
@@ -106,12 +106,12 @@ extension RecordedRun {
                 try await $0.updateConnectionParameters(
                     ConnectionParameters(
                         interval: .milliseconds(30)...(.milliseconds(50)),
-                        latency: 2,
+                        latencyInEvents: 2,
                         supervisionTimeout: .seconds(6)
                     )
                 )
                 stage.tell("update")
-                while try await $0.connectionParameters.latency != 4 {
+                while try await $0.connectionParameters.latencyInEvents != 4 {
                     try await stage.sleep(for: .milliseconds(50))
                 }
                 try await stage.sleep(for: .milliseconds(200))

@@ -43,7 +43,7 @@ struct ATTRouter: ~Copyable {
     private(set) var usesBondedState = false
     /// Whether the published gate is closed: the peer has the address of a bonded device and its identity is not
     /// verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
-    private(set) var isUnverified = false
+    private(set) var isGateClosed = false
     var subscribers = Subscribers()
     /// The peer's signed writes that are not carried out yet, and what came after them.
     var signedWrites = SignedWriteQueue()
@@ -86,8 +86,8 @@ struct ATTRouter: ~Copyable {
 
     /// Takes the security that the link's security engine has published.
     mutating func securityPublished(_ snapshot: SecuritySnapshot) {
-        isUnverified = snapshot.gate != .open
-        client.isHeld = isUnverified
+        isGateClosed = snapshot.gate != .open
+        client.isHeld = isGateClosed
         session.security.isIdentityUnverified = snapshot.isIdentityUnverified
         session.security.isEncrypted = snapshot.strength != nil
         session.security.isAuthenticated = snapshot.strength?.isAuthenticated ?? false
@@ -99,7 +99,7 @@ struct ATTRouter: ~Copyable {
     /// Whether the client and the session have this security.
     func hasSecurity(_ snapshot: SecuritySnapshot) -> Bool {
         let current = session.security
-        return isUnverified == (snapshot.gate != .open) && client.isHeld == isUnverified
+        return isGateClosed == (snapshot.gate != .open) && client.isHeld == isGateClosed
             && current.isIdentityUnverified == snapshot.isIdentityUnverified && current.hasKey == snapshot.hasKey
             && current.isEncrypted == (snapshot.strength != nil)
             && current.isAuthenticated == (snapshot.strength?.isAuthenticated ?? false)

@@ -35,8 +35,12 @@ struct BondDatabase {
     let limit: Int
     /// Whether there is a store.
     let isPersistent: Bool
+    /// Whether a host without its saved state must not start.
+    private let isRequired: Bool
     /// Whether the store has been read, or there is none.
     private(set) var isLoaded: Bool
+    /// Why the saved state could not be used, or changes cannot be saved; nil if there is no such problem.
+    private(set) var problem: String?
     /// By identity address, the most recently used bond last.
     private var byIdentity: OrderedDictionary<DeviceAddress, BondRecord> = [:]
     private(set) var signCounters = SignCounters()
@@ -52,10 +56,12 @@ struct BondDatabase {
     ///   - identity: the identity of this host, unless the store has one.
     ///   - limit: maximum number of bonds.
     ///   - isPersistent: whether there is a store.
-    init(identity: KeptIdentity, limit: Int, isPersistent: Bool) {
+    ///   - isRequired: whether a host without its saved state must not start.
+    init(identity: KeptIdentity, limit: Int, isPersistent: Bool, isRequired: Bool = false) {
         self.identity = identity
         self.limit = limit
         self.isPersistent = isPersistent
+        self.isRequired = isRequired
         isLoaded = !isPersistent
     }
 
@@ -68,7 +74,7 @@ struct BondDatabase {
     var isFull: Bool { byIdentity.count >= limit && !byIdentity.values.contains { !$0.isPrivileged } }
 
     /// All bonds, the most recently used one last.
-    var records: some RandomAccessCollection<BondRecord> { byIdentity.values }
+    var records: OrderedDictionary<DeviceAddress, BondRecord>.Values { byIdentity.values }
 
     /// The bond with the peer of this identity address.
     subscript(identity: DeviceAddress) -> BondRecord? { byIdentity[identity] }
@@ -90,9 +96,15 @@ struct BondDatabase {
 
     // MARK: Beginning
 
+    /// Why the host must not start; nil if it may.
+    var obstacle: String? { isRequired ? problem : nil }
+
     /// Takes over the state that the store has loaded.
-    mutating func load(_ kept: KeptSecurity) {
+    ///
+    /// - Parameter problem: why the saved state could not be used, or changes cannot be saved.
+    mutating func load(_ kept: KeptSecurity, problem: String? = nil) {
         isLoaded = true
+        self.problem = problem
         if let identity = kept.identity {
             self.identity = identity
             isIdentityNew = false
@@ -100,9 +112,10 @@ struct BondDatabase {
         for record in kept.bonds { byIdentity[record.bond.identity] = record }
     }
 
-    /// Saves a new identity before the first peer learns it.
+    /// Saves a new identity before the first peer learns it. It does not replace an earlier one that is required and could
+    /// not be read.
     mutating func begin() -> [BondEffect] {
-        guard isIdentityNew else { return [] }
+        guard isIdentityNew, obstacle == nil else { return [] }
         isIdentityNew = false
         return save()
     }

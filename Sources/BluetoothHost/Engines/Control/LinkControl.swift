@@ -360,7 +360,7 @@ extension ConnectionParameterUpdateRequest {
         self.init(
             intervalMin: parameters.intervalMinimum,
             intervalMax: parameters.intervalMaximum,
-            latency: parameters.latency,
+            latency: parameters.latencyInEvents,
             timeout: parameters.timeout
         )
     }

@@ -291,6 +291,9 @@ struct AddressPlan {
 
     // MARK: Replies
 
+    /// Whether the plan waits for the reply to this command.
+    func isWaiting(for step: GAPStep) -> Bool { pending.isWaiting(for: step) }
+
     /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
     mutating func finished(_ step: GAPStep, _ information: ControllerInformation) {
         switch pending.end(step) {

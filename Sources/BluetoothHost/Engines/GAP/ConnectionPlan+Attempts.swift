@@ -53,7 +53,7 @@ extension ConnectionPlan {
     }
 
     /// Whether an attempt for a peer waits until a scan finds it, provided that the peer must be found by scanning.
-    func isSeeking(_ peer: DeviceAddress) -> Bool {
+    func isResolving(_ peer: DeviceAddress) -> Bool {
         foundPeers[peer] == nil && attempts.contains { $0.addresses.contains(peer) }
     }
 
@@ -67,9 +67,12 @@ extension ConnectionPlan {
     // MARK: Existing links
 
     /// Records that the controller makes no connection to a peer before this link has ended.
-    ///
-    /// - Returns: false if that is known already.
-    mutating func block(by link: LinkIdentifier) -> Bool { blockers.insert(link).inserted }
+    mutating func block(by link: LinkIdentifier) {
+        blockers.insert(link)
+    }
 
-    mutating func unblock(_ link: LinkIdentifier) { blockers.remove(link) }
+    /// Handles the end of a link.
+    ///
+    /// - Returns: whether an initiation waited for it.
+    mutating func unblock(_ link: LinkIdentifier) -> Bool { blockers.remove(link) != nil }
 }

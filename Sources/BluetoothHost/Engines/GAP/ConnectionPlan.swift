@@ -227,7 +227,7 @@ struct ConnectionPlan {
                     ownAddressType: context.ownAddressType,
                     connectionIntervalMin: parameters.intervalMinimum,
                     connectionIntervalMax: parameters.intervalMaximum,
-                    maxLatency: parameters.latency,
+                    maxLatency: parameters.latencyInEvents,
                     supervisionTimeout: parameters.timeout
                 )
             )
@@ -242,7 +242,7 @@ struct ConnectionPlan {
                     scanWindow: 0x60,
                     connectionIntervalMin: parameters.intervalMinimum,
                     connectionIntervalMax: parameters.intervalMaximum,
-                    maxLatency: parameters.latency,
+                    maxLatency: parameters.latencyInEvents,
                     supervisionTimeout: parameters.timeout
                 )
             )
@@ -374,6 +374,12 @@ struct ConnectionPlan {
         guard scanWait == .waiting else { return false }
         scanWait = .over
         return true
+    }
+
+    /// Records that the controller may begin to scan, because nothing is to be initiated now. A later initiation waits
+    /// again until scanning has stopped.
+    mutating func scanMayBegin() {
+        scanWait = .none
     }
 
     /// Records that the controller was reset and initiates nothing.

@@ -62,6 +62,9 @@ struct PendingCommand<Purpose> {
 
     var isPending: Bool { purpose != nil }
 
+    /// Whether the plan waits for the reply to this command.
+    func isWaiting(for step: GAPStep) -> Bool { isPending && step.number == number }
+
     /// Records that a command is sent.
     ///
     /// - Returns: the name of the command.

@@ -47,7 +47,7 @@ struct ScanPlan {
         var usesExtendedCommands = false
         var ownAddressType = OwnAddressType.public
         /// Whether peers to connect to must be found by scanning first.
-        var isSeeking = false
+        var isResolving = false
         /// Whether scanning must stop for a change of this host's addresses.
         var isHeld = false
         /// Whether the controller initiates a connection, or is to do so now.
@@ -89,7 +89,7 @@ struct ScanPlan {
     var scans = ScanTable()
     var assembler = ExtendedReportAssembler()
     /// Whether the host also scans for peers to connect to whose addresses the controller cannot resolve.
-    private(set) var isSeeking = false
+    private(set) var isResolving = false
     private(set) var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .scan)
     private(set) var controller = Controller.off
@@ -114,10 +114,10 @@ struct ScanPlan {
     /// The combined parameters of the scans: active if any scan is active, with the shortest interval and the longest
     /// window.
     var wanted: Parameters? {
-        guard !scans.isEmpty || isSeeking else { return nil }
+        guard !scans.isEmpty || isResolving else { return nil }
         // Without filtering, because a peer that is searched for may have been reported before.
-        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isSeeking)
-        if isSeeking { (parameters.interval, parameters.window) = (0x60, 0x60) }
+        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isResolving)
+        if isResolving { (parameters.interval, parameters.window) = (0x60, 0x60) }
         for session in scans.sessions.values {
             let options = session.options
             let interval = min(max(options.interval.inUnits(of: .microseconds(625)), 4), 0x4000)
@@ -136,7 +136,7 @@ struct ScanPlan {
     }
 
     /// Whether a scan is wanted or the controller may be scanning. Otherwise a pass has nothing to do.
-    var mayScan: Bool { !scans.isEmpty || isSeeking || controller != .off || run.isRunning }
+    var mayScan: Bool { !scans.isEmpty || isResolving || controller != .off || run.isRunning }
 
     /// Whether the controller does not scan, and no command for it is in progress. A controller whose scan cannot be
     /// turned off counts as well, because waiting for it would not help.
@@ -177,7 +177,7 @@ struct ScanPlan {
 
     /// Returns the command to send now. Nil if the controller scans as requested, or if the plan waits for a request.
     mutating func nextCommand(_ context: Context) -> PlannedCommand? {
-        isSeeking = context.isSeeking
+        isResolving = context.isResolving
         forgetSilenceUnlessWanted()
         guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {
             run.end()
@@ -332,6 +332,6 @@ struct ScanPlan {
 
     /// Forgets the silent time if no scan is wanted.
     mutating func forgetSilenceUnlessWanted() {
-        if scans.isEmpty, !isSeeking { silence = .zero }
+        if scans.isEmpty, !isResolving { silence = .zero }
     }
 }

@@ -228,7 +228,7 @@ extension LinkSecurityEngine {
         var parameters = policy.pairingParameters
         if required.isAuthenticated { parameters.requiresAuthentication = true }
         if required.isSecureConnections { parameters.requiresSecureConnections = true }
-        parameters.minimumKeySize = max(parameters.minimumKeySize, min(required.keySize, 16))
+        parameters.minimumKeySize = max(parameters.minimumKeySize, min(required.keySizeInBytes, 16))
         securityManager.parameters = parameters
         securityManager.identity = context.localIdentity
     }

@@ -53,7 +53,11 @@ struct ControllerSession {
     private static let shortestRecoveryDelay = Duration.milliseconds(100)
     private static let longestRecoveryDelay = Duration.seconds(30)
 
-    private(set) var phase = Phase.off
+    private(set) var phase = Phase.off {
+        didSet { updatePower() }
+    }
+    /// Whether the controller can be used, by the phase. Stored, because the host asks for it with each input.
+    private(set) var power = Power.off
     /// The properties of the controller, from when it was last up.
     private(set) var information: ControllerInformation?
     /// Incremented for each transport and each failure of a controller. What began in an earlier generation is ignored.
@@ -62,7 +66,9 @@ struct ControllerSession {
     var strays = StrayHandles()
     private(set) var isTransportOpen = false
     /// The call of ``start(_:)``, until it ends. Nil during a recovery.
-    private var startCall: CallToken?
+    private var startCall: CallToken? {
+        didSet { updatePower() }
+    }
     /// How often the first bring-up may start again after an error of the controller.
     private var remainingResets = 0
     private var recoveryDelay = shortestRecoveryDelay
@@ -77,13 +83,14 @@ struct ControllerSession {
         self.mayUseExtendedCommands = mayUseExtendedCommands
     }
 
-    var power: Power {
-        switch phase {
-        case .off: .off
-        case .opening, .bringingUp, .pausing: startCall == nil ? .recovering : .starting
-        case .on: .on
-        case .closing, .closed: .closed
-        }
+    private mutating func updatePower() {
+        power =
+            switch phase {
+            case .off: .off
+            case .opening, .bringingUp, .pausing: startCall == nil ? .recovering : .starting
+            case .on: .on
+            case .closing, .closed: .closed
+            }
     }
 
     /// When a time limit passes next.
@@ -140,9 +147,12 @@ struct ControllerSession {
         return beginBringUp(at: now)
     }
 
-    mutating func transportNotOpened(_ error: HostError, at now: Instant) -> [SessionEffect] {
+    /// Handles that no transport could be opened.
+    ///
+    /// - Parameter reason: a description of the error.
+    mutating func transportNotOpened(_ reason: String, at now: Instant) -> [SessionEffect] {
         guard case .opening = phase else { return [] }
-        return attemptFailed(error, at: now)
+        return attemptFailed(.controllerFailed(reason), reason, at: now)
     }
 
     /// Handles the end of the transport, which the caller has closed by now.
@@ -199,9 +209,14 @@ struct ControllerSession {
         isTransportOpen ? beginBringUp(at: now) : openTransport()
     }
 
-    private mutating func attemptFailed(_ error: HostError, at now: Instant) -> [SessionEffect] {
+    /// - Parameter reason: a description of the error for the report; nil for its own description.
+    private mutating func attemptFailed(
+        _ error: HostError,
+        _ reason: String? = nil,
+        at now: Instant
+    ) -> [SessionEffect] {
         guard let call = startCall else {
-            let report = SessionEffect.report(.willRetry(error, after: recoveryDelay))
+            let report = SessionEffect.report(.willRetry(reason: reason ?? "\(error)", after: recoveryDelay))
             phase = .pausing(until: now + recoveryDelay)
             lengthenRecoveryDelay()
             return [report] + closeTransport()

@@ -37,7 +37,7 @@ enum SessionReport: Equatable {
     case optionalCommandFailed(CommandFailure)
     case failedDuringBringUp(reason: String)
     /// A recovery has failed and is tried again after this time.
-    case willRetry(HostError, after: Duration)
+    case willRetry(reason: String, after: Duration)
     /// The controller ends a link that it did not report.
     case endingUnknownLink(ConnectionHandle)
     /// The controller has ended a link that it did not report.
@@ -51,7 +51,7 @@ extension SessionReport: CustomStringConvertible {
         case .acceptsNoCommands: "the controller accepts no commands"
         case .optionalCommandFailed(let failure): "an optional command failed: \(failure)"
         case .failedDuringBringUp(let reason): "controller failed while it was brought up: \(reason)"
-        case .willRetry(let error, let delay): "the controller is not up yet: \(error); trying again in \(delay)"
+        case .willRetry(let reason, let delay): "the controller is not up yet: \(reason); trying again in \(delay)"
         case .endingUnknownLink(let handle): "the controller has a link \(handle) that it did not report; ending it"
         case .unknownLinkEnded(let handle): "the controller ended a link \(handle) that it did not report"
         }

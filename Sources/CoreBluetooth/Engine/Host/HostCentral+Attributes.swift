@@ -4,6 +4,7 @@ import BluetoothTypes
 import Foundation
 import GATT
 import HCI
+import Synchronization
 
 // GATT on connected peripherals. Each call queues procedures on the link, which the host carries out in order.
 extension HostCentral {
@@ -120,13 +121,13 @@ extension HostCentral {
                 deliver: { [weak self] in self?.valueReceived($0, from: peripheral) }
             )
         {
-            connections[peripheral]?.subscriptions[handle] = Subscription(subscriber: subscriber)
+            state.connections[peripheral]?.subscriptions[handle] = Subscription(subscriber: subscriber)
         }
         open?.links.subscribe(self, to: handle, descriptors: descriptors, on: link)
         host.begin(SetClientConfiguration(configuration, inDescriptors: descriptors), on: link) { result in
             if case .success = result {
-                self.connections[peripheral]?.subscriptions[handle]?.isEstablished = true
-            } else if self.connections[peripheral]?.subscriptions[handle]?.isEstablished == false {
+                self.state.connections[peripheral]?.subscriptions[handle]?.isEstablished = true
+            } else if self.state.connections[peripheral]?.subscriptions[handle]?.isEstablished == false {
                 self.forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: max(1, number))
             }
             self.answer(result, completion)
@@ -136,8 +137,8 @@ extension HostCentral {
     /// Passes a value to the manager. Called on the loop.
     private func valueReceived(_ value: HandleValue, from peripheral: UUID) {
         guard !say(.valueReceived(peripheral, value.handle, value.value)), let open else { return }
-        let droppedBefore = connections[peripheral]?.droppedValues ?? 0
-        connections[peripheral]?.droppedValues += 1
+        let droppedBefore = state.connections[peripheral]?.droppedValues ?? 0
+        state.connections[peripheral]?.droppedValues += 1
         open.host.valueWasDropped(droppedBefore: droppedBefore)
     }
 
@@ -150,7 +151,7 @@ extension HostCentral {
         _ completion: @escaping Completion<Void>
     ) {
         let number = noteConfiguration(of: handle, on: peripheral)
-        let ownCount = connections[peripheral]?.subscriptions[handle] == nil ? 0 : 1
+        let ownCount = state.connections[peripheral]?.subscriptions[handle] == nil ? 0 : 1
         // Another manager, or the BLE module, may want the values.
         if host.subscriberCount(of: handle, on: link) > ownCount {
             forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: number)
@@ -158,7 +159,7 @@ extension HostCentral {
         }
         host.begin(SetClientConfiguration([], inDescriptors: descriptors), on: link) { result in
             if case .success = result {
-                self.connections[peripheral]?.subscriptions[handle]?.isEstablished = false
+                self.state.connections[peripheral]?.subscriptions[handle]?.isEstablished = false
                 self.forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: number)
             }
             self.answer(result, completion)
@@ -167,8 +168,8 @@ extension HostCentral {
 
     /// Counts a call that configures a value. Returns its number; zero if there is no subscription.
     private func noteConfiguration(of handle: AttributeHandle, on peripheral: UUID) -> Int {
-        connections[peripheral]?.subscriptions[handle]?.callCount += 1
-        return connections[peripheral]?.subscriptions[handle]?.callCount ?? 0
+        state.connections[peripheral]?.subscriptions[handle]?.callCount += 1
+        return state.connections[peripheral]?.subscriptions[handle]?.callCount ?? 0
     }
 
     /// Ends a subscription, unless the app has configured the value again after the call with this number.
@@ -178,11 +179,11 @@ extension HostCentral {
         _ link: LinkIdentifier,
         unlessCalledAfter number: Int
     ) {
-        let subscription = connections[peripheral]?.subscriptions[handle]
+        let subscription = state.connections[peripheral]?.subscriptions[handle]
         guard subscription?.callCount ?? number == number else { return }
         _ = open?.links.unsubscribe(self, from: handle, on: link)
         guard let subscriber = subscription?.subscriber else { return }
-        connections[peripheral]?.subscriptions[handle] = nil
+        state.connections[peripheral]?.subscriptions[handle] = nil
         open?.host.assumeIsolated { $0.removeSubscriber(subscriber, of: handle, on: link) }
     }
 
@@ -250,7 +251,7 @@ extension HostCentral {
         _ body: @escaping @Sendable (isolated BluetoothHost, LinkIdentifier) -> Void
     ) {
         post(completion, call: call) { host, _ in
-            guard case .connected(let link)? = self.connections[peripheral]?.phase else {
+            guard case .connected(let link)? = self.state.connections[peripheral]?.phase else {
                 return completion(.failure(.core(.notConnected)))
             }
             body(host, link)
@@ -272,9 +273,9 @@ extension HostCentral {
     }
 }
 
-/// The results of several procedures of one call, in order. Used on the loop only.
-private final class Gathered<Element: Sendable>: @unchecked Sendable {
-    private var results: [Result<[Element], EngineError>] = []
+/// The results of several procedures of one call, in order.
+private final class Gathered<Element: Sendable>: Sendable {
+    private let results = Mutex<[Result<[Element], EngineError>]>([])
     private let count: Int
     private let completion: Completion<[Element]>
 
@@ -284,7 +285,10 @@ private final class Gathered<Element: Sendable>: @unchecked Sendable {
     }
 
     @Sendable func add(_ result: Result<[Element], EngineError>) {
-        results.append(result)
+        let results = results.withLock { results in
+            results.append(result)
+            return results
+        }
         guard results.count == count else { return }
         var all: [Element] = []
         for result in results {

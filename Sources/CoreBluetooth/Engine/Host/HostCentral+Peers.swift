@@ -13,13 +13,13 @@ extension HostCentral {
     }
 
     func registerForConnectionEvents(_ filter: ConnectionEventFilter?) {
-        post { _, _ in self.eventFilter = filter }
+        post { _, _ in self.state.eventFilter = filter }
     }
 
     /// Reports that this host has connected to a peripheral or has disconnected, if the app observes such events.
     /// Called on the loop.
     func connectionEvent(_ event: CBConnectionEvent, _ peripheral: UUID) {
-        guard let open, let filter = eventFilter, let known = open.peers.known([peripheral]).first else { return }
+        guard let open, let filter = state.eventFilter, let known = open.peers.known([peripheral]).first else { return }
         let isWanted =
             filter == ConnectionEventFilter() || filter.peripherals.contains(peripheral)
             || open.peers.has(peripheral, anyOf: filter.services)
@@ -30,7 +30,7 @@ extension HostCentral {
 
     func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
         for peripheral in peripheralsInOrder {
-            if case .connected(link)? = connections[peripheral]?.phase {
+            if case .connected(link)? = state.connections[peripheral]?.phase {
                 sayChange(.mtuChanged(peripheral, mtu), on: link)
             }
         }

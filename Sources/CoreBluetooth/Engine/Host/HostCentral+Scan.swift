@@ -44,7 +44,7 @@ extension HostCentral {
             let identifier = host.startScan(options) { [weak self] event in
                 if case .advertisement(let advertisement) = event { self?.heard(advertisement, filter, open) }
             }
-            self.currentScan = Scan(request: request, identifier: identifier)
+            self.state.currentScan = Scan(request: request, identifier: identifier)
             self.keepRestoration()
         }
     }
@@ -59,14 +59,14 @@ extension HostCentral {
     func reportDroppedDiscoveries() {
         // The manager makes this call, not the app.
         post(call: nil) { host, _ in
-            guard let identifier = self.currentScan?.identifier else { return }
-            host.reportAgain(self.currentScan?.takeDroppedAdvertisers(), in: identifier)
+            guard let identifier = self.state.currentScan?.identifier else { return }
+            host.reportAgain(self.state.currentScan?.takeDroppedAdvertisers(), in: identifier)
         }
     }
 
     func endScan(on host: isolated BluetoothHost) {
-        if let currentScan { host.stopScan(currentScan.identifier) }
-        currentScan = nil
+        if let currentScan = state.currentScan { host.stopScan(currentScan.identifier) }
+        state.currentScan = nil
     }
 
     private func heard(_ advertisement: Advertisement, _ filter: ScanFilter, _ open: OpenHost) {
@@ -86,7 +86,7 @@ extension HostCentral {
     }
 
     private func dropped(_ advertisement: Advertisement, _ open: OpenHost) {
-        open.host.advertisementWasDropped(droppedBefore: currentScan?.dropCount ?? 0)
-        currentScan?.noteDrop(of: advertisement.address)
+        open.host.advertisementWasDropped(droppedBefore: state.currentScan?.dropCount ?? 0)
+        state.currentScan?.noteDrop(of: advertisement.address)
     }
 }

@@ -3,11 +3,12 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
+import HCITransport
 
 /// The engine of a central manager on a host of this process.
 ///
-/// Calls are submitted to the host's loop. Except for the guarded listener, variables are used on the loop only.
-final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
+/// Calls are submitted to the host's loop, to which the state is confined.
+final class HostCentral: CentralEngine, HostMember {
     /// A connection that the app has requested, from the call until its end.
     struct Connection {
         enum Phase {
@@ -61,25 +62,33 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
 
     private let listener = Guarded<Listener?>(nil)
 
-    var connections: [UUID: Connection] = [:]
-    private(set) var open: OpenHost?
-    private var observers: [UInt64] = []
-    var currentScan: Scan?
-    private var lastNumber: UInt64 = 0
-    var eventFilter: ConnectionEventFilter?
-    /// The peripherals whose connections have failed since the app last tried. Cancelling such a connection is still
-    /// answered.
-    private var failed: Set<UUID> = []
+    final class State {
+        var connections: [UUID: Connection] = [:]
+        fileprivate(set) var open: OpenHost?
+        fileprivate var observers: [UInt64] = []
+        var currentScan: Scan?
+        fileprivate var lastNumber: UInt64 = 0
+        var eventFilter: ConnectionEventFilter?
+        /// The peripherals whose connections have failed since the app last tried. Cancelling such a connection is
+        /// still answered.
+        fileprivate var failed: Set<UUID> = []
+    }
+
+    private let loop = HostLoop()
+    private let confined: LoopConfined<State>
+    var state: State { confined.value }
+    var open: OpenHost? { state.open }
 
     init(_ shared: SharedHost, options: HostOptions = HostOptions(), restoreIdentifier: String? = nil) {
         self.shared = shared
         self.options = options
         self.restoreIdentifier = restoreIdentifier
+        confined = LoopConfined(State(), to: loop)
     }
 
     /// The peripherals whose connections the app has requested, in the order of the requests.
     var peripheralsInOrder: [UUID] {
-        connections.sorted { $0.value.number < $1.value.number }.map(\.key)
+        state.connections.sorted { $0.value.number < $1.value.number }.map(\.key)
     }
 
     // MARK: Life
@@ -93,20 +102,21 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         listener.withLock { $0 = nil }
         shared.leave(self) { host, open in
             open.links.remove(self)
-            for observer in self.observers { host.removeObserver(observer) }
+            for observer in self.state.observers { host.removeObserver(observer) }
             self.endScan(on: host)
             for peripheral in self.peripheralsInOrder { self.end(peripheral, isAnswered: false, on: host, open) }
             if let identifier = self.restoreIdentifier {
                 open.restoration.set(nil as Restoration.Central?, for: identifier)
             }
-            self.open = nil
+            self.state.open = nil
         }
     }
 
     func begin(with open: OpenHost, on host: isolated BluetoothHost) {
-        self.open = open
+        loop.set(host.loop)
+        state.open = open
         open.links.add(self)
-        observers = [
+        state.observers = [
             host.observe { [weak self] event in self?.hostEvent(event) },
             host.observeServer { [weak self] event in
                 if case .mtuChanged(let link, let mtu) = event { self?.mtuChanged(link, mtu) }
@@ -150,7 +160,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
                     for peripheral in peripheralsInOrder { end(peripheral, isAnswered: false, on: host, open) }
                 }
             }
-            failed.removeAll()
+            state.failed.removeAll()
             say(.stateChanged(.resetting))
         case .closed: say(.stateChanged(.unsupported))
         // Sequences of the app report these: see `HostEvents`.
@@ -163,8 +173,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         guard let restoreIdentifier, let open else { return }
         open.restoration.set(
             Restoration.Central(
-                peripherals: connections.keys.sorted { $0.uuidString < $1.uuidString },
-                scan: (currentScan?.request).map(Restoration.Scan.init)
+                peripherals: state.connections.keys.sorted { $0.uuidString < $1.uuidString },
+                scan: (state.currentScan?.request).map(Restoration.Scan.init)
             ),
             for: restoreIdentifier
         )
@@ -182,11 +192,12 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         on host: isolated BluetoothHost,
         _ open: OpenHost
     ) {
-        failed.remove(peripheral)
-        if connections[peripheral] != nil {
-            connections[peripheral]?.request = request
+        state.failed.remove(peripheral)
+        if state.connections[peripheral] != nil {
+            state.connections[peripheral]?.request = request
             // If the manager does not take it, an earlier event for the same link waits for the app.
-            if case .connected(let link)? = connections[peripheral]?.phase, connections[peripheral]?.isRefused == false
+            if case .connected(let link)? = state.connections[peripheral]?.phase,
+                state.connections[peripheral]?.isRefused == false
             {
                 _ = sayConnected(peripheral, link, on: host)
             }
@@ -195,9 +206,9 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         guard open.peers.use(peripheral) else {
             return connectionFailed(peripheral, .core(.unkownDevice))
         }
-        lastNumber += 1
-        let number = lastNumber
-        connections[peripheral] = Connection(request: request, phase: .delayed, number: number)
+        state.lastNumber += 1
+        let number = state.lastNumber
+        state.connections[peripheral] = Connection(request: request, phase: .delayed, number: number)
         keepRestoration()
         if let timeout = request.timeout {
             host.run(after: timeout) { [weak self] in self?.waitedLongEnough(for: peripheral, number) }
@@ -211,7 +222,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
 
     /// Ends a connection attempt that has reached its timeout. Called on the loop.
     private func waitedLongEnough(for peripheral: UUID, _ number: UInt64) {
-        guard let open, let connection = connections[peripheral], connection.number == number, !connection.hasConnected
+        guard let open, let connection = state.connections[peripheral], connection.number == number,
+            !connection.hasConnected
         else { return }
         open.host.assumeIsolated { end(peripheral, isAnswered: false, on: $0, open) }
         connectionFailed(peripheral, .core(.connectionTimeout))
@@ -219,29 +231,29 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
 
     /// Takes the next step towards a link, if the connection is still wanted. Called on the loop.
     private func proceed(_ peripheral: UUID, _ number: UInt64) {
-        guard let open, connections[peripheral]?.number == number else { return }
+        guard let open, state.connections[peripheral]?.number == number else { return }
         open.host.assumeIsolated { host in
             guard let address = open.peers.address(of: peripheral) else { return }
             guard let link = host.link(to: address) else {
-                connections[peripheral]?.phase = .connecting(nil)
+                state.connections[peripheral]?.phase = .connecting(nil)
                 let attempt = host.beginConnecting(to: address) { [weak self] result in
                     self?.attemptEnded(peripheral, number, result)
                 }
-                if case .connecting? = connections[peripheral]?.phase {
-                    connections[peripheral]?.phase = .connecting(attempt)
+                if case .connecting? = state.connections[peripheral]?.phase {
+                    state.connections[peripheral]?.phase = .connecting(attempt)
                 }
                 return
             }
             guard link.isEnding else {
                 return connected(peripheral, number, link.identifier, on: host, open)
             }
-            connections[peripheral]?.phase = .waiting
+            state.connections[peripheral]?.phase = .waiting
             host.observeEnd(of: link.identifier) { [weak self] _ in self?.proceed(peripheral, number) }
         }
     }
 
     private func attemptEnded(_ peripheral: UUID, _ number: UInt64, _ result: Result<LinkIdentifier, HostError>) {
-        guard let open, let connection = connections[peripheral], connection.number == number,
+        guard let open, let connection = state.connections[peripheral], connection.number == number,
             case .connecting = connection.phase
         else { return }
         switch result {
@@ -249,17 +261,17 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             open.host.assumeIsolated { connected(peripheral, number, link, on: $0, open) }
         case .failure(.disconnected(.controller(.connectionFailedToBeEstablished)))
         where connection.failures < HostCentral.retryLimit:
-            connections[peripheral]?.failures += 1
+            state.connections[peripheral]?.failures += 1
             proceed(peripheral, number)
         case .failure(let error):
-            connections[peripheral] = nil
+            state.connections[peripheral] = nil
             keepRestoration()
             connectionFailed(peripheral, EngineError(error))
         }
     }
 
     private func connectionFailed(_ peripheral: UUID, _ error: EngineError) {
-        failed.insert(peripheral)
+        state.failed.insert(peripheral)
         say(.connectionFailed(peripheral, error))
     }
 
@@ -270,13 +282,13 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         on host: isolated BluetoothHost,
         _ open: OpenHost
     ) {
-        connections[peripheral]?.phase = .connected(link)
-        connections[peripheral]?.hasConnected = true
-        connections[peripheral]?.failures = 0
+        state.connections[peripheral]?.phase = .connected(link)
+        state.connections[peripheral]?.hasConnected = true
+        state.connections[peripheral]?.failures = 0
         // Before the link is shared, so that its users learn of the end in the order in which they joined.
         host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }
         guard sayConnected(peripheral, link, on: host) else {
-            connections[peripheral]?.isRefused = true
+            state.connections[peripheral]?.isRefused = true
             return host.disconnectFlooding(link)
         }
         open.links.join(link, to: peripheral, self, on: host)
@@ -297,20 +309,20 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
 
     private func linkEnded(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier, _ reason: DisconnectionReason)
     {
-        guard let open, let connection = connections[peripheral], connection.number == number else { return }
+        guard let open, let connection = state.connections[peripheral], connection.number == number else { return }
         let time = open.wallClock()
         switch connection.phase {
         case .connected(link)
         where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:
-            connections[peripheral]?.subscriptions = [:]
+            state.connections[peripheral]?.subscriptions = [:]
             say(.disconnected(peripheral, Disconnection(error: EngineError(reason), isReconnecting: true, time: time)))
             proceed(peripheral, number)
         case .connected(link):
-            connections[peripheral] = nil
+            state.connections[peripheral] = nil
             keepRestoration()
             say(.disconnected(peripheral, Disconnection(error: EngineError(reason), time: time)))
         case .ending(link):
-            connections[peripheral] = nil
+            state.connections[peripheral] = nil
             keepRestoration()
             say(.disconnected(peripheral, Disconnection(error: nil, time: time)))
         case .connected, .ending, .delayed, .waiting, .connecting: break
@@ -331,17 +343,17 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     /// - Parameter isAnswered: whether the manager is notified of the end.
     private func end(_ peripheral: UUID, isAnswered: Bool, on host: isolated BluetoothHost, _ open: OpenHost) {
         defer { keepRestoration() }
-        let hadFailed = failed.remove(peripheral) != nil
-        guard let connection = connections[peripheral] else {
+        let hadFailed = state.failed.remove(peripheral) != nil
+        guard let connection = state.connections[peripheral] else {
             if hadFailed, isAnswered { sayCancelled(peripheral, open) }
             return
         }
         switch connection.phase {
         case .delayed, .waiting, .connecting(nil):
-            connections[peripheral] = nil
+            state.connections[peripheral] = nil
             if isAnswered { sayCancelled(peripheral, open) }
         case .connecting(let attempt?):
-            connections[peripheral] = nil
+            state.connections[peripheral] = nil
             host.cancelConnecting(attempt)
             if isAnswered { sayCancelled(peripheral, open) }
         case .connected(let link):
@@ -350,14 +362,14 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             }
             let isEnding = open.links.leave(link, self, on: host)
             if isEnding, isAnswered {
-                connections[peripheral]?.phase = .ending(link)
-                connections[peripheral]?.subscriptions = [:]
+                state.connections[peripheral]?.phase = .ending(link)
+                state.connections[peripheral]?.subscriptions = [:]
             } else {
-                connections[peripheral] = nil
+                state.connections[peripheral] = nil
                 if isAnswered { sayCancelled(peripheral, open) }
             }
         case .ending:
-            if !isAnswered { connections[peripheral] = nil }
+            if !isAnswered { state.connections[peripheral] = nil }
         }
     }
 

@@ -38,7 +38,7 @@ extension HostPeripheral {
                     self?.accepted(channel, streams)
                     return handler
                 }
-                self.channelServices.insert(psm.rawValue)
+                self.state.channelServices.insert(psm.rawValue)
                 completion(.success(psm.rawValue))
             } catch {
                 completion(.failure(EngineError(error)))
@@ -56,7 +56,7 @@ extension HostPeripheral {
 
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>) {
         post(completion) { host, _ in
-            guard self.channelServices.remove(psm) != nil else {
+            guard self.state.channelServices.remove(psm) != nil else {
                 return completion(.failure(.core(.invalidParameters)))
             }
             host.unpublishChannels(at: SPSM(rawValue: psm))
@@ -65,7 +65,7 @@ extension HostPeripheral {
     }
 
     func endChannelServices(on host: isolated BluetoothHost) {
-        for psm in channelServices { host.unpublishChannels(at: SPSM(rawValue: psm)) }
-        channelServices = []
+        for psm in state.channelServices { host.unpublishChannels(at: SPSM(rawValue: psm)) }
+        state.channelServices = []
     }
 }

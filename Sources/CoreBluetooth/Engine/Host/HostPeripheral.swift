@@ -3,13 +3,14 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
+import HCITransport
 
 /// The engine of a peripheral manager on a host of this process.
 ///
-/// Calls are submitted to the host's loop. Except for the guarded listener, variables are used on the loop only.
-final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
+/// Calls are submitted to the host's loop, to which the state is confined.
+final class HostPeripheral: PeripheralEngine, HostMember {
     /// A link from a central to this host.
-    private struct Client {
+    fileprivate struct Client {
         /// The hold keeps the central in the directory while it is connected.
         var peer: HeldPeer
         /// Whether the link was reported to the manager.
@@ -35,15 +36,22 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     private let listener = Guarded<Listener?>(nil)
 
-    private(set) var open: OpenHost?
-    private var observers: [UInt64] = []
-    private var clients: [LinkIdentifier: Client] = [:]
-    /// The published services, in the order of publication.
-    private var services: [PublishedService] = []
-    private var values: Set<AttributeHandle> = []
-    /// The PSMs of the published channel services.
-    var channelServices: Set<CBL2CAPPSM> = []
-    private var advertisement: AdvertisementIdentifier?
+    final class State {
+        fileprivate(set) var open: OpenHost?
+        fileprivate var observers: [UInt64] = []
+        fileprivate var clients: [LinkIdentifier: Client] = [:]
+        /// The published services, in the order of publication.
+        fileprivate var services: [PublishedService] = []
+        fileprivate var values: Set<AttributeHandle> = []
+        /// The PSMs of the published channel services.
+        var channelServices: Set<CBL2CAPPSM> = []
+        fileprivate var advertisement: AdvertisementIdentifier?
+    }
+
+    private let loop = HostLoop()
+    private let confined: LoopConfined<State>
+    var state: State { confined.value }
+    var open: OpenHost? { state.open }
     /// The starts and stops of advertising, in order.
     private let advertising = SerialTaskQueue()
 
@@ -51,6 +59,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         self.shared = shared
         self.options = options
         self.restoreIdentifier = restoreIdentifier
+        confined = LoopConfined(State(), to: loop)
     }
 
     // MARK: Life
@@ -63,20 +72,21 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     func stop() {
         listener.withLock { $0 = nil }
         shared.leave(self) { host, open in
-            for observer in self.observers { host.removeObserver(observer) }
+            for observer in self.state.observers { host.removeObserver(observer) }
             self.endAdvertising(on: host)
             // The last service first, because later services may include earlier ones.
-            for service in self.services.reversed() { host.removeService(at: service.handle) }
-            self.services = []
-            self.values = []
+            for service in self.state.services.reversed() { host.removeService(at: service.handle) }
+            self.state.services = []
+            self.state.values = []
             self.endChannelServices(on: host)
-            self.open = nil
+            self.state.open = nil
         }
     }
 
     func begin(with open: OpenHost, on host: isolated BluetoothHost) {
-        self.open = open
-        observers = [
+        loop.set(host.loop)
+        state.open = open
+        state.observers = [
             host.observe { [weak self] event in self?.hostEvent(event) },
             host.observeServer { [weak self] event in self?.serverEvent(event) },
             host.observeSecurity { [weak self] event in self?.securityEvent(event) },
@@ -130,10 +140,10 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             switch event {
             case .connected(let link, _): meet(link, host)
             case .mtuChanged(let link, _):
-                guard clients[link]?.isAnnounced == true, let central = remote(on: link, host) else { return }
+                guard state.clients[link]?.isAnnounced == true, let central = remote(on: link, host) else { return }
                 if !say(.mtuChanged(central)) { end(link, host) }
             case .access(let link, .configured(let handle, _, let configuration)):
-                guard values.contains(handle), let central = remote(on: link, host) else { return }
+                guard state.values.contains(handle), let central = remote(on: link, host) else { return }
                 if !say(.configured(central, handle, configuration)) { end(link, host) }
             case .access, .disconnected: break
             }
@@ -153,8 +163,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     /// Registers a new link. The link is reported to the manager at once, unless the central is not verified yet.
     private func meet(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
-        guard clients[link] == nil, let open, let central = open.centrals.central(on: link, host) else { return }
-        clients[link] = Client(peer: central)
+        guard state.clients[link] == nil, let open, let central = open.centrals.central(on: link, host) else { return }
+        state.clients[link] = Client(peer: central)
         host.observeEnd(of: link) { [weak self] _ in self?.linkEnded(link) }
         if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
     }
@@ -170,7 +180,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// Reports a link to the manager, once. If the manager does not take it, because too many wait for the app, the
     /// link is ended.
     private func announced(_ link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
-        guard let client = clients[link], !client.isEnding, let mtu = try? host.information(on: link).mtu else {
+        guard let client = state.clients[link], !client.isEnding, let mtu = try? host.information(on: link).mtu else {
             return nil
         }
         let remote = RemoteCentral(link: link, identifier: client.central, mtu: mtu)
@@ -179,23 +189,23 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
                 end(link, host)
                 return nil
             }
-            clients[link]?.isAnnounced = true
+            state.clients[link]?.isAnnounced = true
         }
         return remote
     }
 
     /// Updates the identifier of the central on a link.
     private func identify(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
-        guard let open, let client = clients[link], !client.isEnding,
+        guard let open, let client = state.clients[link], !client.isEnding,
             let central = open.centrals.central(on: link, host)
         else { return }
         if central.identifier != client.central {
-            clients[link]?.peer = central
+            state.clients[link]?.peer = central
             if client.isAnnounced, let remote = announced(link, host),
                 !say(.identified(remote, before: client.central))
             {
                 // The manager does not know the new identifier.
-                clients[link]?.peer = client.peer
+                state.clients[link]?.peer = client.peer
                 return end(link, host)
             }
         }
@@ -204,18 +214,20 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     /// Ends the link of a client that causes more events than the manager takes.
     private func end(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
-        clients[link]?.isEnding = true
+        state.clients[link]?.isEnding = true
         host.disconnectFlooding(link)
     }
 
     private func linkEnded(_ link: LinkIdentifier) {
-        guard let client = clients.removeValue(forKey: link), client.isAnnounced else { return }
+        guard let client = state.clients.removeValue(forKey: link), client.isAnnounced else { return }
         say(.disconnected(RemoteCentral(link: link, identifier: client.central, mtu: ATT.Bearer.defaultMTU)))
     }
 
     /// Returns the links of a central that the app has not ended, oldest first.
     private func links(of central: UUID, _ host: isolated BluetoothHost) -> [LinkIdentifier] {
-        host.linkIdentifiers().filter { clients[$0]?.central == central && clients[$0]?.isReleased == false }
+        host.linkIdentifiers().filter {
+            state.clients[$0]?.central == central && state.clients[$0]?.isReleased == false
+        }
     }
 
     func address(of central: UUID) -> DeviceAddress? { shared.open?.centrals.address(of: central) }
@@ -223,7 +235,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     func disconnect(_ central: UUID) {
         post { host, _ in
             for link in self.links(of: central, host) {
-                self.clients[link]?.isReleased = true
+                self.state.clients[link]?.isReleased = true
                 host.disconnectAfterFlush(link, isServer: true)
             }
         }
@@ -247,8 +259,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
                     self?.accessed(on: link, request)
                 }
                 guard let service = published.first else { return completion(.failure(.core(.unknown))) }
-                self.services.append(service)
-                self.values.formUnion(service.characteristics.map(\.valueHandle))
+                self.state.services.append(service)
+                self.state.values.formUnion(service.characteristics.map(\.valueHandle))
                 completion(.success(service))
             } catch {
                 completion(.failure(EngineError(error)))
@@ -258,9 +270,9 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     func removeService(at handle: AttributeHandle) {
         post { host, _ in
-            guard let index = self.services.firstIndex(where: { $0.handle == handle }) else { return }
-            let service = self.services.remove(at: index)
-            self.values.subtract(service.characteristics.map(\.valueHandle))
+            guard let index = self.state.services.firstIndex(where: { $0.handle == handle }) else { return }
+            let service = self.state.services.remove(at: index)
+            self.state.values.subtract(service.characteristics.map(\.valueHandle))
             host.removeService(at: handle)
         }
     }
@@ -269,15 +281,15 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         open?.host.assumeIsolated { host in
             guard let central = remote(on: link, host), !say(.access(central, request)) else { return }
             // The manager refuses only commands.
-            let droppedBefore = clients[link]?.droppedCommands ?? 0
-            clients[link]?.droppedCommands += 1
+            let droppedBefore = state.clients[link]?.droppedCommands ?? 0
+            state.clients[link]?.droppedCommands += 1
             host.commandWasDropped(from: link, droppedBefore: droppedBefore)
         }
     }
 
     func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>) {
         post { host, _ in
-            guard self.clients[link]?.isReleased != true else { return }
+            guard self.state.clients[link]?.isReleased != true else { return }
             host.answer(access, on: link, with: result)
         }
     }
@@ -292,10 +304,10 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     ) {
         post(completion) { host, _ in
             let wanting = Set(host.subscribers(of: handle, .notification))
-            let update = Update(links.count, completion)
+            let update = ValueUpdate(links.count, completion)
             for link in links {
                 // A failure means that the central has disconnected, and its subscription with it.
-                if self.clients[link]?.isReleased == true {
+                if self.state.clients[link]?.isReleased == true {
                     update.hasLeft()
                 } else if wanting.contains(link) {
                     host.beginNotifying(value, of: handle, to: link) { _ in update.hasLeft() }
@@ -327,7 +339,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             }
             self.advertising.add(on: host) { host in
                 do throws(HostError) {
-                    self.advertisement = try await host.startAdvertising(configuration)
+                    self.state.advertisement = try await host.startAdvertising(configuration)
                     completion(.success(()))
                 } catch {
                     completion(.failure(EngineError(error)))
@@ -345,27 +357,10 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             open?.restoration.set(nil as Restoration.Advertisement?, for: identifier)
         }
         advertising.add(on: host) { host in
-            guard let advertisement = self.advertisement else { return }
-            self.advertisement = nil
+            guard let advertisement = self.state.advertisement else { return }
+            self.state.advertisement = nil
             await host.stopAdvertising(advertisement)
         }
-    }
-}
-
-/// A value that is being sent to several centrals. Used on the loop only.
-private final class Update: @unchecked Sendable {
-    private var remaining: Int
-    private let completion: Completion<Void>
-
-    init(_ count: Int, _ completion: @escaping Completion<Void>) {
-        remaining = count
-        self.completion = completion
-        if count == 0 { completion(.success(())) }
-    }
-
-    func hasLeft() {
-        remaining -= 1
-        if remaining == 0 { completion(.success(())) }
     }
 }
 
@@ -388,7 +383,7 @@ extension CBPeripheralManagerConnectionLatency {
         case .high:
             ConnectionParameters(
                 interval: .milliseconds(180)...(.milliseconds(240)),
-                latency: 2,
+                latencyInEvents: 2,
                 supervisionTimeout: .seconds(6)
             )
         }

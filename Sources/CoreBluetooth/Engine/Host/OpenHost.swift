@@ -39,7 +39,7 @@ final class OpenHost: Sendable {
         self.close = close
         self.isAdopted = isAdopted
         peers = PeerDirectory(store: store, makeIdentifier: makeIdentifier)
-        links = SharedLinks(peers: peers)
+        links = SharedLinks(peers: peers, loop: host.loop)
         centrals = CentralIdentities(peers: peers, makeIdentifier: makeIdentifier)
         restoration = Restoration(store: store)
         pairing = Pairing(executor: host.loop.appTaskExecutor)

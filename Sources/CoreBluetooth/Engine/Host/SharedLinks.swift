@@ -3,10 +3,11 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
+import HCITransport
 
 /// The links to peripherals that the central managers of a host share. A link that this host has made lasts until its
 /// last user leaves. Used on the loop only.
-final class SharedLinks: @unchecked Sendable {
+final class SharedLinks: Sendable {
     private struct Shared {
         let peripheral: UUID
         /// Whether this host has made the link. The host does not end a link that the peer has made.
@@ -23,37 +24,43 @@ final class SharedLinks: @unchecked Sendable {
         var users: [HostCentral] = []
     }
 
-    private var links: [LinkIdentifier: Shared] = [:]
-    /// The engines of all central managers of the host.
-    private var centrals: [HostCentral] = []
+    private final class State {
+        var links: [LinkIdentifier: Shared] = [:]
+        /// The engines of all central managers of the host.
+        var centrals: [HostCentral] = []
+    }
+
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
     private let peers: PeerDirectory
 
-    init(peers: PeerDirectory) {
+    init(peers: PeerDirectory, loop: any EventLoop) {
         self.peers = peers
+        confined = LoopConfined(State(), to: loop)
     }
 
     func add(_ central: HostCentral) {
-        centrals.append(central)
+        state.centrals.append(central)
     }
 
     func remove(_ central: HostCentral) {
-        centrals.removeAll { $0 === central }
+        state.centrals.removeAll { $0 === central }
     }
 
     // MARK: Use
 
     func join(_ link: LinkIdentifier, to peripheral: UUID, _ user: HostCentral, on host: isolated BluetoothHost) {
-        if links[link] == nil {
+        if state.links[link] == nil {
             let isOurs = (try? host.information(on: link).isCentral) ?? true
-            links[link] = Shared(peripheral: peripheral, isOurs: isOurs)
+            state.links[link] = Shared(peripheral: peripheral, isOurs: isOurs)
             peers.setConnected(true, peripheral)
             host.observeEnd(of: link) { [weak self] _ in self?.ended(link) }
-            for central in centrals { central.connectionEvent(.peerConnected, peripheral) }
+            for central in state.centrals { central.connectionEvent(.peerConnected, peripheral) }
             host.spawn { await self.prepare(link, peripheral, on: $0) }
         }
-        if links[link]?.isHeld == false { host.hold(link) }
-        links[link]?.isHeld = true
-        links[link]?.users.append(user)
+        if state.links[link]?.isHeld == false { host.hold(link) }
+        state.links[link]?.isHeld = true
+        state.links[link]?.users.append(user)
     }
 
     /// Removes a user of a link. The last user ends the link after the values written on it have been sent, unless the
@@ -61,7 +68,7 @@ final class SharedLinks: @unchecked Sendable {
     ///
     /// - Returns: whether the link ends.
     func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
-        guard var shared = links[link] else { return false }
+        guard var shared = state.links[link] else { return false }
         shared.users.removeAll { $0 === user }
         var ends = false
         if shared.users.isEmpty, shared.isHeld {
@@ -69,7 +76,7 @@ final class SharedLinks: @unchecked Sendable {
             shared.isHeld = ends
             if !ends { host.discardHold(on: link) }
         }
-        links[link] = shared
+        state.links[link] = shared
         if ends {
             host.disconnectAfterFlush(link)
         } else {
@@ -84,9 +91,9 @@ final class SharedLinks: @unchecked Sendable {
     }
 
     private func ended(_ link: LinkIdentifier) {
-        guard let shared = links.removeValue(forKey: link) else { return }
+        guard let shared = state.links.removeValue(forKey: link) else { return }
         peers.setConnected(false, shared.peripheral)
-        for central in centrals { central.connectionEvent(.peerDisconnected, shared.peripheral) }
+        for central in state.centrals { central.connectionEvent(.peerDisconnected, shared.peripheral) }
     }
 
     // MARK: Subscriptions
@@ -97,16 +104,16 @@ final class SharedLinks: @unchecked Sendable {
         descriptors: HandleRange,
         on link: LinkIdentifier
     ) {
-        var subscription = links[link]?.subscriptions[handle] ?? Subscription(descriptors: descriptors)
+        var subscription = state.links[link]?.subscriptions[handle] ?? Subscription(descriptors: descriptors)
         if !subscription.users.contains(where: { $0 === user }) { subscription.users.append(user) }
-        links[link]?.subscriptions[handle] = subscription
+        state.links[link]?.subscriptions[handle] = subscription
     }
 
     /// - Returns: whether no user is subscribed any more.
     func unsubscribe(_ user: HostCentral, from handle: AttributeHandle, on link: LinkIdentifier) -> Bool {
-        guard var subscription = links[link]?.subscriptions[handle] else { return true }
+        guard var subscription = state.links[link]?.subscriptions[handle] else { return true }
         subscription.users.removeAll { $0 === user }
-        links[link]?.subscriptions[handle] = subscription.users.isEmpty ? nil : subscription
+        state.links[link]?.subscriptions[handle] = subscription.users.isEmpty ? nil : subscription
         return subscription.users.isEmpty
     }
 
@@ -116,7 +123,7 @@ final class SharedLinks: @unchecked Sendable {
     /// for at most one of them.
     private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
         if let name = await readDeviceName(link, on: host), peers.read(deviceName: name, of: peripheral) {
-            for user in links[link]?.users ?? [] { user.sayChange(.nameChanged(peripheral, name), on: link) }
+            for user in state.links[link]?.users ?? [] { user.sayChange(.nameChanged(peripheral, name), on: link) }
         }
         guard
             let service = try? await host.perform(DiscoverServicesByUUID(uuid: .genericAttributeService), on: link)
@@ -151,6 +158,6 @@ final class SharedLinks: @unchecked Sendable {
             end: AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
         )
         guard range.isValid else { return }
-        for user in links[link]?.users ?? [] { user.sayChange(.servicesChanged(peripheral, range), on: link) }
+        for user in state.links[link]?.users ?? [] { user.sayChange(.servicesChanged(peripheral, range), on: link) }
     }
 }

@@ -1,0 +1,113 @@
+import ATT
+import BluetoothHost
+import BluetoothTypes
+import GATT
+
+/// A service of a peer, with its handles; see ``RemotePeripheral/discoverServices(_:)``.
+public typealias RemoteService = DiscoveredService
+
+/// A characteristic of a peer, with its handles and properties; see ``RemotePeripheral/characteristic(_:in:)``.
+///
+/// It is valid until the peer changes its services. After that its handle is unknown to the peer, or belongs to another
+/// attribute. ``RemotePeripheral/characteristic(_:in:)`` then finds the new one.
+public typealias RemoteCharacteristic = DiscoveredCharacteristic
+
+/// A descriptor of a peer's characteristic, with its handle; see ``RemotePeripheral/discoverDescriptors(of:)``.
+public typealias RemoteDescriptor = DiscoveredDescriptor
+
+// Discovery. If the peer is bonded, its services are read from the cache instead, while the cache is valid.
+extension RemotePeripheral {
+    /// Discovers all services with their includes, characteristics and descriptors, in the order of their handles.
+    public func discoverAll() async throws(BLEError) -> [RemoteService] {
+        try await perform(DiscoverAll())
+    }
+
+    /// Discovers primary services, without their contents.
+    ///
+    /// - Parameter uuids: nil for all.
+    public func discoverServices(_ uuids: [BluetoothUUID]? = nil) async throws(BLEError) -> [RemoteService] {
+        guard let uuids else { return try await perform(DiscoverServices()) }
+        var services: [RemoteService] = []
+        for uuid in uuids { services += try await perform(DiscoverServicesByUUID(uuid: uuid)) }
+        return services
+    }
+
+    /// Discovers the services that a service includes (Vol 3, Part G, 4.5.1).
+    public func discoverIncludedServices(of service: RemoteService) async throws(BLEError) -> [IncludedService] {
+        try await perform(FindIncludedServices(range: .init(start: service.handle, end: service.endHandle)))
+    }
+
+    /// Discovers the characteristics of a service, without their descriptors.
+    ///
+    /// - Parameters:
+    ///   - uuids: nil for all.
+    ///   - service: a service of this peer.
+    public func discoverCharacteristics(
+        _ uuids: [BluetoothUUID]? = nil,
+        of service: RemoteService
+    ) async throws(BLEError) -> [RemoteCharacteristic] {
+        let all = try await perform(
+            DiscoverCharacteristics(range: .init(start: service.handle, end: service.endHandle))
+        )
+        guard let uuids else { return all }
+        return all.filter { uuids.contains($0.uuid) }
+    }
+
+    /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1).
+    public func discoverDescriptors(
+        of characteristic: RemoteCharacteristic
+    ) async throws(BLEError) -> [RemoteDescriptor] {
+        guard let range = characteristic.descriptorRange else { return [] }
+        return try await perform(DiscoverDescriptors(range: range))
+    }
+
+    // MARK: By UUID
+
+    /// Finds a characteristic of a primary service by UUID, without its descriptors.
+    ///
+    /// ```swift
+    /// let temperature = try await peer.characteristic("2A6E", in: "181A")
+    /// print(try await peer.read(temperature))
+    /// ```
+    ///
+    /// Only the services with UUID `service` are discovered, and their characteristics. If several match, the one with
+    /// the lowest handle is returned.
+    ///
+    /// - Parameters:
+    ///   - uuid: the UUID of the characteristic.
+    ///   - service: the UUID of the service.
+    /// - Throws: ``BLEError/notFound(_:peer:)`` if the peer has no such service, or none of them has the
+    ///   characteristic.
+    public func characteristic(
+        _ uuid: BluetoothUUID,
+        in service: BluetoothUUID
+    ) async throws(BLEError) -> RemoteCharacteristic {
+        let services = try await perform(DiscoverServicesByUUID(uuid: service))
+        guard !services.isEmpty else { throw .notFound(.service(service), peer: address) }
+        for service in services {
+            let range = HandleRange(start: service.handle, end: service.endHandle)
+            let found = try await perform(DiscoverCharacteristics(range: range, uuid: uuid))
+            if let characteristic = found.first { return characteristic }
+        }
+        throw .notFound(.characteristic(uuid, service: service), peer: address)
+    }
+
+    /// Finds a descriptor of a characteristic by UUID. Descriptors that `characteristic` contains are not discovered
+    /// again.
+    ///
+    /// - Parameters:
+    ///   - uuid: the UUID of the descriptor.
+    ///   - characteristic: a characteristic of this peer.
+    /// - Throws: ``BLEError/notFound(_:peer:)`` if the characteristic does not have the descriptor.
+    public func descriptor(
+        _ uuid: BluetoothUUID,
+        of characteristic: RemoteCharacteristic
+    ) async throws(BLEError) -> RemoteDescriptor {
+        var descriptors = characteristic.descriptors
+        if descriptors.isEmpty { descriptors = try await discoverDescriptors(of: characteristic) }
+        guard let descriptor = descriptors.first(where: { $0.uuid == uuid }) else {
+            throw .notFound(.descriptor(uuid, characteristic: characteristic.uuid), peer: address)
+        }
+        return descriptor
+    }
+}

@@ -1,0 +1,69 @@
+import BluetoothTypes
+import HCI
+
+/// What the caller of a ``GAPEngine`` does after an input, in this order.
+enum GAPEffect: Equatable {
+    /// Call ``GAPEngine/runPass(of:_:_:)`` after the jobs that wait on the loop already.
+    case schedulePass(GAPPlan)
+    /// End the input, and send this command.
+    case send(PlannedCommand)
+
+    // MARK: Scans
+
+    /// Report to a scan that it has ended. The engine has removed the scan.
+    case endScan(ScanIdentifier, HostError)
+    /// Report that the scan is restarted after a silence of this length.
+    case scanRestarted(afterSilence: Duration)
+
+    // MARK: Connections
+
+    /// Report that an attempt has led to this link. The engine has removed the attempt.
+    case connected(ConnectionAttempt, LinkIdentifier)
+    /// Report that an attempt has failed. The engine has removed the attempt.
+    case attemptFailed(ConnectionAttempt, HostError)
+    /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one link
+    /// (Vol 6, Part B, 4.5). If the link counts as a connection, call ``GAPEngine/linkCounts(_:with:_:)``. Otherwise call
+    /// ``GAPEngine/blockInitiating(until:)``.
+    case findLink(Set<DeviceAddress>)
+    /// End a new link that this host has initiated: no attempt waits for it any more.
+    case endUnwantedLink(LinkIdentifier)
+
+    // MARK: Advertisements and addresses
+
+    /// End a call that waited for the start or the end of an advertisement. Nil means success.
+    case finish(CallToken, HostError?)
+    /// This host has the given address on a link.
+    case ownAddressKnown(ConnectionHandle, DeviceAddress)
+    /// Publish whether peers may direct advertising to this host's private addresses.
+    case setAddressResolution(isSupported: Bool)
+    /// Report to the session that the addresses are set up in the controller, or that this has failed.
+    case addressesPrepared(CommandFailure?)
+
+    // MARK: The controller
+
+    /// Reset the controller: its scan has been silent for this time, although it was restarted.
+    case resetSilentController(Duration)
+    case report(GAPReport)
+}
+
+/// An event of a ``GAPEngine`` for the log.
+enum GAPReport: Equatable {
+    /// An advertisement is off because of this failure, and will be tried again.
+    case advertisementFailed(CommandFailure)
+    case addressRefused(CommandFailure)
+    /// The host resolves private addresses by itself, because the controller refused a command.
+    case resolvedByHost(CommandFailure)
+    /// This failure does not matter.
+    case ignored(CommandFailure)
+}
+
+extension GAPReport: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .advertisementFailed(let failure): "an advertisement is off: \(failure); trying again"
+        case .addressRefused(let failure): "the controller refused a change of addresses: \(failure)"
+        case .resolvedByHost(let failure): "the host resolves private addresses without the controller: \(failure)"
+        case .ignored(let failure): "\(failure)"
+        }
+    }
+}

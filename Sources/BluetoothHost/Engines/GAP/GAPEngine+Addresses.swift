@@ -1,0 +1,167 @@
+import BluetoothTypes
+import HCI
+
+extension GAPEngine {
+    // MARK: Own addresses
+
+    /// This host's address on a new link. The controller itself may have used another private address.
+    func addressOfNewLink(asCentral isCentral: Bool, _ controller: ControllerInformation) -> DeviceAddress {
+        let address = addresses.addressOfNewLink(controller)
+        guard !isCentral else { return address }
+        return advertising.addressOfNewLink(own: address, usesExtendedCommands: controller.usesExtendedCommands)
+    }
+
+    // MARK: Peers
+
+    /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.
+    mutating func identity(of address: DeviceAddress) -> DeviceAddress {
+        // The plan checks this as well, but it is changed by a lookup, and most addresses need none.
+        address.kind == .resolvablePrivate ? addresses.identity(of: address) : address
+    }
+
+    /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``.
+    ///
+    /// - Parameter address: the address as it was received.
+    func isSilenced(_ address: DeviceAddress) -> Bool { addresses.isSilenced(address) }
+
+    /// Handles a change of the bonds: private addresses are resolved with their keys from now on.
+    mutating func bondsChanged(_ context: GAPContext) -> [GAPEffect] {
+        setResolvingKeys(context)
+        runAddresses(context)
+        runScanning(context)
+        runConnecting(context)
+        return takeEffects()
+    }
+
+    private mutating func setResolvingKeys(_ context: GAPContext) {
+        // The most recently used peer is the most likely to appear again.
+        addresses.resolver.setKeys(
+            context.bonds.reversed().compactMap { record in
+                record.bond.identityResolvingKey.map { AddressResolver.Key(identity: record.bond.identity, value: $0) }
+            }
+        )
+    }
+
+    // MARK: Set-up
+
+    /// Begins to set up addresses in a controller that has just been reset. The end is reported by
+    /// ``GAPEffect/addressesPrepared(_:)``.
+    mutating func prepareAddresses(
+        _ controller: ControllerInformation,
+        _ context: GAPContext,
+        _ random: inout some RandomNumberGenerator
+    ) -> [GAPEffect] {
+        setResolvingKeys(context)
+        addresses.controllerWasReset(addressContext(controller, context), &random)
+        // Peers may direct advertising to this host's private addresses only if the controller can resolve them.
+        add(.setAddressResolution(isSupported: controller.hasResolvingList))
+        preparation = Preparation(controller: controller)
+        addressPass(context)
+        return takeEffects()
+    }
+
+    private mutating func prepare(_ preparation: Preparation, _ context: GAPContext) {
+        if preparation.failure == nil {
+            if let next = addresses.nextCommand(addressContext(preparation.controller, context)) {
+                return add(.send(next))
+            }
+            // The controller has not answered.
+            if addresses.run.isRunning { return }
+        }
+        self.preparation = nil
+        add(.addressesPrepared(preparation.failure))
+    }
+
+    // MARK: Passes
+
+    /// Has the plan bring the controller's addresses to what the host needs.
+    mutating func runAddresses(_ context: GAPContext) {
+        if context.controller != nil, addresses.requestRun() { add(.schedulePass(.addresses)) }
+    }
+
+    mutating func addressPass(_ context: GAPContext) {
+        if let preparation { return prepare(preparation, context) }
+        guard let controller = context.controller else { return }
+        let hold = addresses.hold
+        let next = addresses.nextCommand(addressContext(controller, context))
+        if addresses.hold > hold { activitiesArePaused(context) }
+        if addresses.hold < hold { activitiesMayContinue(context) }
+        if let next { return add(.send(next)) }
+        // Legacy advertising waits for the end of the run.
+        if !addresses.run.isRunning { runAdvertising(context) }
+    }
+
+    mutating func addressCommandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) {
+        guard let controller = preparation?.controller ?? context.controller else { return }
+        guard let failure else { return addresses.finished(step, controller) }
+        if preparation != nil, failure == .aborted, addresses.isWaiting(for: step) { preparation?.failure = failure }
+        for effect in addresses.failed(step, failure) { perform(effect, context) }
+    }
+
+    private mutating func perform(_ effect: AddressEffect, _ context: GAPContext) {
+        switch effect {
+        case .addressRefused(let failure):
+            if preparation != nil {
+                preparation?.failure = failure
+            } else if let controller = context.controller {
+                add(.report(.addressRefused(failure)))
+                let addresses = addresses.ownAddresses(controller)
+                perform(advertising.addressRefused(failure, addresses, at: context.now), context)
+            }
+        case .resolvedByHost(let failure): if failure != .aborted { add(.report(.resolvedByHost(failure))) }
+        }
+    }
+
+    private func addressContext(_ controller: ControllerInformation, _ context: GAPContext) -> AddressPlan.Context {
+        AddressPlan.Context(
+            information: controller,
+            ownKey: context.ownKey,
+            legacyAdvertisingAddress: advertising.legacyAddress,
+            peers: peersToResolve(context),
+            rest: preparation == nil ? restingActivities : .everything
+        )
+    }
+
+    /// The peers that the controller should resolve: those to connect to or to advertise to come first, then the most
+    /// recently used.
+    private func peersToResolve(_ context: GAPContext) -> [DeviceAddress] {
+        var peers: [DeviceAddress] = []
+        for attempt in connecting.attempts { peers += attempt.addresses.inOrder }
+        peers += advertising.peers
+        var known = Set(peers)
+        for record in context.bonds.reversed() where known.insert(record.bond.identity).inserted {
+            peers.append(record.bond.identity)
+        }
+        return peers
+    }
+
+    // MARK: Paused activities
+
+    private mutating func activitiesArePaused(_ context: GAPContext) {
+        runScanning(context)
+        runConnecting(context)
+        runAdvertising(context)
+        continueWhenAtRest(context)
+    }
+
+    private mutating func activitiesMayContinue(_ context: GAPContext) {
+        runConnecting(context)
+        runScanning(context)
+        runAdvertising(context)
+    }
+
+    /// Lets the address plan continue if the paused activities rest.
+    mutating func continueWhenAtRest(_ context: GAPContext) {
+        guard context.controller != nil, canContinueWithAddresses else { return }
+        addresses.rested()
+        add(.schedulePass(.addresses))
+    }
+
+    /// Whether the address plan waits for activities that rest.
+    var canContinueWithAddresses: Bool { addresses.awaitsRest && restingActivities >= addresses.hold }
+
+    private var restingActivities: AddressHold {
+        guard scanning.isResting, connecting.isResting else { return .nothing }
+        return advertising.isResting ? .everything : .scanningAndInitiating
+    }
+}

@@ -1,0 +1,89 @@
+import BluetoothTypes
+import HCI
+
+extension GAPEngine {
+    // MARK: Advertisements of apps
+
+    /// Adds an advertisement.
+    ///
+    /// - Parameters:
+    ///   - controller: the properties of the controller, from when it was last up.
+    ///   - call: finished when the advertisement has started.
+    mutating func startAdvertising(
+        _ advertisement: AdvertisementIdentifier,
+        _ configuration: AdvertisementConfiguration,
+        on controller: ControllerInformation,
+        for call: CallToken,
+        _ context: GAPContext
+    ) throws(HostError) -> [GAPEffect] {
+        try advertising.start(advertisement, configuration, controller, for: call)
+        // The controller has one random address for all legacy advertising.
+        if configuration.address != nil, !controller.usesExtendedCommands { runAddresses(context) }
+        runAdvertising(context)
+        return takeEffects()
+    }
+
+    /// Ends an advertisement. Does nothing if it has ended.
+    mutating func stopAdvertising(_ advertisement: AdvertisementIdentifier, _ context: GAPContext) -> [GAPEffect] {
+        perform(advertising.stop(advertisement, isOn: context.controller != nil), context)
+        runAdvertising(context)
+        return takeEffects()
+    }
+
+    // MARK: Events
+
+    /// Handles the end of an advertising set by the controller (Vol 4, Part E, 7.7.65.18).
+    ///
+    /// - Parameter connection: the connection that ended the set; nil if none did.
+    mutating func advertisingSetEnded(
+        _ handle: UInt8,
+        by connection: ConnectionHandle?,
+        _ context: GAPContext
+    ) -> [GAPEffect] {
+        perform(advertising.terminated(handle, by: connection), context)
+        runAdvertising(context)
+        return takeEffects()
+    }
+
+    // MARK: Passes
+
+    /// Has the plan bring the controller's advertising to what the advertisements need.
+    mutating func runAdvertising(_ context: GAPContext) {
+        if context.controller != nil, advertising.requestRun() { add(.schedulePass(.advertising)) }
+    }
+
+    mutating func advertisingPass(_ context: GAPContext, _ random: inout some RandomNumberGenerator) {
+        guard let controller = context.controller else { return }
+        let plan = AdvertisingPlan.Context(
+            information: controller,
+            addresses: addresses.ownAddresses(controller)
+        )
+        if let next = advertising.nextCommand(plan, &addresses.resolver, &random) {
+            add(.send(next))
+        } else {
+            continueWhenAtRest(context)
+        }
+    }
+
+    mutating func advertisingCommandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) {
+        if let failure {
+            perform(advertising.failed(step, failure, at: context.now, hasLinks: context.hasLinks), context)
+        } else {
+            perform(advertising.finished(step, at: context.now), context)
+        }
+    }
+
+    mutating func perform(_ effects: [AdvertisingEffect], _ context: GAPContext) {
+        for effect in effects {
+            switch effect {
+            case .finish(let call, let error): add(.finish(call, error))
+            case .reconsiderAddresses: runAddresses(context)
+            case .ownAddressKnown(let handle, let address):
+                guard let address = address ?? context.controller?.identityAddress else { continue }
+                add(.ownAddressKnown(handle, address))
+            case .retryLater(let failure): add(.report(.advertisementFailed(failure)))
+            case .ignore(let failure): add(.report(.ignored(failure)))
+            }
+        }
+    }
+}

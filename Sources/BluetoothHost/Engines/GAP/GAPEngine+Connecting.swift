@@ -1,0 +1,187 @@
+import BluetoothTypes
+import HCI
+
+extension GAPEngine {
+    // MARK: Attempts of apps
+
+    mutating func beginAttempt(_ attempt: ConnectionAttempt, _ context: GAPContext) -> [GAPEffect] {
+        connecting.add(attempt)
+        runAddresses(context)
+        runConnecting(context)
+        if isSeekingPeers { runScanning(context) }
+        return takeEffects()
+    }
+
+    /// Ends an attempt that has not led to a connection. Does nothing if it has ended.
+    mutating func endAttempt(_ attempt: UInt64, _ error: HostError, _ context: GAPContext) -> [GAPEffect] {
+        perform(connecting.endAttempt(attempt, error, at: context.now), context)
+        return takeEffects()
+    }
+
+    // MARK: Links
+
+    /// Handles a link that counts as a connection from now on, and gives it to the attempts that wait for one.
+    ///
+    /// - Parameter addresses: all addresses of the peer.
+    mutating func linkCounts(
+        _ link: LinkIdentifier,
+        with addresses: Set<DeviceAddress>,
+        _ context: GAPContext
+    ) -> [GAPEffect] {
+        if fulfilAttempts(with: link, addresses) {
+            runConnecting(context)
+            runScanning(context)
+        }
+        return takeEffects()
+    }
+
+    /// Handles a new link.
+    ///
+    /// - Parameters:
+    ///   - isCentral: whether this host has initiated it.
+    ///   - addresses: all addresses of the peer; nil if the link does not count as a connection.
+    mutating func linkBegan(
+        _ link: LinkIdentifier,
+        asCentral isCentral: Bool,
+        with addresses: Set<DeviceAddress>?,
+        _ context: GAPContext
+    ) -> [GAPEffect] {
+        let isWanted = addresses.map { fulfilAttempts(with: link, $0) } ?? false
+        if isCentral {
+            connecting.connected(at: context.now)
+            if !isWanted { add(.endUnwantedLink(link)) }
+        } else if context.controller?.usesExtendedCommands == false {
+            // For an advertising set, an event of its own follows.
+            advertising.endedByConnection()
+            runAdvertising(context)
+        }
+        runConnecting(context)
+        runScanning(context)
+        return takeEffects()
+    }
+
+    /// Handles an initiation, or legacy advertising, that ended without a connection.
+    mutating func connectionFailed(
+        _ status: HCI.ErrorCode,
+        asCentral isCentral: Bool,
+        _ context: GAPContext
+    ) -> [GAPEffect] {
+        perform(connecting.connectionFailed(status, asCentral: isCentral, at: context.now), context)
+        return takeEffects()
+    }
+
+    /// Handles the end of a link.
+    ///
+    /// - Parameter addresses: all addresses of the peer.
+    mutating func linkEnded(
+        _ link: LinkIdentifier,
+        with addresses: Set<DeviceAddress>,
+        _ context: GAPContext
+    ) -> [GAPEffect] {
+        reportAgain(addresses, context)
+        if connecting.unblock(link) { runConnecting(context) }
+        // The controller may be able to advertise now.
+        advertising.linkEnded()
+        runAdvertising(context)
+        return takeEffects()
+    }
+
+    /// Records that the controller makes no connection to a peer before this link has ended.
+    mutating func blockInitiating(until link: LinkIdentifier) {
+        connecting.block(by: link)
+    }
+
+    /// Gives a link to the attempts that wait for a connection to its peer.
+    ///
+    /// - Returns: whether there were any.
+    private mutating func fulfilAttempts(with link: LinkIdentifier, _ addresses: Set<DeviceAddress>) -> Bool {
+        let attempts = connecting.takeAttempts(forAnyOf: addresses)
+        for attempt in attempts { add(.connected(attempt, link)) }
+        return !attempts.isEmpty
+    }
+
+    // MARK: Passes
+
+    /// Has the plan bring the controller's initiation to what the attempts need.
+    mutating func runConnecting(_ context: GAPContext) {
+        guard context.controller != nil else { return }
+        // Scanning may have waited for an initiation that the controller no longer runs.
+        guard connecting.mayInitiate else { return runScanning(context) }
+        if connecting.requestRun() { add(.schedulePass(.connection)) }
+    }
+
+    /// Sends the plan's next command. If there is none, a change of addresses may begin that waits for initiating.
+    mutating func connectionPass(_ context: GAPContext) {
+        guard let controller = context.controller else { return connecting.endRun() }
+        let isBeforeInitiation = connecting.isBeforeInitiation
+        let next = connecting.nextCommand(connectionContext(controller), at: context.now)
+        if isBeforeInitiation { runScanning(context) }
+        if let next { add(.send(next)) } else { continueWhenAtRest(context) }
+    }
+
+    func connectionContext(_ controller: ControllerInformation) -> ConnectionPlan.Context {
+        let isScanWanted = !scanning.scans.isEmpty || isSeekingPeers
+        return ConnectionPlan.Context(
+            usesExtendedCommands: controller.usesExtendedCommands,
+            ownAddressType: addresses.ownAddresses(controller).type,
+            acceptListSize: controller.filterAcceptListSize,
+            isHeld: addresses.hold != .nothing,
+            unresolvedPeers: unresolvedPeers,
+            peersWithIdentityTypes: peersWithIdentityTypes(controller),
+            isScanning: !scanning.isResting,
+            canInitiateWhileScanning: controller.canScanWhileInitiating(actively: scanning.mayScanActively),
+            isScanKeptWaiting: isScanWanted
+                && !controller.canScanWhileInitiating(actively: scanning.wanted?.isActive ?? false)
+        )
+    }
+
+    mutating func connectionCommandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) {
+        if let failure {
+            add(.report(.ignored(failure)))
+            perform(connecting.failed(step, failure, at: context.now), context)
+        } else {
+            connecting.finished(step, at: context.now)
+        }
+    }
+
+    mutating func perform(_ effects: [ConnectionEffect], _ context: GAPContext) {
+        var hasFailed = false
+        for effect in effects {
+            switch effect {
+            case .fail(let attempt, let error):
+                add(.attemptFailed(attempt, error))
+                reportAgain(attempt.addresses, context)
+                hasFailed = true
+            case .useExistingLink(let addresses): add(.findLink(addresses))
+            case .run: runConnecting(context)
+            case .runScan: runScanning(context)
+            }
+        }
+        if hasFailed, scanning.isResolving { runScanning(context) }
+    }
+
+    // MARK: Peers
+
+    /// Whether peers to connect to must be found by scanning first.
+    var isSeekingPeers: Bool {
+        !addresses.resolver.keys.isEmpty
+            && connecting.attempts.contains { attempt in
+                attempt.addresses.contains { connecting.foundPeers[$0] == nil && addresses.mustBeSought($0) }
+            }
+    }
+
+    /// The peers of attempts that must be found by scanning.
+    private var unresolvedPeers: Set<DeviceAddress> {
+        guard !addresses.resolver.keys.isEmpty else { return [] }
+        return connecting.attempts.reduce(into: []) { $0.formUnion($1.addresses.filter { addresses.mustBeSought($0) }) }
+    }
+
+    /// The peers of attempts that are named by identity address types. On controllers without privacy modes, these types
+    /// say that the peer uses private addresses (Vol 4, Part E, 7.8.12).
+    private func peersWithIdentityTypes(_ controller: ControllerInformation) -> Set<DeviceAddress> {
+        guard let list = addresses.list, list.isResolving, !controller.commands.contains(LESetPrivacyMode.self) else {
+            return []
+        }
+        return connecting.attempts.reduce(into: []) { $0.formUnion($1.addresses.filter { list.resolves($0) }) }
+    }
+}

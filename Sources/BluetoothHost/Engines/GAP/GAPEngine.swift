@@ -1,0 +1,170 @@
+import BluetoothTypes
+import HCI
+import OrderedCollections
+
+/// What an input of a ``GAPEngine`` depends on besides the engine's own state.
+struct GAPContext {
+    let now: Instant
+    /// The properties of the controller; nil while it cannot be used.
+    let controller: ControllerInformation?
+    /// Whether the controller has connections.
+    let hasLinks: Bool
+    /// This host's key for its private addresses.
+    let ownKey: UInt128
+    /// The bonds, the most recently used one last.
+    let bonds: OrderedDictionary<DeviceAddress, BondRecord>.Values
+}
+
+/// Brings the controller's scanning, initiating, advertising and addresses to what the apps want.
+///
+/// # Plans
+/// Each of four plans decides about one of these activities: ``ScanPlan``, ``ConnectionPlan``, ``AdvertisingPlan`` and
+/// ``AddressPlan``. The engine decides what they share. It gives each plan what it must know of the others, and has a plan
+/// run when the state of another one has changed.
+///
+/// # Passes
+/// A plan that is to run gets a pass, in which it decides one command: see ``PlanRun``. The engine asks for the pass with
+/// ``GAPEffect/schedulePass(_:)``. So a plan sees the whole outcome of the input that caused the pass, and inputs that
+/// follow at once cause one command together.
+///
+/// # Addresses
+/// Addresses can be changed only while no activity uses them. While the address plan wants a change, the other plans stop
+/// their activities, and it gets a pass when they rest.
+///
+/// # Set-up
+/// In a controller that was reset, the addresses are set up first: ``prepareAddresses(_:_:_:)``. The other plans run from
+/// ``controllerIsReady(_:)`` on.
+struct GAPEngine {
+    /// The set-up of addresses in a controller that was reset.
+    struct Preparation {
+        let controller: ControllerInformation
+        /// Why it has failed.
+        var failure: CommandFailure?
+    }
+
+    var scanning: ScanPlan
+    var connecting = ConnectionPlan()
+    var advertising: AdvertisingPlan
+    var addresses: AddressPlan
+    /// Nil if no set-up is in progress.
+    var preparation: Preparation?
+    /// The effects of the current input.
+    private var effects: [GAPEffect] = []
+
+    init(scanning: ScanPlan, advertising: AdvertisingPlan, addresses: AddressPlan) {
+        self.scanning = scanning
+        self.advertising = advertising
+        self.addresses = addresses
+    }
+
+    /// Adds an effect of the current input.
+    mutating func add(_ effect: GAPEffect) {
+        effects.append(effect)
+    }
+
+    /// Ends an input.
+    ///
+    /// - Returns: its effects.
+    mutating func takeEffects() -> [GAPEffect] {
+        defer { effects = [] }
+        return effects
+    }
+
+    // MARK: Passes
+
+    /// Has a plan decide its next command.
+    mutating func runPass(
+        of plan: GAPPlan,
+        _ context: GAPContext,
+        _ random: inout some RandomNumberGenerator
+    ) -> [GAPEffect] {
+        switch plan {
+        case .scan: scanPass(context)
+        case .connection: connectionPass(context)
+        case .advertising: advertisingPass(context, &random)
+        case .addresses: addressPass(context)
+        }
+        return takeEffects()
+    }
+
+    /// Gives a plan the reply to its command: a failure, or nil for success. The plan gets the reply at once when it
+    /// arrives, so that it never sees a later event first. It decides the next command in the next pass.
+    mutating func commandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) -> [GAPEffect] {
+        add(.schedulePass(step.plan))
+        switch step.plan {
+        case .scan: scanCommandEnded(step, failure, context)
+        case .connection: connectionCommandEnded(step, failure, context)
+        case .advertising: advertisingCommandEnded(step, failure, context)
+        case .addresses: addressCommandEnded(step, failure, context)
+        }
+        return takeEffects()
+    }
+
+    // MARK: The controller
+
+    /// Handles a controller that can be used from now on.
+    mutating func controllerIsReady(_ context: GAPContext) -> [GAPEffect] {
+        addresses.poweredOn(at: context.now)
+        runAddresses(context)
+        runAdvertising(context)
+        runScanning(context)
+        runConnecting(context)
+        return takeEffects()
+    }
+
+    /// Records that the controller was reset and has nothing of the plans.
+    mutating func controllerWasLost(_ context: GAPContext) -> [GAPEffect] {
+        scanning.controllerLost()
+        perform(advertising.controllerLost(), context)
+        connecting.controllerLost(at: context.now)
+        addresses.controllerLost()
+        preparation = nil
+        return takeEffects()
+    }
+
+    /// Has advertising and initiating stopped and started again, in case the controller ended them without the host's
+    /// knowledge.
+    mutating func restartRoles(_ context: GAPContext) -> [GAPEffect] {
+        if context.controller != nil { advertising.refresh() }
+        runAdvertising(context)
+        perform(connecting.restartInitiating(), context)
+        return takeEffects()
+    }
+
+    /// Ends all operations of apps.
+    mutating func endAll(_ error: HostError, _ context: GAPContext) -> [GAPEffect] {
+        for scan in scanning.endScans() { add(.endScan(scan, error)) }
+        for attempt in connecting.takeAllAttempts() { add(.attemptFailed(attempt, error)) }
+        perform(advertising.removeAll(error), context)
+        return takeEffects()
+    }
+
+    // MARK: Time
+
+    /// When the engine has something to do; nil if it waits for no time.
+    ///
+    /// - Parameter isOn: whether the controller can be used. Otherwise only the calls of apps have deadlines.
+    func deadline(isOn: Bool) -> Instant? {
+        let calls = earliest(connecting.deadline, advertising.deadline)
+        return isOn ? earliest(calls, earliest(scanning.deadline, addresses.deadline)) : calls
+    }
+
+    /// Handles the passing of time.
+    mutating func advance(_ context: GAPContext, _ random: inout some RandomNumberGenerator) -> [GAPEffect] {
+        let now = context.now
+        if context.controller != nil {
+            perform(scanning.advance(to: now, hasLink: context.hasLinks), context)
+        }
+        let connection = context.controller.map { connectionContext($0) }
+        perform(connecting.advance(to: now, connection), context)
+        if let deadline = advertising.deadline, deadline <= now {
+            perform(advertising.advance(to: now), context)
+            runAdvertising(context)
+        }
+        if context.controller != nil, addresses.advance(to: now, context.ownKey, &random) {
+            runAddresses(context)
+            runAdvertising(context)
+        }
+        return takeEffects()
+    }
+}

@@ -1,0 +1,165 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+private typealias Fixture = AdvertisingPlanFixture
+
+@Suite("The plan for advertising when commands fail and time passes")
+struct AdvertisingPlanFailureTests {
+    @Test("An advertisement whose start is refused ends with the error", arguments: 0..<4)
+    func refusedStartEndsTheAdvertisementWithTheError(commands: Int) throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle(commands: commands)
+        let opcode = Fixture.starting(0)[commands].opcode
+        let failure = CommandFailure.status(.unsupportedFeatureOrParameterValue, opcode)
+        let end = AdvertisingEffect.finish(Fixture.call(1), .command(failure))
+        if commands == 0 {
+            #expect(fixture.refuse() == [end, .reconsiderAddresses])
+        } else {
+            // The set that the controller has is removed with its data.
+            #expect(fixture.refuse() == [end])
+            #expect(fixture.settle().map(\.opcode) == [LERemoveAdvertisingSet.opcode])
+        }
+        #expect(fixture.next() == nil)
+        #expect(fixture.plan.isResting && fixture.plan.entries.isEmpty)
+    }
+
+    @Test("An advertisement that no call waits for is set up again a second after a refusal", arguments: 0..<4)
+    func advertisementWithoutACallIsSetUpAgainAfterARefusal(commands: Int) throws {
+        var fixture = Fixture()
+        let advertisement = try fixture.start()
+        fixture.plan.remove(Fixture.call(1), of: advertisement)
+        fixture.settle(commands: commands)
+        let opcode = Fixture.starting(0)[commands].opcode
+        let failure = CommandFailure.status(.unsupportedFeatureOrParameterValue, opcode)
+        #expect(fixture.refuse() == [.retryLater(failure)])
+        #expect(fixture.next() == nil)
+        #expect(fixture.plan.deadline == fixture.now + .seconds(1))
+        #expect(fixture.advance(by: .milliseconds(999)) == [])
+        #expect(fixture.next() == nil)
+        #expect(fixture.advance(by: .milliseconds(1)) == [.reconsiderAddresses])
+        #expect(fixture.settle() == Fixture.starting(0))
+    }
+
+    @Test("An advertisement that cannot be turned off for a restart is tried again later")
+    func refusedRestartIsTriedAgainLater() throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle()
+        fixture.plan.refresh()
+        let failure = CommandFailure.status(.commandDisallowed, LESetExtendedAdvertisingEnable.opcode)
+        #expect(fixture.refuse(.commandDisallowed) == [.retryLater(failure)])
+        #expect(fixture.advance(by: .seconds(1)) == [.reconsiderAddresses])
+        #expect(fixture.settle() == Fixture.starting(0))
+    }
+
+    @Test("Without connections, an advertisement is not blocked by its refusal")
+    func refusalDoesNotBlockAnAdvertisementWithoutLinks() throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle(commands: 3)
+        let failure = CommandFailure.status(.memoryCapacityExceeded, LESetExtendedAdvertisingEnable.opcode)
+        #expect(fixture.refuse(.memoryCapacityExceeded) == [.finish(Fixture.call(1), .command(failure))])
+    }
+
+    @Test("An advertisement is set up again in a controller that was reset after any command", arguments: 0...4)
+    func resetWhileStartingSetsTheAdvertisementUpAgain(commands: Int) throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle(commands: commands)
+        _ = fixture.takeEffects()
+        #expect(fixture.plan.controllerLost() == [])
+        #expect(fixture.plan.isResting)
+        #expect(fixture.settle() == Fixture.starting(0))
+        #expect(fixture.takeEffects() == (commands == 4 ? [] : [.finish(Fixture.call(1), nil)]))
+    }
+
+    @Test("A command that the reset of the controller aborts does not end its advertisement", arguments: 0..<4)
+    func commandAbortedByAResetDoesNotEndItsAdvertisement(commands: Int) throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle(commands: commands)
+        let aborted = try fixture.requireNext()
+        #expect(fixture.plan.failed(aborted.step, .aborted, at: fixture.now, hasLinks: false) == [])
+        #expect(fixture.plan.controllerLost() == [])
+        #expect(fixture.settle() == Fixture.starting(0))
+        #expect(fixture.takeEffects() == [.finish(Fixture.call(1), nil)])
+    }
+
+    @Test("The reply to a command of an earlier controller has no effect", arguments: 0..<4, [false, true])
+    func replyToAnEarlierControllerHasNoEffect(commands: Int, isLost: Bool) throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle(commands: commands)
+        let stale = try fixture.requireNext()
+        #expect(fixture.plan.controllerLost() == [])
+        if isLost {
+            #expect(fixture.plan.failed(stale.step, .aborted, at: fixture.now, hasLinks: false) == [])
+        } else {
+            #expect(fixture.plan.finished(stale.step, at: fixture.now) == [])
+        }
+        let next = try fixture.requireNext()
+        #expect(next.command == Fixture.parameters(0))
+        #expect(fixture.plan.finished(stale.step, at: fixture.now) == [])
+        #expect(fixture.next() == nil, "the command is still in progress")
+        #expect(fixture.plan.finished(next.step, at: fixture.now) == [])
+        #expect(fixture.settle() == Array(Fixture.starting(0).dropFirst()))
+    }
+
+    @Test("An advertisement that ends has ended when the controller is reset", arguments: [0, 1], [false, true])
+    func resetEndsAnAdvertisementThatIsBeingStopped(commands: Int, isInProgress: Bool) throws {
+        var fixture = Fixture()
+        let advertisement = try fixture.start()
+        fixture.settle()
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        #expect(fixture.plan.awaitEnd(of: advertisement, Fixture.call(9)) == true)
+        fixture.settle(commands: commands)
+        if isInProgress { _ = fixture.next() }
+        #expect(fixture.plan.controllerLost() == [.finish(Fixture.call(9), nil)])
+        #expect(fixture.plan.entries.isEmpty)
+        #expect(fixture.next() == nil)
+    }
+
+    // MARK: Time
+
+    @Test("All advertisements are turned off and on again from time to time")
+    func advertisementsAreTurnedOffAndOnFromTimeToTime() throws {
+        var fixture = Fixture()
+        #expect(fixture.plan.deadline == nil)
+        try fixture.start()
+        try fixture.start()
+        fixture.settle()
+        #expect(fixture.plan.deadline == fixture.now + .seconds(90))
+        #expect(fixture.advance(by: .seconds(89)) == [])
+        #expect(fixture.settle() == [])
+        #expect(fixture.advance(by: .seconds(1)) == [])
+        #expect(
+            fixture.settle() == [Fixture.disable(0), Fixture.enable(0), Fixture.disable(1), Fixture.enable(1)]
+        )
+        #expect(fixture.plan.deadline == fixture.now + .seconds(90))
+        #expect(fixture.takeEffects() == [.finish(Fixture.call(1), nil), .finish(Fixture.call(2), nil)])
+    }
+
+    @Test("An advertisement that ends by itself before its refresh is only turned on")
+    func setThatEndsBeforeItsRefreshIsOnlyTurnedOn() throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle()
+        _ = fixture.advance(by: .seconds(90))
+        _ = fixture.plan.terminated(0, by: nil)
+        #expect(fixture.settle() == [Fixture.enable(0)])
+    }
+
+    @Test("Without advertisements there is no deadline")
+    func thereIsNoDeadlineWithoutAdvertisements() throws {
+        var fixture = Fixture()
+        let advertisement = try fixture.start()
+        fixture.settle()
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        fixture.settle()
+        #expect(fixture.plan.deadline == nil)
+    }
+}

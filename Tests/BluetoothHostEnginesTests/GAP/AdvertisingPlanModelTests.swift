@@ -1,0 +1,222 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+import struct VirtualController.SeededGenerator
+
+@testable import BluetoothHost
+
+/// Random advertisements, replies and events, with a simulated controller.
+@Suite("The plan for advertising under random changes")
+struct AdvertisingPlanModelTests {
+    /// The advertising sets of a controller. Legacy advertising is set 0.
+    private struct Controller {
+        struct AdvertisingSet: Equatable {
+            var data: [UInt8] = []
+            /// Whether more data must follow.
+            var isIncomplete = false
+            var address: DeviceAddress?
+            var isOn = false
+        }
+
+        var sets: [UInt8: AdvertisingSet] = [:]
+
+        /// Performs a command that follows the rules of the specification.
+        mutating func perform(_ command: GAPCommand) {
+            if let command = command.decode(LESetExtendedAdvertisingParameters.self) {
+                setParameters(command.advertisingHandle)
+            } else if command.decode(LESetAdvertisingParameters.self) != nil {
+                setParameters(0)
+            } else if let command = command.decode(LESetExtendedAdvertisingData.self) {
+                setData(command.advertisingHandle, command.operation, command.advertisingData.bytes)
+            } else if let command = command.decode(LESetAdvertisingData.self) {
+                setData(0, .complete, command.advertisingData.bytes)
+            } else if let command = command.decode(LESetAdvertisingSetRandomAddress.self) {
+                #expect(sets[command.advertisingHandle]?.isOn == false)
+                sets[command.advertisingHandle]?.address = command.randomAddress
+            } else if let command = command.decode(LESetExtendedAdvertisingEnable.self) {
+                for set in command.sets { setEnabled(set.advertisingHandle, command.enable) }
+            } else if let command = command.decode(LESetAdvertisingEnable.self) {
+                setEnabled(0, command.advertisingEnable)
+            } else if let command = command.decode(LERemoveAdvertisingSet.self) {
+                #expect(sets[command.advertisingHandle]?.isOn != true)
+                sets[command.advertisingHandle] = nil
+            }
+        }
+
+        private mutating func setParameters(_ handle: UInt8) {
+            #expect(sets[handle]?.isOn != true)
+            sets[handle] = AdvertisingSet()
+        }
+
+        private mutating func setData(_ handle: UInt8, _ operation: AdvertisingDataOperation, _ data: [UInt8]) {
+            #expect(sets[handle]?.isOn == false)
+            let isFirst = operation == .complete || operation == .firstFragment
+            #expect(sets[handle]?.isIncomplete == !isFirst)
+            if isFirst { sets[handle]?.data = [] }
+            sets[handle]?.data += data
+            sets[handle]?.isIncomplete = operation == .firstFragment || operation == .intermediateFragment
+        }
+
+        private mutating func setEnabled(_ handle: UInt8, _ isOn: Bool) {
+            if isOn { #expect(sets[handle]?.isIncomplete == false) }
+            sets[handle]?.isOn = isOn
+        }
+
+        /// Whether it may refuse a command. It always turns advertising off.
+        static func mayRefuse(_ command: GAPCommand) -> Bool {
+            if let command = command.decode(LESetExtendedAdvertisingEnable.self) { return command.enable }
+            if let command = command.decode(LESetAdvertisingEnable.self) { return command.advertisingEnable }
+            return command.opcode != LERemoveAdvertisingSet.opcode
+        }
+    }
+
+    private struct Model: RandomPlanModel {
+        var random: SeededGenerator
+        var fixture: AdvertisingPlanFixture
+        var controller = Controller()
+        /// The command in progress, and the reply that is on its way.
+        var inProgress: (command: PlannedCommand, failure: CommandFailure?)?
+        /// The reply to a command that an earlier controller got.
+        var stale: GAPStep?
+        /// The calls that wait, by their numbers.
+        var calls: Set<UInt32> = []
+        var nextCall: UInt32 = 1000
+
+        init(seed: UInt64) {
+            random = SeededGenerator(seed: seed)
+            fixture = AdvertisingPlanFixture(isExtended: Bool.random(using: &random), sets: 3)
+        }
+
+        mutating func perform(_ effects: [AdvertisingEffect]) {
+            for case .finish(let call, _) in effects {
+                #expect(calls.remove(call.index) != nil, "a call that waits")
+            }
+        }
+
+        mutating func start() {
+            let length = fixture.context.information.usesExtendedCommands && chance(2) ? 600 : 20
+            let data = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
+            let address = chance(2) ? GAPSample.address(UInt64.random(in: 1...9, using: &random)) : nil
+            let configuration = AdvertisementConfiguration(
+                isConnectable: chance(2),
+                advertisingData: AdvertisingData(decoding: data),
+                address: fixture.context.information.usesExtendedCommands ? address : nil
+            )
+            guard let advertisement = try? fixture.start(configuration) else { return }
+            calls.insert(UInt32(advertisement.value))
+        }
+
+        mutating func stop() {
+            guard let entry = fixture.plan.entries.randomElement(using: &random) else { return }
+            let isStarting = entry.calls.contains { $0.index == UInt32(entry.identifier.value) }
+            if isStarting {
+                fixture.plan.remove(AdvertisingPlanFixture.call(UInt32(entry.identifier.value)), of: entry.identifier)
+                calls.remove(UInt32(entry.identifier.value))
+            }
+            perform(fixture.plan.stop(entry.identifier, isOn: true))
+            nextCall += 1
+            let isWaiting = fixture.plan.awaitEnd(of: entry.identifier, AdvertisingPlanFixture.call(nextCall))
+            #expect(isWaiting)
+            calls.insert(nextCall)
+        }
+
+        mutating func nextCommand() -> PlannedCommand? { fixture.next() }
+
+        mutating func send(_ next: PlannedCommand) -> CommandFailure? {
+            if fixture.context.addresses.hold == .everything { #expect(!Controller.mayRefuse(next.command)) }
+            let isRefused = Controller.mayRefuse(next.command) && chance(5)
+            if !isRefused { controller.perform(next.command) }
+            return isRefused ? GAPSample.refusal(of: next.command, .commandDisallowed) : nil
+        }
+
+        mutating func reply() {
+            guard let (command, failure) = inProgress else { return }
+            inProgress = nil
+            if let failure {
+                perform(fixture.plan.failed(command.step, failure, at: fixture.now, hasLinks: chance(2)))
+            } else {
+                perform(fixture.plan.finished(command.step, at: fixture.now))
+            }
+        }
+
+        mutating func terminate() {
+            let isOn = controller.sets.keys.sorted().filter { controller.sets[$0]?.isOn == true }
+            guard let handle = isOn.randomElement(using: &random) else { return }
+            if fixture.context.information.usesExtendedCommands {
+                controller.sets[handle]?.isOn = false
+                perform(fixture.plan.terminated(handle, by: 0x40))
+            } else if fixture.plan.entries.first?.configuration.isConnectable == true {
+                controller.sets[handle]?.isOn = false
+                fixture.plan.endedByConnection()
+            }
+        }
+
+        mutating func reset() {
+            controller = Controller()
+            stale = inProgress?.command.step
+            inProgress = nil
+            perform(fixture.plan.controllerLost())
+        }
+
+        mutating func step() {
+            switch Int.random(in: 0..<40, using: &random) {
+            case 0..<3: start()
+            case 3..<5: stop()
+            case 5..<20: send()
+            case 20..<33: reply()
+            case 33: terminate()
+            case 34: if chance(4) { reset() }
+            case 35:
+                if let stale { perform(fixture.plan.finished(stale, at: fixture.now)) }
+            case 36: fixture.context.addresses.hold = chance(2) ? .everything : .nothing
+            case 37: fixture.context.addresses.isChanging = chance(2)
+            case 38: fixture.context.addresses.advertisingAddress = chance(2) ? nil : GAPSample.address(nextCall.value)
+            default: perform(fixture.advance(by: .milliseconds(Int.random(in: 1...60_000, using: &random))))
+            }
+        }
+
+        /// Has the controller perform what is wanted.
+        mutating func settle() {
+            reply()
+            fixture.context.addresses.hold = .nothing
+            fixture.context.addresses.isChanging = false
+            fixture.plan.linkEnded()
+            perform(fixture.advance(by: .seconds(1)))
+            var count = 0
+            while let next = fixture.next(), count < 1000 {
+                controller.perform(next.command)
+                perform(fixture.plan.finished(next.step, at: fixture.now))
+                count += 1
+            }
+            #expect(count < 1000)
+        }
+
+        func check() {
+            #expect(calls.isEmpty, "each call has ended")
+            let isExtended = fixture.context.information.usesExtendedCommands
+            let isOn = controller.sets.filter(\.value.isOn)
+            #expect(isOn.count == fixture.plan.entries.count)
+            for entry in fixture.plan.entries {
+                #expect(entry.state == .on)
+                let configuration = entry.configuration
+                let usesExtendedPDUs = configuration.usesExtendedPDUs(maximumLegacyLength: 31)
+                let data =
+                    usesExtendedPDUs ? configuration.extendedAdvertisingData : configuration.advertisingData
+                let set = isOn[isExtended ? entry.handle : 0]
+                #expect(set.map { $0.data == data.bytes } == true)
+                #expect(set?.address == entry.address)
+                if isExtended, let address = entry.wantedAddress(fixture.context) { #expect(set?.address == address) }
+            }
+        }
+    }
+
+    @Test(arguments: 0..<20)
+    func controllerHasWhatIsWantedAndEachCallEndsOnce(group: UInt64) {
+        Model.run(group: group)
+    }
+}
+
+extension UInt32 {
+    fileprivate var value: UInt64 { UInt64(self) }
+}

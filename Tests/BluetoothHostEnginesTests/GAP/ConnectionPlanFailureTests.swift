@@ -1,0 +1,231 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The plan of initiating connections: refused commands, lost events and turns")
+struct ConnectionPlanFailureTests {
+    @Test func refusedInitiationFailsItsAttempts() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.pass()
+        world.reply(ConnectionWorld.refusal)
+        world.settle()
+        #expect(world.outcomes == [1: [.failed(.command(ConnectionWorld.refusal))]])
+        #expect(world.plan.isResting && world.sent.count == 1)
+    }
+
+    @Test func refusedChangeOfTheListFailsTheAttemptsAndTheListIsWrittenAgain() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.connect(2, to: 2)
+        world.pass()
+        world.reply()
+        world.pass()
+        world.reply(ConnectionWorld.refusal)
+        #expect(world.outcomes.count == 2 && world.plan.acceptList == nil)
+        world.connect(3, to: 3)
+        world.connect(4, to: 4)
+        world.settle()
+        #expect(
+            world.sent.dropFirst(2) == [
+                ConnectionWorld.clear, ConnectionWorld.add(3), ConnectionWorld.add(4), ConnectionWorld.create(nil),
+            ]
+        )
+        #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func unclearReplyToTheInitiationCancelsIt() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.pass()
+        _ = world.controller.perform(ConnectionWorld.create(1))
+        world.reply(ConnectionWorld.unclear)
+        #expect(world.plan.controller == .unknown && world.outcomes[1]?.count == 1)
+        world.settle()
+        #expect(
+            world.sent == [ConnectionWorld.create(1), ConnectionWorld.cancel] && world.controller.state == .idle
+                && world.plan.isResting
+        )
+    }
+
+    @Test func cancellationThatComesTooLateIsEndedByTheEvent() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        world.pass()
+        world.reply(.status(.commandDisallowed, LECreateConnectionCancel.opcode))
+        #expect(world.plan.deadline == world.now + .seconds(2))
+        world.connected(to: 1)
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.cancel] && world.plan.isResting && world.plan.deadline == nil)
+    }
+
+    @Test func refusedCancellationIsTriedOnceMore() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        world.pass()
+        world.reply(ConnectionWorld.refusal)
+        world.settle()
+        world.advance(.seconds(2))
+        world.settle()
+        #expect(
+            world.sent == [ConnectionWorld.cancel, ConnectionWorld.cancel] && world.controller.state == .idle
+                && world.plan.isResting
+        )
+    }
+
+    @Test func controllerThatRefusesEachCancellationIsNotAskedForEver() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        for _ in 0..<10 {
+            world.pass()
+            world.reply(ConnectionWorld.refusal)
+            world.pass()
+            world.advance(.seconds(2))
+        }
+        #expect(world.sent == [ConnectionWorld.cancel, ConnectionWorld.cancel] && world.plan.isResting)
+    }
+
+    @Test func nextInitiationWaitsTwoSecondsForTheEndOfTheLast() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        world.connect(2, to: 2)
+        world.settle(reportingEnds: false)
+        #expect(world.sent == [ConnectionWorld.cancel])
+        world.controller.state = .idle
+        world.advance(.seconds(2))
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.cancel, ConnectionWorld.create(2)])
+    }
+
+    @Test func initiationThatIsRefusedAfterALostEndIsTriedAgain() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        world.connect(2, to: 2)
+        world.pass()
+        // The controller confirms the cancellation and goes on.
+        _ = world.controller.perform(ConnectionWorld.cancel)
+        world.controller.state = .initiating(ConnectionWorld.peers(1))
+        if let step = world.pending?.step { world.plan.finished(step, at: world.now) }
+        world.pending = nil
+        world.isPassDue = true
+        world.settle()
+        world.advance(.seconds(2))
+        world.settle()
+        #expect(
+            world.sent == [
+                ConnectionWorld.cancel, ConnectionWorld.create(2), ConnectionWorld.cancel, ConnectionWorld.create(2),
+            ]
+        )
+        #expect(world.outcomes == [1: [.failed(.cancelled)]])
+        #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func lateEndOfAnEarlierInitiationStartsTheCurrentOneAgain() {
+        var world = ConnectionWorld.initiating(1)
+        world.fail(.unknownConnectionIdentifier)
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.cancel, ConnectionWorld.create(1)] && world.outcomes.isEmpty)
+    }
+
+    @Test func existingLinkIsReportedAndTheAttemptWaitsForARequest() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.pass()
+        world.reply(.status(.connectionAlreadyExists, LECreateConnection.opcode))
+        world.settle()
+        #expect(world.existing == [ConnectionWorld.peers(1)] && world.outcomes.isEmpty && world.sent.count == 1)
+        let link = LinkIdentifier(handle: ConnectionHandle(0x40), serial: 1)
+        world.plan.block(by: link)
+        world.plan.block(by: link)
+        let wasWaiting = (world.plan.unblock(link), world.plan.unblock(link))
+        #expect(wasWaiting == (true, false))
+        world.request()
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.create(1), ConnectionWorld.create(1)])
+    }
+
+    // MARK: Turns
+
+    @Test func peersThatDoNotFitTakeTurns() {
+        var world = ConnectionWorld()
+        world.context.acceptListSize = 1
+        for peer in 1...3 as ClosedRange<UInt64> { world.connect(peer, to: peer) }
+        var turns: [SimulatedInitiator.State] = []
+        for _ in 0..<6 {
+            world.settle()
+            turns.append(world.controller.state)
+            world.advance(.seconds(4))
+        }
+        #expect(turns == [1, 2, 3, 1, 2, 3].map { .initiating(ConnectionWorld.peers($0)) })
+    }
+
+    @Test func scanAndPeersTakeTurnsOnAControllerThatCannotDoBoth() {
+        var world = ConnectionWorld()
+        world.context.isScanKeptWaiting = true
+        world.connect(1, to: 1)
+        world.settle()
+        #expect(world.plan.deadline == world.now + .seconds(4))
+        world.advance(.seconds(4))
+        world.settle()
+        #expect(world.plan.wantedInitiation(world.context) == nil && world.controller.state == .idle)
+        world.advance(.seconds(4))
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.create(1), ConnectionWorld.cancel, ConnectionWorld.create(1)])
+        // The scan ends.
+        world.advance(.seconds(4))
+        world.settle()
+        world.context.isScanKeptWaiting = false
+        let hasEnded = world.plan.updateTurns(world.context, at: world.now)
+        #expect(hasEnded && world.plan.deadline == nil)
+    }
+
+    @Test func initiatingWaitsUntilScanningHasStopped() {
+        var world = ConnectionWorld()
+        world.context.isScanning = true
+        world.context.canInitiateWhileScanning = false
+        world.connect(1, to: 1)
+        world.connect(2, to: 2)
+        world.settle()
+        #expect(world.sent.isEmpty)
+        let wasWaiting = world.plan.scanPassEnded()
+        #expect(wasWaiting)
+        // A scan that could not be stopped does not keep the initiation waiting.
+        world.request()
+        world.settle()
+        #expect(
+            world.sent == [
+                ConnectionWorld.clear, ConnectionWorld.add(1), ConnectionWorld.add(2), ConnectionWorld.create(nil),
+            ]
+        )
+        let isWaiting = world.plan.scanPassEnded()
+        #expect(!isWaiting)
+    }
+
+    // MARK: Peers that must be found
+
+    @Test func peerThatMustBeFoundIsConnectedToAtItsPrivateAddress() {
+        var world = ConnectionWorld()
+        let found = DeviceAddress(0x4000_0000_0009, isRandom: true)
+        world.context.unresolvedPeers = ConnectionWorld.peers(1)
+        world.connect(1, to: 1)
+        world.settle()
+        #expect(world.sent.isEmpty && world.plan.isResolving(ConnectionWorld.peer(1)))
+        world.plan.found(ConnectionWorld.peer(1), at: found, world.now)
+        world.request()
+        world.settle()
+        #expect(world.controller.state == .initiating([found]))
+        #expect(!world.plan.isResolving(ConnectionWorld.peer(1)) && world.plan.deadline == world.now + .seconds(5))
+        world.advance(.seconds(5))
+        world.settle()
+        #expect(world.controller.state == .idle && world.plan.isResolving(ConnectionWorld.peer(1)))
+        // A failure at the private address is the failure of the attempt.
+        world.plan.found(ConnectionWorld.peer(1), at: found, world.now)
+        world.request()
+        world.pass()
+        world.reply(ConnectionWorld.refusal)
+        #expect(world.outcomes == [1: [.failed(.command(ConnectionWorld.refusal))]])
+        #expect(world.plan.foundPeers.isEmpty && world.plan.deadline == nil)
+    }
+}

@@ -1,0 +1,215 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The plan of initiating connections")
+struct ConnectionPlanTests {
+    // MARK: Commands
+
+    @Test func onePeerIsNamedByTheCommand() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.create(1)])
+        #expect(world.controller.agrees(with: world.plan.controller) && !world.plan.isResting)
+    }
+
+    @Test func severalPeersAreWrittenToTheAcceptList() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 2, 1)
+        world.connect(2, to: 3)
+        world.settle()
+        #expect(
+            world.sent == [
+                ConnectionWorld.clear, ConnectionWorld.add(1), ConnectionWorld.add(2), ConnectionWorld.add(3),
+                ConnectionWorld.create(nil),
+            ]
+        )
+        #expect(world.controller.state == .initiating(ConnectionWorld.peers(1, 2, 3)))
+    }
+
+    @Test func anotherPeerCancelsAndWritesTheListAgain() {
+        var world = ConnectionWorld.initiating(1)
+        world.connect(2, to: 2)
+        world.settle()
+        #expect(
+            world.sent == [
+                ConnectionWorld.cancel, ConnectionWorld.clear, ConnectionWorld.add(1), ConnectionWorld.add(2),
+                ConnectionWorld.create(nil),
+            ]
+        )
+        #expect(world.outcomes.isEmpty)
+    }
+
+    @Test func secondAttemptForThePeerSendsNothing() {
+        var world = ConnectionWorld.initiating(1)
+        world.connect(2, to: 1)
+        world.settle()
+        #expect(world.sent.isEmpty)
+        world.connected(to: 1)
+        world.settle()
+        #expect(world.outcomes == [1: [.connected], 2: [.connected]] && world.plan.isResting && world.sent.isEmpty)
+    }
+
+    @Test func listIsAdaptedToPeersThatChangeWhileItIsWritten() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.connect(2, to: 2)
+        world.pass()
+        world.reply()
+        world.pass()
+        world.connect(3, to: 3)
+        world.cancel(1)
+        world.settle()
+        #expect(
+            world.sent == [
+                ConnectionWorld.clear, ConnectionWorld.add(1), ConnectionWorld.clear, ConnectionWorld.add(2),
+                ConnectionWorld.add(3), ConnectionWorld.create(nil),
+            ]
+        )
+    }
+
+    @Test func controllerWithExtendedCommandsGetsTheExtendedCommand() {
+        var plan = ConnectionPlan()
+        let (parameters, peer) = (ConnectionParameters(), ConnectionWorld.peer(1))
+        plan.add(ConnectionAttempt(identifier: 1, addresses: [peer], parameters: parameters))
+        let context = ConnectionPlan.Context(usesExtendedCommands: true, ownAddressType: .random)
+        _ = plan.requestRun()
+        let next = plan.nextCommand(context, at: Instant(nanoseconds: 0))
+        let expected = LEExtendedCreateConnection(
+            initiatorFilterPolicy: .peerAddress,
+            ownAddressType: .random,
+            peerAddress: peer,
+            le1M: .init(
+                scanInterval: 0x60,
+                scanWindow: 0x60,
+                connectionIntervalMin: parameters.intervalMinimum,
+                connectionIntervalMax: parameters.intervalMaximum,
+                maxLatency: parameters.latencyInEvents,
+                supervisionTimeout: parameters.timeout
+            )
+        )
+        #expect(next?.command == GAPCommand(expected))
+    }
+
+    @Test func peerOnTheResolvingListIsNamedByItsIdentityTypeIfNeeded() {
+        var world = ConnectionWorld()
+        world.context.peersWithIdentityTypes = ConnectionWorld.peers(1)
+        world.connect(1, to: 1)
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.create(1, type: .randomIdentity)])
+    }
+
+    @Test func changeOfAddressesWaitsForTheEndOfInitiating() {
+        var world = ConnectionWorld.initiating(1)
+        world.context.isHeld = true
+        world.request()
+        world.settle(reportingEnds: false)
+        #expect(world.sent == [ConnectionWorld.cancel] && !world.plan.isResting)
+        world.reportEnd()
+        world.settle()
+        #expect(world.plan.isResting && world.outcomes.isEmpty)
+        world.context.isHeld = false
+        world.request()
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.cancel, ConnectionWorld.create(1)])
+    }
+
+    // MARK: Ends of attempts
+
+    @Test func attemptThatTimesOutCancels() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1, timeout: .seconds(5))
+        world.settle()
+        #expect(world.plan.deadline == world.now + .seconds(5))
+        world.advance(.seconds(5))
+        #expect(world.outcomes == [1: [.failed(.timedOut)]])
+        world.settle()
+        #expect(world.sent.last == ConnectionWorld.cancel && world.plan.isResting && world.plan.deadline == nil)
+        #expect(!world.plan.mayInitiate)
+    }
+
+    @Test func cancelledAttemptThatWasNotBegunSendsNothing() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.cancel(1)
+        world.cancel(1)
+        world.settle()
+        #expect(world.sent.isEmpty && world.outcomes == [1: [.failed(.cancelled)]])
+    }
+
+    @Test func connectionAfterTheCancellationIsWantedByNoOne() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        world.settle(reportingEnds: false)
+        let isWanted = world.connected(to: 1)
+        world.settle()
+        #expect(
+            !isWanted && world.plan.isResting && world.plan.deadline == nil && world.sent == [ConnectionWorld.cancel]
+        )
+    }
+
+    @Test func connectionAfterTheCancellationServesAnotherAttempt() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        world.settle(reportingEnds: false)
+        world.connect(2, to: 1)
+        world.settle(reportingEnds: false)
+        #expect(world.sent == [ConnectionWorld.cancel])
+        world.connected(to: 1)
+        #expect(world.outcomes[2] == [.connected])
+    }
+
+    @Test func connectionBeforeTheReplyToTheCancellationIsNotWaitedFor() {
+        var world = ConnectionWorld.initiating(1)
+        world.cancel(1)
+        world.pass()
+        world.connected(to: 1)
+        world.reply()
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.cancel] && world.plan.isResting && world.plan.deadline == nil)
+    }
+
+    @Test func failedInitiationFailsItsAttempts() {
+        var world = ConnectionWorld.initiating(1)
+        world.controller.state = .idle
+        world.fail(.connectionTimeout)
+        world.settle()
+        #expect(world.outcomes == [1: [.failed(.disconnected(.controller(.connectionTimeout)))]])
+        #expect(world.plan.isResting && world.sent.isEmpty)
+    }
+
+    @Test func attemptsContinueOnTheNextController() {
+        var world = ConnectionWorld.initiating(1)
+        world.connect(2, to: 2)
+        world.pass()
+        world.resetController()
+        world.settle()
+        #expect(world.outcomes.isEmpty)
+        #expect(
+            world.sent == [
+                ConnectionWorld.cancel, ConnectionWorld.clear, ConnectionWorld.add(1), ConnectionWorld.add(2),
+                ConnectionWorld.create(nil),
+            ]
+        )
+    }
+
+    @Test func replyToACommandOfAnEarlierControllerHasNoEffect() {
+        var world = ConnectionWorld()
+        world.connect(1, to: 1)
+        world.pass()
+        let step = world.pending?.step
+        world.plan.controllerLost(at: world.now)
+        if let step {
+            let effects = world.plan.failed(step, ConnectionWorld.refusal, at: world.now)
+            #expect(effects.isEmpty)
+            world.plan.finished(step, at: world.now)
+        }
+        world.pending = nil
+        world.isPassDue = true
+        world.settle()
+        #expect(world.sent == [ConnectionWorld.create(1), ConnectionWorld.create(1)] && world.outcomes.isEmpty)
+    }
+}

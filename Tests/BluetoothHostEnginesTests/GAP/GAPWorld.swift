@@ -1,0 +1,244 @@
+import BluetoothTypes
+import HCI
+import OrderedCollections
+import SMP
+
+import struct VirtualController.SeededGenerator
+
+@testable import BluetoothHost
+
+/// A controller with legacy commands and one initiator, which refuses what the specification does not allow
+/// (Vol 4, Part E, 7.8).
+struct GAPController {
+    var scan = SimulatedScan()
+    var initiator = SimulatedInitiator()
+    var isAdvertising = false
+    var randomAddress: DeviceAddress?
+    var resolvingList: Set<DeviceAddress> = []
+    var isResolving = false
+    /// Whether the controller can scan while it initiates (Vol 4, Part E, 7.8.27).
+    var canScanWhileInitiating = true
+
+    private var isInitiating: Bool { initiator.state != .idle }
+    private var isAtRest: Bool { !scan.isOn && !isInitiating && !isAdvertising }
+
+    mutating func perform(_ command: GAPCommand) -> HCI.ErrorCode {
+        switch command.opcode {
+        case LESetScanEnable.opcode:
+            if let enable = command.decode(LESetScanEnable.self), enable.leScanEnable, isInitiating,
+                !canScanWhileInitiating
+            {
+                return .commandDisallowed
+            }
+            return scan.perform(command)
+        case LESetScanParameters.opcode: return scan.perform(command)
+        case LECreateConnection.opcode where scan.isOn && !canScanWhileInitiating: return .commandDisallowed
+        case LECreateConnection.opcode, LECreateConnectionCancel.opcode, LEClearFilterAcceptList.opcode,
+            LEAddDeviceToFilterAcceptList.opcode:
+            return initiator.perform(command)
+        case LESetAdvertisingEnable.opcode:
+            isAdvertising = command.decode(LESetAdvertisingEnable.self)?.advertisingEnable ?? false
+        case LESetAdvertisingParameters.opcode: if isAdvertising { return .commandDisallowed }
+        case LESetAdvertisingData.opcode, LESetScanResponseData.opcode: break
+        case LESetResolvablePrivateAddressTimeout.opcode, LESetPrivacyMode.opcode: break
+        default:
+            guard isAtRest else { return .commandDisallowed }
+            if let command = command.decode(LESetRandomAddress.self) {
+                randomAddress = command.randomAddress
+            } else if let command = command.decode(LEAddDeviceToResolvingList.self) {
+                resolvingList.insert(command.peerIdentityAddress)
+            } else if let command = command.decode(LERemoveDeviceFromResolvingList.self) {
+                resolvingList.remove(command.peerIdentityAddress)
+            } else if let command = command.decode(LESetAddressResolutionEnable.self) {
+                isResolving = command.addressResolutionEnable
+            } else {
+                return .unknownHCICommand
+            }
+        }
+        return .success
+    }
+}
+
+/// A ``GAPEngine`` with a controller: it is driven as the host drives it.
+struct GAPWorld: ~Copyable {
+    var engine: GAPEngine
+    var controller = GAPController()
+    var information: ControllerInformation
+    var isOn = false
+    var hasLinks = false
+    var bonds: OrderedDictionary<DeviceAddress, BondRecord> = [:]
+    var random = SeededGenerator(seed: 1)
+    var now = GAPSample.start
+    /// The passes that are scheduled, in their order.
+    var passes: [GAPPlan] = []
+    /// The commands that the controller has not answered, oldest first.
+    var pending: [PlannedCommand] = []
+    /// All commands that were sent.
+    var sent: [GAPCommand] = []
+    /// The effects for apps, the session and the log.
+    var effects: [GAPEffect] = []
+    /// The commands that the controller refused because they broke its rules.
+    var violations: [GAPCommand] = []
+
+    init(isPrivate: Bool = false, listSize: Int = 0, canScanWhileInitiating: Bool = true) {
+        information = GAPSample.information(isExtended: false, listSize: listSize)
+        information.filterAcceptListSize = 4
+        information.supportedStates = canScanWhileInitiating ? .max : 0
+        controller.canScanWhileInitiating = canScanWhileInitiating
+        engine = GAPEngine(
+            scanning: ScanPlan(silenceTimeout: .seconds(90)),
+            advertising: AdvertisingPlan(refreshInterval: nil),
+            addresses: AddressPlan(
+                .init(usesPrivateAddresses: isPrivate, privacyMode: .device, timeout: .seconds(900))
+            )
+        )
+    }
+
+    /// A world whose controller is ready.
+    static func on(isPrivate: Bool = false, listSize: Int = 0, canScanWhileInitiating: Bool = true) -> GAPWorld {
+        var world = GAPWorld(
+            isPrivate: isPrivate,
+            listSize: listSize,
+            canScanWhileInitiating: canScanWhileInitiating
+        )
+        world.bringUp()
+        world.sent = []
+        world.effects = []
+        return world
+    }
+
+    var context: GAPContext {
+        GAPContext(
+            now: now,
+            controller: isOn ? information : nil,
+            hasLinks: hasLinks,
+            ownKey: AddressPlanFixture.ownKey,
+            bonds: bonds.values
+        )
+    }
+
+    // MARK: Inputs
+
+    mutating func bringUp() {
+        isOn = false
+        perform(engine.prepareAddresses(information, context, &random))
+        settle()
+        isOn = true
+        perform(engine.controllerIsReady(context))
+        settle()
+    }
+
+    mutating func startScan(_ number: UInt64, _ options: ScanOptions = ScanOptions()) {
+        perform(engine.startScan(ScanIdentifier(value: number), options, context))
+    }
+
+    mutating func stopScan(_ number: UInt64) {
+        perform(engine.stopScan(ScanIdentifier(value: number), context))
+    }
+
+    mutating func connect(_ number: UInt64, to peer: DeviceAddress, timeout: Duration? = nil) {
+        let attempt = ConnectionAttempt(
+            identifier: number,
+            addresses: [peer],
+            parameters: ConnectionParameters(),
+            deadline: timeout.map { now + $0 }
+        )
+        perform(engine.beginAttempt(attempt, context))
+    }
+
+    mutating func advertise(_ number: UInt64) throws(HostError) {
+        perform(
+            try engine.startAdvertising(
+                AdvertisementIdentifier(value: number),
+                AdvertisementConfiguration(),
+                on: information,
+                for: GAPWorld.call(number),
+                context
+            )
+        )
+    }
+
+    /// Sets the bonds with these peers, the most recently used one last. Each has the key with its number.
+    mutating func bond(_ numbers: [UInt64]) {
+        bonds = [:]
+        for number in numbers {
+            var bond = Bond(identity: AddressPlanFixture.peer(number))
+            bond.identityResolvingKey = UInt128(number)
+            bonds[bond.identity] = BondRecord(bond: bond)
+        }
+        perform(engine.bondsChanged(context))
+    }
+
+    mutating func advance(by duration: Duration) {
+        now = now + duration
+        perform(engine.advance(context, &random))
+    }
+
+    static func call(_ number: UInt64) -> CallToken { CallToken(index: UInt32(number), generation: 0) }
+
+    static func link(_ number: UInt16) -> LinkIdentifier {
+        LinkIdentifier(handle: ConnectionHandle(number), serial: UInt64(number))
+    }
+
+    // MARK: The host
+
+    mutating func perform(_ effects: [GAPEffect]) {
+        for effect in effects {
+            switch effect {
+            case .schedulePass(let plan): passes.append(plan)
+            case .send(let command):
+                pending.append(command)
+                sent.append(command.command)
+            default: self.effects.append(effect)
+            }
+        }
+    }
+
+    mutating func pass() {
+        guard !passes.isEmpty else { return }
+        perform(engine.runPass(of: passes.removeFirst(), context, &random))
+    }
+
+    /// Has the controller answer the oldest command, and report the end of a cancelled initiation at once.
+    ///
+    /// - Parameter failure: the answer; nil for that of the controller.
+    mutating func reply(_ failure: CommandFailure? = nil) {
+        guard !pending.isEmpty else { return }
+        let next = pending.removeFirst()
+        guard failure == nil else { return perform(engine.commandEnded(next.step, failure, context)) }
+        let status = controller.perform(next.command)
+        if status != .success { violations.append(next.command) }
+        let refusal = status == .success ? nil : CommandFailure.status(status, next.command.opcode)
+        perform(engine.commandEnded(next.step, refusal, context))
+        guard controller.initiator.state == .ending else { return }
+        controller.initiator.state = .idle
+        perform(engine.connectionFailed(.unknownConnectionIdentifier, asCentral: true, context))
+    }
+
+    /// Runs until no pass is scheduled and no command is pending.
+    mutating func settle() {
+        while !passes.isEmpty || !pending.isEmpty {
+            pass()
+            reply()
+        }
+    }
+
+    /// Has the session give up the controller: its commands end, and it is reset.
+    mutating func reset() {
+        isOn = false
+        while !pending.isEmpty { reply(.aborted) }
+        perform(engine.controllerWasLost(context))
+        controller = GAPController(canScanWhileInitiating: controller.canScanWhileInitiating)
+    }
+
+    /// Takes the commands that were sent, by their opcodes.
+    mutating func takeSent() -> [HCI.Opcode] {
+        defer { sent = [] }
+        return sent.map(\.opcode)
+    }
+
+    mutating func takeEffects() -> [GAPEffect] {
+        defer { effects = [] }
+        return effects
+    }
+}

@@ -1,0 +1,318 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The plan of scanning")
+struct ScanPlanTests {
+    private static let off = GAPCommand(LESetScanEnable(leScanEnable: false, filterDuplicates: false))
+    private static let on = GAPCommand(LESetScanEnable(leScanEnable: true, filterDuplicates: true))
+    private static let onForAll = GAPCommand(LESetScanEnable(leScanEnable: true, filterDuplicates: false))
+
+    private static func configure(
+        _ type: ScanType = .active,
+        interval: UInt16 = 0x60,
+        window: UInt16 = 0x60,
+        own: OwnAddressType = .public
+    ) -> GAPCommand {
+        GAPCommand(
+            LESetScanParameters(
+                leScanType: type,
+                leScanInterval: interval,
+                leScanWindow: window,
+                ownAddressType: own
+            )
+        )
+    }
+
+    private static let passive = ScanOptions(isActive: false, interval: .milliseconds(60), window: .milliseconds(60))
+    private static let active = ScanOptions(isActive: true, interval: .milliseconds(60), window: .milliseconds(60))
+
+    /// A world in which one passive scan runs.
+    private func scanning() -> ScanWorld {
+        var world = ScanWorld()
+        world.start(1, Self.passive)
+        world.settle()
+        world.sent = []
+        return world
+    }
+
+    // MARK: Commands
+
+    @Test func scanStartsAndStops() {
+        var world = ScanWorld()
+        world.start(1, Self.active)
+        world.settle()
+        #expect(world.sent == [Self.configure(), Self.on])
+        #expect(world.plan.controller == world.plan.wanted.map { .on($0) })
+        world.stop(1)
+        world.settle()
+        #expect(world.sent == [Self.configure(), Self.on, Self.off])
+        #expect(world.plan.controller == .off && world.plan.isResting && !world.plan.mayScan)
+    }
+
+    @Test func controllerWithExtendedCommandsGetsExtendedCommands() {
+        var plan = ScanPlan(silenceTimeout: nil)
+        plan.scans.insert(ScanIdentifier(value: 1), Self.active)
+        _ = plan.requestRun()
+        let context = ScanPlan.Context(usesExtendedCommands: true, ownAddressType: .random)
+        let configure = plan.nextCommand(context)
+        let le1M = LESetExtendedScanParameters.PHYParameters(scanType: .active, scanInterval: 0x60, scanWindow: 0x60)
+        #expect(configure?.command == GAPCommand(LESetExtendedScanParameters(ownAddressType: .random, le1M: le1M)))
+        if let configure { plan.finished(configure.step, at: Instant(nanoseconds: 0)) }
+        let enable = LESetExtendedScanEnable(enable: true, filterDuplicates: .enabled)
+        #expect(plan.nextCommand(context)?.command == GAPCommand(enable))
+    }
+
+    @Test func secondScanWithOtherParametersRestartsScanning() {
+        var world = scanning()
+        world.start(2, Self.active)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.configure(), Self.on])
+        world.sent = []
+        // The newest scan decides about the filter. It has not changed, but the scan type has.
+        world.stop(2)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.configure(.passive), Self.on])
+    }
+
+    @Test func searchForPeersFiltersNoDuplicates() {
+        var world = ScanWorld()
+        world.context.isResolving = true
+        world.request()
+        world.settle()
+        #expect(world.sent == [Self.configure(.passive), Self.onForAll])
+        world.context.isResolving = false
+        world.request()
+        world.settle()
+        #expect(world.sent.last == Self.off && world.plan.isResting)
+    }
+
+    @Test func scanThatEndsWhileItStartsIsNotStarted() {
+        var world = ScanWorld()
+        world.start(1)
+        world.pass()
+        world.stop(1)
+        world.settle()
+        #expect(world.sent.count == 1 && !world.controller.isOn && world.plan.isResting)
+    }
+
+    @Test func scanStopsWhileAddressesChange() {
+        var world = scanning()
+        world.context.isHeld = true
+        world.request()
+        #expect(!world.plan.isResting)
+        world.settle()
+        #expect(world.sent == [Self.off] && world.plan.isResting)
+        world.context.isHeld = false
+        world.context.ownAddressType = .random
+        world.request()
+        world.settle()
+        #expect(world.sent == [Self.off, Self.configure(.passive, own: .random), Self.on])
+    }
+
+    @Test func ownAddressTypeThatChangesBeforeTheStartIsConfiguredAgain() {
+        var world = ScanWorld()
+        world.start(1, Self.active)
+        world.pass()
+        world.context.ownAddressType = .resolvableOrRandom
+        world.settle()
+        #expect(world.sent == [Self.configure(), Self.configure(own: .resolvableOrRandom), Self.on])
+    }
+
+    @Test(arguments: [true, false]) func scanWaitsForInitiatingOnlyIfItMust(canScan: Bool) {
+        var world = scanning()
+        world.context.isInitiating = true
+        world.context.canScanPassivelyWhileInitiating = canScan
+        world.context.canScanActivelyWhileInitiating = false
+        world.request()
+        world.settle()
+        #expect(world.sent == (canScan ? [] : [Self.off]))
+    }
+
+    // MARK: Refused commands
+
+    @Test func refusedParametersEndAllScans() {
+        var world = ScanWorld()
+        world.start(1)
+        world.start(2)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        #expect(world.ended.map(\.value) == [1, 2])
+        world.settle()
+        #expect(world.sent.count == 1 && world.plan.controller == .off && world.plan.isResting)
+    }
+
+    @Test func refusedEndOfAScanLeavesTheStateUnknownAndIsTriedOnce() {
+        var world = scanning()
+        world.stop(1)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.pass()
+        #expect(world.sent == [Self.off] && world.plan.controller == .unknown)
+        #expect(world.plan.isResting, "an address change must not wait for ever")
+        #expect(world.plan.deadline == nil)
+        // The next scan turns scanning off first.
+        world.start(2, Self.active)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.off, Self.configure(), Self.on])
+        #expect(world.controller.agrees(with: world.plan.controller) && world.ended.isEmpty)
+    }
+
+    @Test func refusedEndDuringASearchIsTriedAgainOnlyOnRequest() {
+        var world = scanning()
+        world.context.isResolving = true
+        world.request()
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.pass()
+        #expect(world.ended.map(\.value) == [1] && world.sent == [Self.off] && !world.isPassDue)
+        world.request()
+        world.settle()
+        #expect(world.sent == [Self.off, Self.off, Self.configure(.passive), Self.onForAll])
+    }
+
+    @Test func requestDuringARefusedCommandIsNotLost() {
+        var world = ScanWorld()
+        world.context.isResolving = true
+        world.request()
+        world.pass()
+        world.request()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        #expect(world.controller.isOn && world.sent.count == 3)
+    }
+
+    @Test func unclearReplyToTheStartTurnsScanningOff() {
+        var world = ScanWorld()
+        world.start(1, Self.active)
+        world.pass()
+        world.reply()
+        world.pass()
+        _ = world.controller.perform(Self.on)
+        world.reply(.malformedReply(LESetScanEnable.opcode, .truncated(needed: 1, available: 0)))
+        #expect(world.ended.map(\.value) == [1] && world.plan.controller == .unknown)
+        world.request()
+        world.settle()
+        #expect(world.sent.last == Self.off && !world.controller.isOn && world.plan.controller == .off)
+    }
+
+    // MARK: Events
+
+    @Test func replyToACommandOfAnEarlierControllerHasNoEffect() {
+        var world = ScanWorld()
+        world.start(1)
+        world.pass()
+        let step = world.pending?.step
+        world.plan.controllerLost()
+        if let step {
+            world.plan.finished(step, at: world.now)
+            let effects = world.plan.failed(step, ScanWorld.refusal, at: world.now)
+            #expect(effects.isEmpty)
+        }
+        world.pending = nil
+        world.isPassDue = true
+        world.settle()
+        #expect(world.sent.count == 3 && world.controller.isOn && world.ended.isEmpty)
+    }
+
+    @Test func scanThatTheControllerEndsIsStartedAgain() {
+        var world = scanning()
+        world.controller.isOn = false
+        world.plan.endedByController(at: world.now)
+        world.request()
+        world.settle()
+        #expect(world.sent == [Self.configure(.passive), Self.on])
+    }
+
+    @Test func scanThatEndsBeforeItsStartIsConfirmedIsTurnedOffAndStarted() {
+        var world = ScanWorld()
+        world.start(1, Self.active)
+        world.pass()
+        world.reply()
+        world.pass()
+        world.plan.endedByController(at: world.now)
+        world.settle()
+        #expect(world.sent == [Self.configure(), Self.on, Self.off, Self.configure(), Self.on])
+        #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func scanThatEndsWhileItIsTurnedOffMayRefuseThat() {
+        var world = scanning()
+        world.start(2, Self.active)
+        world.pass()
+        world.controller.isOn = false
+        world.plan.endedByController(at: world.now)
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        #expect(world.ended.isEmpty && world.sent == [Self.off, Self.configure(), Self.on])
+    }
+
+    // MARK: Silence
+
+    @Test func silentScanIsRestartedAndThenTheControllerIsReset() {
+        var world = scanning()
+        #expect(world.plan.deadline == world.now + .seconds(90))
+        world.advance(.seconds(89))
+        #expect(world.restarts == 0)
+        world.advance(.seconds(1))
+        #expect(world.restarts == 1 && world.plan.deadline == nil)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.configure(.passive), Self.on])
+        #expect(world.plan.deadline == world.now + .seconds(90))
+        world.advance(.seconds(90))
+        #expect(world.resets == 1)
+    }
+
+    @Test func linkShowsThatTheControllerWorks() {
+        var world = scanning()
+        world.advance(.seconds(90))
+        world.settle()
+        world.now = world.now + .seconds(90)
+        let effects = world.plan.advance(to: world.now, hasLink: true)
+        #expect(effects == [.restart(afterSilence: .seconds(90))])
+    }
+
+    @Test func silenceHasNoDeadlineWhileScanningIsTurnedOff() {
+        var world = scanning()
+        world.stop(1)
+        world.pass()
+        #expect(world.plan.deadline == nil)
+        world.advance(.seconds(900))
+        #expect(world.restarts == 0 && world.resets == 0)
+        world.settle()
+        #expect(world.plan.deadline == nil)
+    }
+
+    @Test func restartGoesOnIfTheControllerDoesNotKnowTheScan() {
+        var world = scanning()
+        world.controller.isOn = false
+        world.advance(.seconds(90))
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        #expect(world.ended.isEmpty && world.controller.isOn)
+        #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func silenceIsSummedOverTheTurnsOfAScan() {
+        var world = scanning()
+        for _ in 0..<2 {
+            world.advance(.seconds(30))
+            world.context.isHeld = true
+            world.request()
+            world.settle()
+            world.advance(.seconds(1000))
+            world.context.isHeld = false
+            world.request()
+            world.settle()
+        }
+        #expect(world.plan.deadline == world.now + .seconds(30))
+        world.stop(1)
+        world.settle()
+        world.start(2)
+        world.settle()
+        #expect(world.plan.deadline == world.now + .seconds(90), "the silence of earlier scans does not count")
+    }
+}
