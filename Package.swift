@@ -255,8 +255,8 @@ let package = Package(
         .testTarget(
             name: "BLETests",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "ATT", "BluetoothTypes", "GATT", "HCITransport",
-                "KeyStore", "L2CAP", "SMP", "VirtualController",
+                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "ATT", "BluetoothTypes", "GATT",
+                "HCITransport", "KeyStore", "L2CAP", "SMP", "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests

@@ -117,7 +117,9 @@ public final class ScriptedPeripheral: Sendable {
 
     /// Sends a value to the subscribed clients, as notification or indication according to their configuration.
     public func send(_ value: [UInt8], of uuid: BluetoothUUID) async throws(BLEError) {
-        guard let handle = state.handles[uuid] else { throw .invalidArgument("the peripheral has no characteristic \(uuid)") }
+        guard let handle = state.handles[uuid] else {
+            throw .invalidArgument("the peripheral has no characteristic \(uuid)")
+        }
         let properties = state.characteristics[handle]?.properties ?? []
         try await ScriptedPeripheral.send(value, of: handle, properties, on: adapter.peripheral)
     }
