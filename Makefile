@@ -1,10 +1,12 @@
-# make setup, generate, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, build, demo, test, docs, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
+# The documented modules: the list in .spi.yml.
+DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 
-.PHONY: setup generate build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
+.PHONY: setup generate build demo test docs simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -21,6 +23,11 @@ demo: build
 
 test: setup
 	$(SWIFT) test
+
+docs: setup ## Builds the documentation of the libraries as a static site in .build/docs. Fails if a link is broken.
+	SWIFT_BLE_DOCS=1 $(SWIFT) package --allow-writing-to-directory .build/docs generate-documentation \
+		$(addprefix --target ,$(DOCUMENTED)) --output-path .build/docs --warnings-as-errors \
+		--enable-experimental-combined-documentation --experimental-skip-synthesized-symbols
 
 simulate: setup ## Runs SEEDS=n random worlds, or the world of SEED=n with captures in .build/simulation.
 	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test --filter SimulationTests.SimulationTests

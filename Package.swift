@@ -369,3 +369,10 @@ if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
         ),
     ]
 }
+
+// The plugin of `make docs`, which sets the first variable. The Swift Package Index sets the second one. Packages that
+// depend on this one never fetch the plugin. But each build of this package would compile it.
+let environment = ProcessInfo.processInfo.environment
+if environment["SWIFT_BLE_DOCS"] != nil || environment["SPI_BUILDER"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}

@@ -151,6 +151,7 @@ public struct Bearer: Sendable {
     /// answers cannot make the owner queue more of them (Vol 3, Part F, 3.3.2).
     ///
     /// - Parameters:
+    ///   - pdu: the PDU, from its opcode on.
     ///   - isReplyUnsent: whether a response to the peer is still queued in the host.
     ///   - isConfirmationUnsent: whether a confirmation to the peer is still queued in the host.
     public mutating func receive(

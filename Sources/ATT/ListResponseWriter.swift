@@ -12,9 +12,7 @@ public struct ListResponseWriter: Sendable {
     private var entryLength = 0
     private var valueLength = 0
 
-    /// Starts a response in `buffer`.
-    ///
-    /// - Parameter mtu: ATT_MTU, at least 23.
+    /// Starts a response in `buffer`. ATT_MTU is at least 23.
     public init(_ opcode: Opcode, mtu: Int, in buffer: inout PacketBuffer) {
         self.mtu = mtu
         start = buffer.count
@@ -27,12 +25,15 @@ public struct ListResponseWriter: Sendable {
 
     /// Appends an entry.
     ///
-    /// - Returns: false if the entry does not fit, or its value has another length than the first.
-    ///
     /// Values are truncated to the PDU and to the entry's length field. The lengths before truncation must be equal. So
     /// two long values of different lengths are not listed together, even if they have the same truncated length.
     ///
-    /// - Parameter end: the group's last handle, for a Read By Group Type Response.
+    /// - Parameters:
+    ///   - handle: the attribute's handle, or the first of a group.
+    ///   - end: the group's last handle, for a Read By Group Type Response.
+    ///   - value: the attribute's value.
+    ///   - buffer: the buffer in which the response was started.
+    /// - Returns: false if the entry does not fit, or its value has another length than the first.
     public mutating func append(
         handle: AttributeHandle,
         end: AttributeHandle? = nil,

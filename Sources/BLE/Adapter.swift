@@ -50,19 +50,21 @@ public final class Adapter: Sendable {
         public var usesNetworkPrivacy = false
         /// The GAP Device Name.
         public var deviceName = "swift-ble"
+        /// The GAP Appearance.
         public var appearance = Appearance.unknown
         /// The security that peers must provide, and the operations that they are allowed.
         public var security = SecurityPolicy()
         /// Answers questions about pairings; nil if there is no person or app to ask.
         public var pairingDelegate: (any PairingDelegate)?
         /// Maximum number of bonds. A new bond beyond it replaces the least recently used one that is neither
-        /// privileged (``BondInformation/isPrivileged``) nor connected. If there is none, the pairing is refused.
+        /// privileged (``/BluetoothHost/BondInformation/isPrivileged``) nor connected. If there is none, the pairing is
+        /// refused.
         public var bondLimit = 128
         /// Where bonds and identity are saved.
         public var stateLocation = StateLocation.automatic
         /// Whether ``Adapter/open(_:configuration:)`` throws ``BLEError/stateUnavailable(_:)`` if saved state cannot be
         /// used as it was found, or changes cannot be saved. Otherwise the adapter opens, possibly without its bonds
-        /// and with a new identity, and reports ``HostEvent/stateUnavailable(reason:)``.
+        /// and with a new identity, and reports ``/BluetoothHost/HostEvent/stateUnavailable(reason:)``.
         public var requiresState = false
         /// Seed of the host's random numbers, so that a capture can be replayed; nil for true randomness. Anyone with
         /// the seed can compute the keys and addresses: never set it if security matters.
@@ -70,6 +72,7 @@ public final class Adapter: Sendable {
         /// Receives warnings for the user about the saved state, one line each; nil for the logger.
         package var warn: (@Sendable (String) -> Void)?
 
+        /// Creates a configuration with the default values.
         public init() {}
     }
 
@@ -120,7 +123,8 @@ public final class Adapter: Sendable {
 
     /// Opens an adapter on a controller behind the caller's own transport.
     ///
-    /// - Parameter bonds: saves the state that outlives the host; nil for none. The configuration's location is not used.
+    /// - Parameter bonds: saves the state that outlives the host; nil for none. The configuration's location is not
+    ///   used.
     package static func open(
         on loop: any EventLoop,
         configuration: Configuration,
@@ -175,7 +179,7 @@ public final class Adapter: Sendable {
     }
 
     /// Returns the adapter's events from now on. Each call returns a sequence of its own; the last event is
-    /// ``HostEvent/closed``.
+    /// ``/BluetoothHost/HostEvent/closed``.
     public func events() async -> Events<HostEvent> {
         let buffer = AsyncEventBuffer<HostEvent, Never>(limit: 256, report: .element { .eventsDropped($0) })
         let host = host

@@ -15,6 +15,7 @@ public enum BLEError: Error, Hashable, Sendable {
     case closed
     /// The operation timed out; the text says which.
     case timedOut(String)
+    /// The task was cancelled.
     case cancelled
     /// The link has ended.
     case disconnected(DisconnectionReason)
@@ -33,6 +34,7 @@ public enum BLEError: Error, Hashable, Sendable {
     case stateUnavailable(String)
     /// The controller or the characteristic cannot do it.
     case notSupported(String)
+    /// An argument is out of its range, or contradicts another one; the text says which.
     case invalidArgument(String)
 }
 

@@ -14,10 +14,13 @@ public struct Central: Sendable {
     ///
     /// ``maintain(_:backoff:attemptTimeout:parameters:whileConnected:)`` keeps a connection over lost links.
     ///
-    /// Several calls can wait at the same time. If they wait for more peers than fit on the controller's filter accept list
-    /// (``ControllerInformation/filterAcceptListSize``), the peers take turns of 4 s.
+    /// Several calls can wait at the same time. If they wait for more peers than fit on the controller's filter accept
+    /// list (``/BluetoothHost/ControllerInformation/filterAcceptListSize``), the peers take turns of 4 s.
     ///
-    /// - Parameter timeout: how long to wait for its advertisement; nil for no limit.
+    /// - Parameters:
+    ///   - address: the peripheral's address, as it advertises it, or the identity address of a bonded peripheral.
+    ///   - timeout: how long to wait for its advertisement; nil for no limit.
+    ///   - parameters: the interval, latency and supervision timeout of the connection.
     /// - Throws: ``BLEError/timedOut(_:)``, ``BLEError/cancelled`` if the task is cancelled.
     public func connect(
         to address: DeviceAddress,
@@ -44,8 +47,9 @@ public struct Central: Sendable {
 /// The results of a scan: an advertiser is reported when it is new or has changed.
 ///
 /// Each iteration is a scan of its own, which starts with the first call of `next()` and stops when its iterator is
-/// released. It ends with an error if the controller refuses to scan or the adapter is closed. Cancellation and overflow are
-/// described in <doc:BLE#Sequences>; ``Advertisement/droppedBefore`` reports dropped advertisements.
+/// released. It ends with an error if the controller refuses to scan or the adapter is closed. Cancellation and
+/// overflow are described in <doc:EventSequences>; ``/BluetoothHost/Advertisement/droppedBefore`` reports dropped
+/// advertisements.
 public struct ScanResults: AsyncSequence, Sendable {
     public typealias Element = Advertisement
     public typealias Failure = BLEError
@@ -57,6 +61,7 @@ public struct ScanResults: AsyncSequence, Sendable {
         Iterator(host: host, options: options)
     }
 
+    /// An iteration of ``ScanResults``: one scan.
     public struct Iterator: AsyncIteratorProtocol {
         private let host: BluetoothHost
         private let options: ScanOptions

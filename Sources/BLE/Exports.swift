@@ -94,7 +94,7 @@ import SMP
 
 // MARK: Nested types
 
-/// The way in which a peer broke the protocol of a channel; see ``ChannelEnd/violation(_:)``.
+/// The way in which a peer broke the protocol of a channel; see ``/BluetoothHost/ChannelEnd/violation(_:)``.
 public typealias ChannelViolation = CreditBasedChannel.Violation
 
 /// A change of a passkey that a person enters; see ``Adapter/reportKeypress(_:for:)``.

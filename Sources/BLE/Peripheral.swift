@@ -10,24 +10,34 @@ public typealias ClientID = LinkIdentifier
 public enum PeripheralEvent: Sendable {
     /// The kind of packets that a client subscribes to.
     public enum SubscriptionKind: String, Sendable {
+        /// Notifications, which the client does not confirm.
         case notify
+        /// Indications, which the client confirms one by one.
         case indicate
     }
 
     /// A client has connected. Its address is not verified yet, even if a bond exists with it; see
     /// ``ConnectedClient/isIdentityUnverified``.
     case connected(ClientID, DeviceAddress)
+    /// A client has disconnected. Its identifier is not used again.
     case disconnected(ClientID, DisconnectionReason)
+    /// A client has read a value, from an offset in bytes.
     case read(ClientID, AttributeHandle, offset: Int)
+    /// A client has written bytes to a value, at an offset in bytes. A command has no response.
     case written(ClientID, AttributeHandle, offset: Int, value: [UInt8], isCommand: Bool)
+    /// A client has subscribed to the characteristic with this value handle.
     case subscribed(ClientID, AttributeHandle, SubscriptionKind)
+    /// A client has unsubscribed from the characteristic with this value handle.
     case unsubscribed(ClientID, AttributeHandle, SubscriptionKind)
-    /// The client's ATT_MTU in bytes.
+    /// The ATT_MTU of a client has changed: 23 to 517 bytes.
     case mtuChanged(ClientID, Int)
     /// The client's link is encrypted with a key of this strength from now on; nil if it is no longer encrypted.
     case encryptionChanged(ClientID, KeyStrength?)
+    /// A pairing with a client has begun, by either device.
     case pairingStarted(ClientID)
+    /// A pairing with a client has succeeded.
     case paired(ClientID, PairingResult)
+    /// A pairing with a client has failed. Its link continues, possibly without encryption.
     case pairingFailed(ClientID, SecurityError)
     /// As many events were dropped at this place, because the reader was too slow.
     case eventsDropped(Int)
@@ -38,11 +48,11 @@ public struct Peripheral: Sendable {
     /// Handles an access to a value that is declared as handled.
     ///
     /// It returns the value for a read, from the offset of the read on. What it returns for a write is ignored. An
-    /// `ATT.ErrorCode` that it throws is the error in the response. Any other error is logged, and the response has the error
-    /// Unlikely Error. A command has no response.
+    /// `ATT.ErrorCode` that it throws is the error in the response. Any other error is logged, and the response has the
+    /// error Unlikely Error. A command has no response.
     ///
-    /// If the client's link ends while a request is handled, the handler's task is cancelled. A command is handled to its
-    /// end.
+    /// If the client's link ends while a request is handled, the handler's task is cancelled. A command is handled to
+    /// its end.
     public typealias ValueHandler =
         @Sendable (_ client: ClientID, _ access: AccessRequest.Kind) async throws -> [UInt8]
 
@@ -57,16 +67,16 @@ public struct Peripheral: Sendable {
 
     /// Adds services to the server, in addition to GAP and GATT.
     ///
-    /// The accesses of one client are handled strictly in the order in which the client made them, one at a time, also over
-    /// several calls of this method. Clients do not wait for each other. While a handler runs, at most one request and 64
-    /// commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F, 3.3.2), and
-    /// counted in ``ConnectedClient/droppedCommandCount``.
+    /// The accesses of one client are handled strictly in the order in which the client made them, one at a time, also
+    /// over several calls of this method. Clients do not wait for each other. While a handler runs, at most one request
+    /// and 64 commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F,
+    /// 3.3.2), and counted in ``ConnectedClient/droppedCommandCount``.
     ///
-    /// When a client's link ends, the request that is handled is cancelled, and one that waits is not handled. The commands
-    /// are still handled. At most 1,024 accesses of all clients wait or are handled at one time. Beyond that, a request is
-    /// answered with an error (Insufficient Resources). A handler that never returns delays its client only, but it counts
-    /// until it returns. The server sets no time limit for it: a client gives up after 30 s without a response and
-    /// disconnects (Vol 3, Part F, 3.3.3), which cancels the handler's task.
+    /// When a client's link ends, the request that is handled is cancelled, and one that waits is not handled. The
+    /// commands are still handled. At most 1,024 accesses of all clients wait or are handled at one time. Beyond that,
+    /// a request is answered with an error (Insufficient Resources). A handler that never returns delays its client
+    /// only, but it counts until it returns. The server sets no time limit for it: a client gives up after 30 s without
+    /// a response and disconnects (Vol 3, Part F, 3.3.3), which cancels the handler's task.
     ///
     /// ```swift
     /// try await adapter.peripheral.publish([lamp]) { client, access in
@@ -79,8 +89,11 @@ public struct Peripheral: Sendable {
     /// }
     /// ```
     ///
-    /// - Parameter handler: handles accesses to values that are declared as handled. A request is answered with an error
-    ///   (Unlikely Error) if there is none.
+    /// - Parameters:
+    ///   - services: the services, in the order of their handles.
+    ///   - handler: handles accesses to values that are declared as handled. A request is answered with an error
+    ///     (Unlikely Error) if there is none.
+    /// - Returns: the services with their handles, in the same order.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if the services cannot be added, and ``BLEError/closed`` after
     ///   ``Adapter/close()``.
     public func publish(
@@ -143,18 +156,20 @@ public struct Peripheral: Sendable {
 
     /// Notifies the clients that have subscribed.
     ///
-    /// A client's notifications, indications and responses are sent in the order of the calls. A client without room for
-    /// the packet is sent it later and delays no other. With `clients`, the call waits until there was room for each of
-    /// them. Without, it waits for the fastest client only: a client that is 256 notifications behind misses those that
-    /// follow. On other threads than the adapter's own (``Adapter/taskExecutor``), up to 32 notifications are taken before
-    /// there is room; they are lost if the link ends before they are sent. A client that disconnects is no error.
+    /// A client's notifications, indications and responses are sent in the order of the calls. A client without room
+    /// for the packet is sent it later and delays no other. With `clients`, the call waits until there was room for
+    /// each of them. Without, it waits for the fastest client only: a client that is 256 notifications behind misses
+    /// those that follow. On other threads than the adapter's own (``Adapter/taskExecutor``), up to 32 notifications
+    /// are taken before there is room; they are lost if the link ends before they are sent. A client that disconnects
+    /// is no error.
     ///
     /// - Parameters:
+    ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes.
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
-    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the notify property, ``BLEError/closed`` after
-    ///   ``Adapter/close()``, and ``BLEError/cancelled`` if the task is cancelled while it waits.
+    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the notify property, ``BLEError/closed``
+    ///   after ``Adapter/close()``, and ``BLEError/cancelled`` if the task is cancelled while it waits.
     public nonisolated(nonsending) func notify(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -173,11 +188,12 @@ public struct Peripheral: Sendable {
     /// A client that disconnects while the call waits is no error and does not delay the others.
     ///
     /// - Parameters:
+    ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes.
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
-    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the indicate property, and ``BLEError/closed``
-    ///   after ``Adapter/close()``.
+    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the indicate property, and
+    ///   ``BLEError/closed`` after ``Adapter/close()``.
     public func indicate(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -264,8 +280,8 @@ public final class AdvertisingSet: Sendable {
         host.cleanUp { await $0.stopAdvertising(identifier) }
     }
 
-    /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay. If the
-    /// task is cancelled, the call returns at once; advertising stops nevertheless.
+    /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay.
+    /// If the task is cancelled, the call returns at once; advertising stops nevertheless.
     public func stop() async {
         isStopped.store(true, ordering: .relaxed)
         await host.stopAdvertising(identifier)

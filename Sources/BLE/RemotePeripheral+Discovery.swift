@@ -3,16 +3,16 @@ import BluetoothHost
 import BluetoothTypes
 import GATT
 
-/// A service of a peer; see ``RemotePeripheral/discoverServices(_:)``.
+/// A service of a peer, with its handles; see ``RemotePeripheral/discoverServices(_:)``.
 public typealias RemoteService = DiscoveredService
 
-/// A characteristic of a peer; see ``RemotePeripheral/characteristic(_:in:)``.
+/// A characteristic of a peer, with its handles and properties; see ``RemotePeripheral/characteristic(_:in:)``.
 ///
 /// It is valid until the peer changes its services. After that its handle is unknown to the peer, or belongs to another
 /// attribute. ``RemotePeripheral/characteristic(_:in:)`` then finds the new one.
 public typealias RemoteCharacteristic = DiscoveredCharacteristic
 
-/// A descriptor of a peer's characteristic; see ``RemotePeripheral/discoverDescriptors(of:)``.
+/// A descriptor of a peer's characteristic, with its handle; see ``RemotePeripheral/discoverDescriptors(of:)``.
 public typealias RemoteDescriptor = DiscoveredDescriptor
 
 // Discovery. If the peer is bonded, its services are read from the cache instead, while the cache is valid.
@@ -32,14 +32,16 @@ extension RemotePeripheral {
         return services
     }
 
-    /// Discovers the services that a service includes.
+    /// Discovers the services that a service includes (Vol 3, Part G, 4.5.1).
     public func discoverIncludedServices(of service: RemoteService) async throws(BLEError) -> [IncludedService] {
         try await perform(FindIncludedServices(range: .init(start: service.handle, end: service.endHandle)))
     }
 
     /// Discovers the characteristics of a service, without their descriptors.
     ///
-    /// - Parameter uuids: nil for all.
+    /// - Parameters:
+    ///   - uuids: nil for all.
+    ///   - service: a service of this peer.
     public func discoverCharacteristics(
         _ uuids: [BluetoothUUID]? = nil,
         of service: RemoteService
@@ -51,7 +53,7 @@ extension RemotePeripheral {
         return all.filter { uuids.contains($0.uuid) }
     }
 
-    /// Discovers the descriptors of a characteristic.
+    /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1).
     public func discoverDescriptors(
         of characteristic: RemoteCharacteristic
     ) async throws(BLEError) -> [RemoteDescriptor] {
@@ -71,7 +73,11 @@ extension RemotePeripheral {
     /// Only the services with UUID `service` are discovered, and their characteristics. If several match, the one with
     /// the lowest handle is returned.
     ///
-    /// - Throws: ``BLEError/notFound(_:peer:)`` if the peer has no such service, or none of them has the characteristic.
+    /// - Parameters:
+    ///   - uuid: the UUID of the characteristic.
+    ///   - service: the UUID of the service.
+    /// - Throws: ``BLEError/notFound(_:peer:)`` if the peer has no such service, or none of them has the
+    ///   characteristic.
     public func characteristic(
         _ uuid: BluetoothUUID,
         in service: BluetoothUUID
@@ -89,6 +95,9 @@ extension RemotePeripheral {
     /// Finds a descriptor of a characteristic by UUID. Descriptors that `characteristic` contains are not discovered
     /// again.
     ///
+    /// - Parameters:
+    ///   - uuid: the UUID of the descriptor.
+    ///   - characteristic: a characteristic of this peer.
     /// - Throws: ``BLEError/notFound(_:peer:)`` if the characteristic does not have the descriptor.
     public func descriptor(
         _ uuid: BluetoothUUID,

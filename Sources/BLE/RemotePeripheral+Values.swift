@@ -19,19 +19,23 @@ public enum WriteKind: Sendable {
 
 /// One of the values that ``RemotePeripheral/writeReliably(_:)`` writes.
 public struct ReliableWrite: Hashable, Sendable {
+    /// The handle of a characteristic's value or of a descriptor.
     public let handle: AttributeHandle
-    /// At most 512 bytes.
+    /// The new value: at most 512 bytes.
     public let value: [UInt8]
 
+    /// Creates a write to the attribute with a handle.
     public init(_ value: [UInt8], to handle: AttributeHandle) {
         self.handle = handle
         self.value = value
     }
 
+    /// Creates a write to the value of a characteristic.
     public init(_ value: [UInt8], to characteristic: RemoteCharacteristic) {
         self.init(value, to: characteristic.valueHandle)
     }
 
+    /// Creates a write to the value of a descriptor.
     public init(_ value: [UInt8], to descriptor: RemoteDescriptor) {
         self.init(value, to: descriptor.handle)
     }
@@ -86,10 +90,11 @@ extension RemotePeripheral {
     ///
     /// - Parameters:
     ///   - value: at most 512 bytes; without response, at most ATT_MTU - 3 bytes; signed, at most ATT_MTU - 15 bytes.
+    ///   - characteristic: a characteristic of this peer.
     ///   - kind: the procedure. The peer decides whether it accepts it; a peer ignores a write without response that it
     ///     does not accept.
-    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses, ``BLEError/invalidArgument(_:)`` if the value is
-    ///   too long.
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses, ``BLEError/invalidArgument(_:)`` if the value
+    ///   is too long.
     public nonisolated(nonsending) func write(
         _ value: [UInt8],
         to characteristic: RemoteCharacteristic,
@@ -101,8 +106,11 @@ extension RemotePeripheral {
     /// Writes the value of a descriptor, with a response. To turn notifications on and off, use
     /// ``subscribe(to:preferring:bufferedValueLimit:)``.
     ///
-    /// - Parameter value: at most 512 bytes.
-    /// - Throws: what ``write(_:to:kind:)`` throws.
+    /// - Parameters:
+    ///   - value: at most 512 bytes.
+    ///   - descriptor: a descriptor of this peer.
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses, ``BLEError/invalidArgument(_:)`` if the value
+    ///   is too long.
     public nonisolated(nonsending) func write(
         _ value: [UInt8],
         to descriptor: RemoteDescriptor
@@ -114,9 +122,10 @@ extension RemotePeripheral {
     ///
     /// - Parameters:
     ///   - value: at most 512 bytes; without response, at most ATT_MTU - 3 bytes; signed, at most ATT_MTU - 15 bytes.
+    ///   - handle: the handle of a characteristic's value or of a descriptor.
     ///   - kind: the procedure.
-    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses, ``BLEError/invalidArgument(_:)`` if the value is
-    ///   too long.
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses, ``BLEError/invalidArgument(_:)`` if the value
+    ///   is too long.
     public nonisolated(nonsending) func write(
         _ value: [UInt8],
         to handle: AttributeHandle,

@@ -7,12 +7,13 @@ import Synchronization
 ///
 /// ## Sharing a link
 ///
-/// Two devices have at most one link (Vol 6, Part B, 4.5). Each call of ``Central/connect(to:timeout:parameters:)`` returns a
-/// `RemotePeripheral` of its own; several of them may share the link. ``disconnect()`` ends the connection for its own
-/// `RemotePeripheral`: its subscriptions end, and every later call on it throws ``BLEError/disconnected(_:)``. The link ends
-/// with the last one. A `RemotePeripheral` that is deallocated without ``disconnect()`` leaves the link as it is and no
-/// longer counts.
+/// Two devices have at most one link (Vol 6, Part B, 4.5). Each call of ``Central/connect(to:timeout:parameters:)``
+/// returns a `RemotePeripheral` of its own; several of them may share the link. ``disconnect()`` ends the connection
+/// for its own `RemotePeripheral`: its subscriptions end, and every later call on it throws
+/// ``BLEError/disconnected(_:)``. The link ends with the last one. A `RemotePeripheral` that is deallocated without
+/// ``disconnect()`` leaves the link as it is and no longer counts.
 public final class RemotePeripheral: Sendable {
+    /// The peripheral's address: its identity address, if a bond revealed it when the link was made.
     public let address: DeviceAddress
     let host: BluetoothHost
     package let link: LinkIdentifier
@@ -67,10 +68,12 @@ public final class RemotePeripheral: Sendable {
         get async { (try? await linkInformation.mtu) ?? 23 }
     }
 
+    /// Whether the link exists and ``disconnect()`` was not called.
     public var isConnected: Bool {
         get async { (try? await linkInformation) != nil }
     }
 
+    /// The interval, latency and supervision timeout in use.
     public var connectionParameters: NegotiatedConnectionParameters {
         get async throws(BLEError) { try await linkInformation.parameters }
     }
@@ -108,9 +111,9 @@ public final class RemotePeripheral: Sendable {
         try await translating { () throws(HostError) in try await host.setDataLength(octets: bytes, of: link) }
     }
 
-    /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral` shares
-    /// the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>. If the task is
-    /// cancelled, the call returns at once; the connection ends nevertheless.
+    /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral`
+    /// shares the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>. If the
+    /// task is cancelled, the call returns at once; the connection ends nevertheless.
     public func disconnect() async {
         let isFirst = !isReleased.exchange(true, ordering: .relaxed)
         await host.flush(link)

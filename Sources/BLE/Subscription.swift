@@ -5,7 +5,9 @@ import GATT
 extension RemotePeripheral {
     /// The kind of subscription to prefer if the characteristic has both.
     public enum Preference: Sendable {
+        /// Notifications, which are not confirmed.
         case notification
+        /// Indications. The host confirms each one.
         case indication
     }
 
@@ -16,12 +18,13 @@ extension RemotePeripheral {
     /// one ends, the peer stops sending (Vol 3, Part G, 3.3.3.3).
     ///
     /// - Parameters:
+    ///   - characteristic: a characteristic of this peer.
     ///   - preference: the kind to prefer if the characteristic has both.
-    ///   - bufferedValueLimit: the greatest number of values that wait for a reader, at least 1. If more arrive, the oldest are
-    ///     dropped; see ``HandleValue/droppedBefore``.
+    ///   - bufferedValueLimit: the greatest number of values that wait for a reader, at least 1. If more arrive, the
+    ///     oldest are dropped; see ``/BluetoothHost/HandleValue/droppedBefore``.
     /// - Throws: ``BLEError/notSupported(_:)`` if the characteristic has neither notifications nor indications,
-    ///   ``BLEError/notFound(_:peer:)`` if it has no Client Characteristic Configuration, ``BLEError/cancelled`` at once if the
-    ///   task is cancelled. Nothing stays subscribed after an error.
+    ///   ``BLEError/notFound(_:peer:)`` if it has no Client Characteristic Configuration, ``BLEError/cancelled`` at once
+    ///   if the task is cancelled. Nothing stays subscribed after an error.
     public func subscribe(
         to characteristic: RemoteCharacteristic,
         preferring preference: Preference = .notification,
@@ -54,10 +57,10 @@ extension RemotePeripheral {
 
 /// The values of one characteristic that a peer sends.
 ///
-/// The sequence ends with ``BLEError/disconnected(_:)`` when the link ends and when ``RemotePeripheral/disconnect()`` is
-/// called, also if another `RemotePeripheral` keeps the link. It ends without an error after ``cancel()``. If it is released
-/// without ``cancel()``, it is cancelled. Several readers, cancellation and overflow are described in
-/// <doc:BLE#Sequences>; ``HandleValue/droppedBefore`` reports dropped values.
+/// The sequence ends with ``BLEError/disconnected(_:)`` when the link ends and when ``RemotePeripheral/disconnect()``
+/// is called, also if another `RemotePeripheral` keeps the link. It ends without an error after ``cancel()``. If it is
+/// released without ``cancel()``, it is cancelled. Several readers, cancellation and overflow are described in
+/// <doc:EventSequences>; ``/BluetoothHost/HandleValue/droppedBefore`` reports dropped values.
 public final class Subscription: AsyncSequence, Sendable {
     public typealias Element = HandleValue
     public typealias Failure = BLEError
@@ -95,7 +98,8 @@ public final class Subscription: AsyncSequence, Sendable {
 
     /// Ends the sequence after the values that have arrived. Other subscriptions of the characteristic continue.
     ///
-    /// If there is none, turns values off at the peer and waits for its response. If the task is cancelled, returns at once.
+    /// If there is none, turns values off at the peer and waits for its response. If the task is cancelled, returns at
+    /// once.
     public func cancel() async {
         buffer.finish()
         await host.unsubscribe(registered)
@@ -105,6 +109,7 @@ public final class Subscription: AsyncSequence, Sendable {
         Iterator(subscription: self)
     }
 
+    /// An iteration of a ``Subscription``.
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the subscription alive.
         let subscription: Subscription

@@ -10,16 +10,19 @@ import L2CAP
 /// A device of a world that follows a script: it serves values, notifies on a schedule, refuses, violates the protocol,
 /// vanishes.
 ///
-/// Created by ``World/peripheral(_:services:advertisingInterval:configure:)``.
+/// Created by ``World/peripheral(_:at:services:advertisingInterval:configure:)``.
 public final class ScriptedPeripheral: Sendable {
     /// A value that a client has written.
     public struct Write: Hashable, Sendable {
+        /// The characteristic.
         public let uuid: BluetoothUUID
+        /// The written bytes.
         public let value: [UInt8]
         /// The time since the world's start.
         public let time: Duration
     }
 
+    /// The device in the world.
     public let device: Device
     /// The adapter of the host that serves and advertises.
     public let adapter: Adapter
@@ -217,6 +220,7 @@ public final class ScriptedPeripheral: Sendable {
         state.advertisement = try await adapter.peripheral.startAdvertising(configuration)
     }
 
+    /// Stops advertising. Connections stay.
     public func stopAdvertising() async {
         await state.advertisement?.stop()
         state.advertisement = nil

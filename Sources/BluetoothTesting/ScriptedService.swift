@@ -4,9 +4,12 @@ import BluetoothTypes
 
 /// A service of a scripted peripheral.
 public struct ScriptedService: Sendable {
+    /// The type of the service.
     public var uuid: BluetoothUUID
+    /// The characteristics, in the order of their handles.
     public var characteristics: [ScriptedCharacteristic]
 
+    /// Creates a service.
     public init(_ uuid: BluetoothUUID, _ characteristics: [ScriptedCharacteristic]) {
         self.uuid = uuid
         self.characteristics = characteristics
@@ -36,7 +39,9 @@ public struct ScriptedCharacteristic: Sendable {
         }
     }
 
+    /// The type of the characteristic.
     public var uuid: BluetoothUUID
+    /// The procedures that clients may use.
     public var properties: CharacteristicProperties
     /// The value until another one is written or set.
     public var value: [UInt8]
@@ -47,6 +52,7 @@ public struct ScriptedCharacteristic: Sendable {
     /// The schedule of values for subscribed clients; nil if none are sent automatically.
     public var schedule: Schedule?
 
+    /// Creates a characteristic. By default, reads return the value, and writes replace it.
     public init(
         _ uuid: BluetoothUUID,
         properties: CharacteristicProperties,

@@ -30,7 +30,9 @@ extension World {
 
     /// Runs `body` and all work in the world in this thread until `body` returns.
     ///
-    /// - Parameter limit: maximum time of the run, in the world's time.
+    /// - Parameters:
+    ///   - limit: maximum time of the run, in the world's time.
+    ///   - body: the program. Its child tasks run in the world, too.
     /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned within `limit`. Its task is then
     ///   cancelled.
     public func run<Value: Sendable>(

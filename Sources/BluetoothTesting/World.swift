@@ -135,6 +135,7 @@ public final class World: Sendable {
     ///   - position: the initial position, in meters.
     ///   - services: the services of the device; their UUIDs are advertised as far as they fit.
     ///   - interval: the advertising interval.
+    ///   - configure: changes the configuration of the device's controller.
     public func peripheral(
         _ name: String,
         at position: Position = .origin,

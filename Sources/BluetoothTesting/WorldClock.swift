@@ -9,14 +9,17 @@ public struct WorldClock: Clock {
         /// The age of the world.
         public let sinceStart: Duration
 
+        /// Creates the instant at an age of the world.
         public init(sinceStart: Duration) {
             self.sinceStart = sinceStart
         }
 
+        /// Returns the instant that is later by `duration`.
         public func advanced(by duration: Duration) -> Instant {
             Instant(sinceStart: sinceStart + duration)
         }
 
+        /// Returns the time from this instant to another one.
         public func duration(to other: Instant) -> Duration {
             other.sinceStart - sinceStart
         }
@@ -26,8 +29,10 @@ public struct WorldClock: Clock {
 
     let world: World
 
+    /// The world's current time.
     public var now: Instant { Instant(sinceStart: world.elapsed) }
 
+    /// One nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
     /// Waits in the world's time.

@@ -5,6 +5,7 @@ public struct Appearance: RawRepresentable, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// The appearance of a device that does not say what it is.
     public static let unknown = Appearance(rawValue: 0)
 
     /// 0 to 1023.

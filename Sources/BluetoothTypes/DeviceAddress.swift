@@ -21,13 +21,14 @@ public struct DeviceAddress: Hashable, Sendable {
     /// Whether the address is random; otherwise it is public.
     public let isRandom: Bool
 
-    /// - Parameter value: 48 bits. Higher bits are ignored.
+    /// Creates an address of the lower 48 bits of `value`. Higher bits are ignored.
     @inlinable
     public init(_ value: UInt64, isRandom: Bool) {
         self.value = value & 0xFFFF_FFFF_FFFF
         self.isRandom = isRandom
     }
 
+    /// The kind of the address, by its type and its two highest bits.
     @inlinable
     public var kind: Kind {
         guard isRandom else { return .public }

@@ -5,11 +5,15 @@ public struct AttributeHandle: RawRepresentable, Hashable, Comparable, Sendable 
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// Creates a handle.
     @inlinable
     public init(_ rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// Zero, which no attribute has.
     public static let invalid = AttributeHandle(0x0000)
+    /// The lowest handle.
     public static let first = AttributeHandle(0x0001)
+    /// The highest handle.
     public static let last = AttributeHandle(0xFFFF)
 
     /// The handle after this one, or nil after the last.
@@ -34,6 +38,7 @@ public struct ConnectionHandle: RawRepresentable, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue & 0x0FFF }
 
+    /// Creates a handle.
     @inlinable
     public init(_ rawValue: UInt16) { self.init(rawValue: rawValue) }
 }

@@ -5,16 +5,21 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// The value can be read.
     public static let read = AttributePermissions(rawValue: 1 << 0)
+    /// The value can be written.
     public static let write = AttributePermissions(rawValue: 1 << 1)
     /// Reading needs an encrypted link.
     public static let readEncrypted = AttributePermissions(rawValue: 1 << 2)
+    /// Writing needs an encrypted link.
     public static let writeEncrypted = AttributePermissions(rawValue: 1 << 3)
     /// Reading needs a link encrypted with an authenticated key.
     public static let readAuthenticated = AttributePermissions(rawValue: 1 << 4)
+    /// Writing needs a link encrypted with an authenticated key.
     public static let writeAuthenticated = AttributePermissions(rawValue: 1 << 5)
     /// Reading needs the app's consent for this client.
     public static let readAuthorized = AttributePermissions(rawValue: 1 << 6)
+    /// Writing needs the app's consent for this client.
     public static let writeAuthorized = AttributePermissions(rawValue: 1 << 7)
     /// Writing needs a signature or an encrypted link; clients do not sign on an encrypted link. With
     /// ``writeAuthenticated``, the key of either must be authenticated (LE security mode 2: Vol 3, Part C, 10.2.2).

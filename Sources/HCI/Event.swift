@@ -31,7 +31,9 @@ extension Event {
 extension Event {
     /// The event's name in the specification (Vol 4, Part E, 7.7), or its number if it has none.
     ///
-    /// - Parameter subeventCode: the subevent code of an LE Meta event, which is then named by its subevent.
+    /// - Parameters:
+    ///   - code: the event code.
+    ///   - subeventCode: the subevent code of an LE Meta event, which is then named by its subevent.
     public static func name(code: UInt8, subeventCode: UInt8? = nil) -> String {
         if code == leMetaCode, let subeventCode {
             return name(ofSubeventCode: subeventCode) ?? "LE subevent 0x" + hexadecimal(subeventCode)

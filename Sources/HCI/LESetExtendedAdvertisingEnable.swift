@@ -29,7 +29,7 @@ public struct LESetExtendedAdvertisingEnable: Command, Equatable {
     /// The advertising sets. An empty list, with ``enable`` false, means all sets.
     public let sets: [AdvertisingSet]
 
-    /// - Parameter sets: cut after ``maximumCount``.
+    /// Creates a command for at most ``maximumCount`` sets. Those beyond are dropped.
     public init(enable: Bool, sets: [AdvertisingSet] = []) {
         self.enable = enable
         self.sets = Array(sets.prefix(Self.maximumCount))

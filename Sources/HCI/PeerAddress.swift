@@ -26,7 +26,7 @@ public struct PeerAddress: Hashable, Sendable {
     /// The address as a number of 48 bits; it has no meaning if the type is anonymous.
     public var value: UInt64
 
-    /// - Parameter value: 48 bits; higher bits are dropped.
+    /// Creates an address of the lower 48 bits of `value`. Higher bits are dropped.
     @inlinable
     public init(type: AddressType, value: UInt64) {
         self.type = type

@@ -15,6 +15,7 @@ public struct AdapterInventory: Hashable, Sendable {
     /// Whether the process has the capability to send any packet on the raw channel (CAP_NET_RAW).
     public var canUseRawSockets = false
 
+    /// Creates an empty inventory.
     public init() {}
 
     /// Reads the inventory from the kernel.

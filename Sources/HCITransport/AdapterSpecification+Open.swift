@@ -15,6 +15,7 @@ extension AdapterSpecification {
     /// Opens a transport to the controller on a loop's queue.
     ///
     /// - Parameters:
+    ///   - loop: the loop on whose queue the transport calls its owner.
     ///   - options: timeouts and memory limits of the transport.
     ///   - makeVirtual: creates a controller in this process on the air of the given name. Without it,
     ///     ``virtual(name:)`` cannot be opened.

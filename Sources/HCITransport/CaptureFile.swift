@@ -25,8 +25,9 @@ public final class CaptureFile {
     /// it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it.
     ///
     /// - Parameters:
+    ///   - path: the file's path.
     ///   - format: the format; nil for H4 packets in the format that the path's name implies.
-    ///   - masksKeys: whether keys are replaced by zeros; see ``CaptureKeyMask``.
+    ///   - masksKeys: whether keys are replaced by zeros.
     ///   - microsecondsSince1970: the wall clock; nil for the system's.
     /// - Throws: ``TransportError/captureFile(_:errno:)``.
     public init(

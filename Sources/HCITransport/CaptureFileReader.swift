@@ -22,7 +22,9 @@ public struct CaptureFileReader: ~Copyable {
 
     /// Opens a file, which may be a pipe.
     ///
-    /// - Parameter stop: ends the records before the file does.
+    /// - Parameters:
+    ///   - path: the file's path.
+    ///   - stop: ends the records before the file does.
     /// - Throws: ``CaptureFileError/unreadable(path:errno:)`` if it cannot be opened. Errors in its content are thrown
     ///   by ``next(beforeWaiting:)``.
     public init(path: String, stop: ReadingStop = ReadingStop()) throws(CaptureFileError) {

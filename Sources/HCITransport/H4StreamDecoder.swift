@@ -11,13 +11,17 @@ import HCI
 public struct H4StreamDecoder {
     /// The reaction to a byte that starts no packet.
     public enum Recovery: Sendable {
+        /// The stream is broken.
         case fail
+        /// The decoder searches for bytes that look like a packet.
         case search
     }
 
-    /// The writer of the stream. It determines the possible packets: a controller sends no commands, a host no events.
+    /// The writer of the stream. It determines the possible packets.
     public enum Sender: Sendable {
+        /// A controller, which sends no commands.
         case controller
+        /// A host, which sends no events.
         case host
 
         fileprivate func sends(_ type: PacketType) -> Bool {
@@ -51,6 +55,7 @@ public struct H4StreamDecoder {
     /// The total number of bytes passed over in searches.
     public private(set) var skippedOctets = 0
 
+    /// Creates a decoder of a stream from its start, or from any place in it if `recovery` is ``Recovery/search``.
     public init(recovery: Recovery, sender: Sender = .controller) {
         self.recovery = recovery
         self.sender = sender

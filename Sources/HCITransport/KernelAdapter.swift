@@ -4,17 +4,29 @@ import BluetoothTypes
 public struct KernelAdapter: Hashable, Sendable {
     /// How an adapter is attached.
     public enum Bus: UInt8, Hashable, Sendable {
+        /// A controller in software, such as vhci.
         case virtual = 0
+        /// USB.
         case usb = 1
+        /// A PC Card.
         case pcCard = 2
+        /// A UART.
         case uart = 3
+        /// RS-232.
         case rs232 = 4
+        /// PCI.
         case pci = 5
+        /// SDIO.
         case sdio = 6
+        /// SPI.
         case spi = 7
+        /// I²C.
         case i2c = 8
+        /// A Qualcomm processor's shared memory.
         case smd = 9
+        /// A virtio device of a virtual machine.
         case virtio = 10
+        /// Another processor of the same chip.
         case ipc = 11
     }
 
@@ -42,12 +54,14 @@ public struct KernelAdapter: Hashable, Sendable {
         /// Blocked by hardware. A switch on the device unblocks it.
         public var byHardware: Bool
 
+        /// Creates a state.
         public init(bySoftware: Bool, byHardware: Bool) {
             self.bySoftware = bySoftware
             self.byHardware = byHardware
         }
     }
 
+    /// The adapter's number: 0 is hci0.
     public var index: Int
     /// The kernel's name, as in "hci0".
     public var name: String
@@ -60,10 +74,12 @@ public struct KernelAdapter: Hashable, Sendable {
     /// Nil if the adapter has no rfkill switch.
     public var radioBlock: RadioBlock?
 
+    /// Creates an adapter of which only the number and the name are known.
     public init(index: Int) {
         self.index = index
         name = "hci\(index)"
     }
 
+    /// Whether the adapter is up; false if the kernel could not be queried.
     public var isUp: Bool { flags?.contains(.up) ?? false }
 }

@@ -10,7 +10,7 @@ import Synchronization
 /// holds the queue. It polls the transports' descriptors itself, and runs submitted work between polls. At the end of
 /// each turn, each transport writes the packets sent in that turn in one piece.
 ///
-/// Before it sleeps in `poll`, the handler yields the processor while that is profitable (``Yielding``).
+/// Before it sleeps in `poll`, the handler yields the processor while that is profitable (`Yielding`).
 ///
 /// An idle queue is like any other: it does not poll, and does not wake up.
 public final class LoopQueue: Sendable {

@@ -6,6 +6,7 @@ import Glibc
 public final class ReadingStop: Sendable {
     private let event = OwnedDescriptor(ble_eventfd())
 
+    /// Creates an object that has not stopped anything.
     public init() {}
 
     /// Ends current and future waits with this object.

@@ -9,8 +9,11 @@ package final class RecordingTransport: Transport {
     private let inbound: CaptureDirection
     private let outbound: CaptureDirection
 
+    /// Creates a recording of a transport.
+    ///
     /// - Parameters:
-    ///   - file: the capture, confined to the loop of the base.
+    ///   - base: the transport whose packets are recorded.
+    ///   - file: the capture file, confined to the loop of the base. Several transports can share it.
     ///   - isControllersEnd: whether the base leads to a host, not to a controller.
     package init(_ base: any Transport, file: LoopConfined<CaptureFile>, isControllersEnd: Bool = false) {
         self.base = base

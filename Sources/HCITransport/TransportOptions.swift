@@ -10,6 +10,7 @@ public struct TransportOptions: Sendable {
     /// A limit for the bytes that wait on this transport and others together, in addition to ``backlogByteLimit``.
     package var sharedBacklog: BacklogBudget?
 
+    /// Creates options. By default, connecting takes at most 5 s and the backlog at most 4 MiB.
     public init(
         connectTimeout: Duration = .seconds(5),
         backlogByteLimit: Int = 4 << 20,

@@ -54,6 +54,7 @@ public struct Reassembler {
     /// - Parameters:
     ///   - fragment: an ACL packet's data.
     ///   - isStart: whether the fragment starts a frame, by its Packet Boundary flag.
+    ///   - deliver: takes the frame that the fragment completes.
     public mutating func receive(
         _ fragment: RawSpan,
         isStart: Bool,

@@ -66,6 +66,7 @@ public struct KeyStrength: Hashable, Sendable {
     /// The key size in bytes: 7 to 16.
     public var keySize: UInt8
 
+    /// Creates a strength.
     public init(isAuthenticated: Bool, isSecureConnections: Bool, keySize: UInt8) {
         self.isAuthenticated = isAuthenticated
         self.isSecureConnections = isSecureConnections

@@ -2,10 +2,15 @@ import BluetoothTypes
 
 /// The input and output capability of a device (Vol 3, Part H, 2.3.2; the values are those of 3.5.1).
 public enum IOCapability: UInt8, Hashable, Sendable, CaseIterable {
+    /// The device shows six digits.
     case displayOnly = 0x00
+    /// The device shows six digits, and its user can answer yes or no.
     case displayYesNo = 0x01
+    /// The user can type six digits.
     case keyboardOnly = 0x02
+    /// The device neither shows nor reads digits.
     case noInputNoOutput = 0x03
+    /// The device shows six digits, and its user can type six digits.
     case keyboardDisplay = 0x04
 }
 
@@ -51,12 +56,15 @@ public enum OutOfBandData: Hashable, Sendable {
 
 /// Out-of-band data of this device: the data for the peer, and the key pair and random value behind it.
 public enum OwnOutOfBandData: Hashable, Sendable {
+    /// LE legacy pairing: the temporary key, which both sides use.
     case temporaryKey(UInt128)
+    /// LE Secure Connections: the private key, and the random value r.
     case secureConnections(privateKey: P256PrivateKey, random: UInt128)
 }
 
 /// The methods of authentication in a pairing (2.3.5.1).
 public enum AssociationModel: Hashable, Sendable, CaseIterable {
+    /// No authentication: the pairing does not protect against an attacker between the devices.
     case justWorks
     /// This device shows a passkey, and the user enters it on the other device.
     case passkeyShownHere
@@ -64,7 +72,9 @@ public enum AssociationModel: Hashable, Sendable, CaseIterable {
     case passkeyTypedHere
     /// The user enters the same passkey on both devices.
     case passkeyTypedOnBoth
+    /// Both devices show a number, and the user compares them.
     case numericComparison
+    /// The devices have exchanged data in another way, for example by NFC.
     case outOfBand
 }
 

@@ -50,21 +50,28 @@ public enum PairingQuestion: Hashable, Sendable {
     case compare(UInt32)
 }
 
+/// The answer to a ``PairingQuestion``.
 public enum PairingAnswer: Hashable, Sendable {
+    /// Yes: pair, or the numbers are equal.
     case accept
+    /// No: the pairing ends.
     case refuse
+    /// The passkey that the user entered, 0 to 999,999.
     case passkey(UInt32)
 }
 
 /// The outcome of a pairing.
 public struct PairingOutcome: Hashable, Sendable {
+    /// The way in which the devices authenticated each other.
     public var model: AssociationModel
+    /// The strength of the key.
     public var strength: KeyStrength
     /// The keys of both sides: to be stored if ``isBonded``, otherwise to be dropped with the connection.
     public var bond: Bond
     /// Whether both sides store the keys.
     public var isBonded: Bool
 
+    /// Creates an outcome.
     public init(model: AssociationModel, strength: KeyStrength, bond: Bond, isBonded: Bool) {
         self.model = model
         self.strength = strength

@@ -157,8 +157,11 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
 
     /// Takes the result of the controller's attempt to encrypt the link, or to refresh its key.
     ///
-    /// - Parameter strength: the strength of the key that now encrypts the link, as a ``PairingStep`` or ``Bond``
-    ///   reports it; nil if the link is not encrypted.
+    /// - Parameters:
+    ///   - strength: the strength of the key that now encrypts the link, as a ``PairingStep`` or ``Bond`` reports it;
+    ///     nil if the link is not encrypted.
+    ///   - now: the time of the event.
+    ///   - random: the generator of nonces and keys.
     public mutating func encryptionChanged(
         to strength: KeyStrength?,
         at now: Instant,

@@ -10,7 +10,9 @@ extension VirtualController {
         public var aclDataLength: UInt16
         /// Maximum number of ACL packets from the host that the controller buffers.
         public var aclPacketCount: UInt8
+        /// Maximum number of devices on the filter accept list.
         public var filterAcceptListSize: UInt8
+        /// Maximum number of devices on the resolving list.
         public var resolvingListSize: UInt8
         /// The number of advertising sets.
         public var advertisingSetCount: UInt8
@@ -28,6 +30,7 @@ extension VirtualController {
         /// packets at once, which benchmarks hosts rather than radios.
         public var pacesPackets: Bool
 
+        /// Creates a configuration. Values out of their ranges are replaced by the nearest allowed ones.
         public init(
             address: DeviceAddress,
             aclDataLength: UInt16 = 251,
@@ -59,6 +62,7 @@ extension VirtualController {
 
     /// Counters of HCI traffic since the controller was created.
     public struct Statistics: Hashable, Sendable {
+        /// Commands received from the host.
         public var commands: UInt64 = 0
         /// Commands received while an earlier one was unanswered, although a host may have only one outstanding
         /// command.
@@ -67,11 +71,14 @@ extension VirtualController {
         public var packetsBeyondCredit: UInt64 = 0
         /// Malformed packets, and ACL packets that have no link or too many bytes. All are dropped.
         public var malformedPackets: UInt64 = 0
+        /// ACL packets received from the host.
         public var aclPacketsFromHost: UInt64 = 0
+        /// ACL packets sent to the host.
         public var aclPacketsToHost: UInt64 = 0
         /// ACL packets whose buffers were returned to the host.
         public var packetsCompleted: UInt64 = 0
 
+        /// Creates counters that are zero.
         public init() {}
     }
 }

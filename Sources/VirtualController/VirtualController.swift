@@ -15,6 +15,7 @@ import SMP
 ///
 /// Its supported commands and features name them. It answers any other command with Unknown HCI Command.
 public final class VirtualController {
+    /// The properties with which the controller was created.
     public let configuration: Configuration
     /// The position of the controller. Signals weaken with the distance; a controller too far away is not heard.
     public var position: Position {
@@ -50,6 +51,8 @@ public final class VirtualController {
     /// Creates a controller on an air.
     ///
     /// - Parameters:
+    ///   - configuration: the limits, features and position of the controller.
+    ///   - air: the air that carries its packets.
     ///   - random: the generator for LE Rand, keys and addresses. A simulation passes a generator with a seed.
     ///   - emit: receives each packet for the host, with its H4 indicator.
     public init(

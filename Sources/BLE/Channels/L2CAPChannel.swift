@@ -16,7 +16,7 @@ import L2CAP
 /// peer must stop too, so nothing is dropped. The iteration ends when either side closes the channel. It throws if the
 /// link is lost or the peer breaks the protocol. The SDUs that arrived before the end are returned first. A channel is
 /// closed when the last reference to it is released. Several readers and cancellation are described in
-/// <doc:BLE#Sequences>.
+/// <doc:EventSequences>.
 public final class L2CAPChannel: Sendable {
     /// The maximum lengths of SDUs and K-frames that this side receives, and of the data that waits in either
     /// direction.

@@ -2,7 +2,8 @@ import BluetoothHost
 import L2CAP
 import Synchronization
 
-/// The security that a channel requires of the link, such as encryption; see ``SPSMRegistry/SecurityRequirements``.
+/// The security that a channel requires of the link, such as encryption; see
+/// ``/L2CAP/SPSMRegistry/SecurityRequirements``.
 public typealias ChannelSecurity = SPSMRegistry.SecurityRequirements
 
 extension Peripheral {
@@ -44,8 +45,8 @@ extension Peripheral {
 
 /// The channels that peers open to a service of this host. The service exists until the listener is closed or released.
 ///
-/// The sequence ends after ``close()``, and when the adapter is closed. Several readers and cancellation are described in
-/// <doc:BLE#Sequences>. Up to 64 channels wait for the app; if more come, the oldest is closed and counted.
+/// The sequence ends after ``close()``, and when the adapter is closed. Several readers and cancellation are described
+/// in <doc:EventSequences>. Up to 64 channels wait for the app; if more come, the oldest is closed and counted.
 public final class ChannelListener: AsyncSequence, Sendable {
     public typealias Element = L2CAPChannel
     public typealias Failure = Never
@@ -91,6 +92,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
         Iterator(listener: self)
     }
 
+    /// An iteration of a ``ChannelListener``.
     public struct Iterator: AsyncIteratorProtocol {
         /// Registers the service until it is released.
         let listener: ChannelListener

@@ -34,6 +34,7 @@ extension RemotePeripheral {
     ///
     /// - Parameters:
     ///   - count: 1 to 5.
+    ///   - psm: the service's SPSM, 0x0001 to 0x00FF.
     ///   - configuration: as with ``openChannel(psm:configuration:)``; lengths below 64 bytes are raised to 64.
     /// - Returns: the result for each channel: the peer may allow some channels and refuse others.
     public func openChannels(

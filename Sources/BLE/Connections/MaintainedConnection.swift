@@ -4,15 +4,16 @@ import BluetoothTypes
 /// The states of a connection that is established again whenever it ends; see
 /// ``Central/maintain(_:backoff:attemptTimeout:parameters:)``.
 ///
-/// Each iteration keeps a connection of its own. The connection advances while the loop waits for the next state: a loop
-/// that works with a ``RemotePeripheral`` until its link is lost sees the next state directly after that. Cancellation and
-/// overflow are described in <doc:BLE#Sequences>.
+/// Each iteration keeps a connection of its own. The connection advances while the loop waits for the next state: a
+/// loop that works with a ``RemotePeripheral`` until its link is lost sees the next state directly after that.
+/// Cancellation and overflow are described in <doc:EventSequences>.
 ///
 /// ## End
 ///
-/// The sequence throws ``BLEError/cancelled`` when the task is cancelled, ``BLEError/closed`` when the adapter is closed,
-/// and ``BLEError/invalidArgument(_:)`` if no attempt can succeed. It has no other end. When it throws or its iterator is
-/// deallocated, it disconnects the peripheral that it has reported; another ``RemotePeripheral`` keeps the link.
+/// The sequence throws ``BLEError/cancelled`` when the task is cancelled, ``BLEError/closed`` when the adapter is
+/// closed, and ``BLEError/invalidArgument(_:)`` if no attempt can succeed. It has no other end. When it throws or its
+/// iterator is deallocated, it disconnects the peripheral that it has reported; another ``RemotePeripheral`` keeps the
+/// link.
 public struct MaintainedConnection: AsyncSequence, Sendable {
     public typealias Element = State
     public typealias Failure = BLEError
@@ -39,6 +40,7 @@ public struct MaintainedConnection: AsyncSequence, Sendable {
         Iterator(keeper: ConnectionKeeper(self))
     }
 
+    /// An iteration of a ``MaintainedConnection``. It keeps a connection of its own.
     public struct Iterator: AsyncIteratorProtocol {
         let keeper: ConnectionKeeper
 

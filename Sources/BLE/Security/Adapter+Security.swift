@@ -12,21 +12,21 @@ extension Adapter {
         await host.setPairingHandler(delegate?.handler(on: host.loop.appTaskExecutor))
     }
 
-    /// Sends a keypress notification to a peer while ``PairingQuestion/enterPasskey`` is open (Vol 3, Part H, 3.5.8). The
-    /// peer's own arrive as ``SecurityEvent/keyPressed(_:peer:_:)``.
+    /// Sends a keypress notification to a peer while ``/SMP/PairingQuestion/enterPasskey`` is open (Vol 3, Part H,
+    /// 3.5.8). The peer's own arrive as ``/BluetoothHost/SecurityEvent/keyPressed(_:peer:_:)``.
     ///
     /// - Parameters:
     ///   - kind: the change of the passkey; the digit itself is never sent.
     ///   - inquiry: the inquiry that asks for the passkey.
     /// - Returns: false if nothing was sent: no passkey is asked for on the inquiry's link, or
-    ///   ``SecurityPolicy/usesKeypressNotifications`` is not set on both sides.
+    ///   ``/BluetoothHost/SecurityPolicy/usesKeypressNotifications`` is not set on both sides.
     @discardableResult
     public func reportKeypress(_ kind: Keypress, for inquiry: PairingInquiry) async -> Bool {
         await host.reportKeypress(kind, on: inquiry.link)
     }
 
-    /// Lets peers begin pairings from now on, if the policy is ``SecurityPolicy/Pairable/duringWindow``. An app calls
-    /// it when a person has pressed a button, for example. It replaces an open window.
+    /// Lets peers begin pairings from now on, if the policy is ``/BluetoothHost/SecurityPolicy/Pairable/duringWindow``.
+    /// An app calls it when a person has pressed a button, for example. It replaces an open window.
     ///
     /// - Parameter duration: how long peers may begin; pairings under way at the end continue.
     public func openPairingWindow(for duration: Duration) async {
@@ -48,7 +48,7 @@ extension Adapter {
     /// Forgets a bonded device; a link to it ends.
     ///
     /// The call returns once the removal is on the disk, if bonds are saved. If it could not be saved,
-    /// ``securityEvents()`` has ``SecurityEvent/bondsNotKept``.
+    /// ``securityEvents()`` has ``/BluetoothHost/SecurityEvent/bondsNotKept``.
     ///
     /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
     /// - Returns: whether there was such a bond.
@@ -60,7 +60,9 @@ extension Adapter {
     /// Marks a bond as privileged, or removes the mark. A privileged bond stays when there are too many bonds
     /// (``Configuration/bondLimit``); others may be evicted, the least recently used one first.
     ///
-    /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
+    /// - Parameters:
+    ///   - isPrivileged: whether the bond is privileged from now on.
+    ///   - identity: the device's identity address, as ``bonds()`` gives it.
     /// - Returns: whether there is such a bond.
     @discardableResult
     public func setBondPrivileged(_ isPrivileged: Bool, for identity: DeviceAddress) async -> Bool {
@@ -71,7 +73,7 @@ extension Adapter {
 
     /// Makes data for the peer to receive by another way than the link, and the secret that belongs to the data.
     ///
-    /// The secret goes into ``SecurityPolicy/ownOutOfBandData`` and is valid for one pairing.
+    /// The secret goes into ``/BluetoothHost/SecurityPolicy/ownOutOfBandData`` and is valid for one pairing.
     ///
     /// - Parameter isSecureConnections: whether for LE Secure Connections, or a temporary key for LE legacy pairing.
     public func makeOutOfBandData(

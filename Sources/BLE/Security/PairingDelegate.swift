@@ -3,27 +3,22 @@ import BluetoothHost
 /// Answers, on behalf of a person, the questions that pairing asks.
 ///
 /// ```swift
-/// struct Console: PairingDelegate {
-///     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
-///         switch inquiry.question {
-///         case .consent: return inquiry.replaces == nil ? .accept : .refuse
-///         case .showPasskey(let passkey): print("\(inquiry.peer) asks for \(passkey)"); return .accept
-///         case .enterPasskey: return UInt32(readLine() ?? "").map { .passkey($0) } ?? .refuse
-///         case .compare(let number): print("Does \(inquiry.peer) show \(number)? (y)"); return readLine() == "y" ? .accept : .refuse
-///         }
-///     }
-/// }
+/// struct Console: PairingDelegate { func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { switch
+/// inquiry.question { case .consent: return inquiry.replaces == nil ? .accept : .refuse case .showPasskey(let passkey):
+/// print("\(inquiry.peer) asks for \(passkey)"); return .accept case .enterPasskey: return UInt32(readLine() ?? "").map
+/// { .passkey($0) } ?? .refuse case .compare(let number): print("Does \(inquiry.peer) show \(number)? (y)"); return
+/// readLine() == "y" ? .accept : .refuse } } }
 /// ```
 public protocol PairingDelegate: Sendable {
     /// Answers a question about a pairing.
     ///
-    /// Each pairing begins with ``PairingQuestion/consent(_:_:)``. The peer gives up if it receives nothing for 30 s.
-    /// If the pairing ends before the call returns, the call's task is cancelled and its answer is ignored; the
+    /// Each pairing begins with ``/SMP/PairingQuestion/consent(_:_:)``. The peer gives up if it receives nothing for 30
+    /// s. If the pairing ends before the call returns, the call's task is cancelled and its answer is ignored; the
     /// delegate should then remove what it shows. While 64 calls have not returned, further questions are answered with
-    /// ``PairingAnswer/refuse``.
+    /// ``/SMP/PairingAnswer/refuse``.
     ///
-    /// - Returns: for ``PairingQuestion/showPasskey(_:)`` `accept` once it is shown, or later; otherwise the person's
-    ///   answer.
+    /// - Returns: for ``/SMP/PairingQuestion/showPasskey(_:)`` `accept` once it is shown, or later; otherwise the
+    ///   person's answer.
     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer
 }
 

@@ -8,7 +8,9 @@ extension Peripheral {
 
     /// Requests a client to secure its link: to encrypt it with the key of the bond, or to pair.
     ///
-    /// - Parameter required: the strength that the key must have.
+    /// - Parameters:
+    ///   - client: a connected client.
+    ///   - required: the strength that the key must have.
     /// - Returns: the strength of the key.
     /// - Throws: ``BLEError/security(_:)``, also if the client does nothing.
     @discardableResult

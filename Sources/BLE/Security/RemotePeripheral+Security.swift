@@ -9,14 +9,15 @@ extension RemotePeripheral {
         }
     }
 
+    /// Whether the link is encrypted.
     public var isEncrypted: Bool {
         get async { await security != nil }
     }
 
     /// Secures the link as required: with the key of the bond if that is enough, otherwise by pairing.
     ///
-    /// This call is not needed to read or write a value that needs security if ``SecurityPolicy/securesOnDemand`` is
-    /// set.
+    /// This call is not needed to read or write a value that needs security if
+    /// ``/BluetoothHost/SecurityPolicy/securesOnDemand`` is set.
     ///
     /// - Parameters:
     ///   - required: the strength that the key must have.
@@ -24,7 +25,8 @@ extension RemotePeripheral {
     ///     replaces.
     ///   - policy: for this link, in place of the adapter's.
     /// - Returns: the strength of the key.
-    /// - Throws: ``BLEError/security(_:)``; with ``SecurityError/keyMissing`` if the peer does not have the bond's key.
+    /// - Throws: ``BLEError/security(_:)``; with ``/BluetoothHost/SecurityError/keyMissing`` if the peer does not have
+    ///   the bond's key.
     @discardableResult
     public func pair(
         _ required: RequiredSecurity = .encryption,

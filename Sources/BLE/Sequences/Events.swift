@@ -1,7 +1,7 @@
 /// Events in the order in which they happened.
 ///
-/// The sequence ends when the adapter is closed. Its lifetime, several readers, cancellation and overflow are described in
-/// <doc:BLE#Sequences>. If the events have a case `eventsDropped(count)`, it reports dropped events in their place.
+/// The sequence ends when the adapter is closed. Its lifetime, several readers, cancellation and overflow are described
+/// in <doc:EventSequences>. If the events have a case `eventsDropped(count)`, it reports dropped events in their place.
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
     let buffer: AsyncEventBuffer<Element, Never>
     let registration: Registration
@@ -18,6 +18,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
         Iterator(events: self)
     }
 
+    /// An iteration of ``Events``.
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the registration alive.
         let events: Events

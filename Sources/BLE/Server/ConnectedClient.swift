@@ -8,8 +8,8 @@ public struct ConnectedClient: Hashable, Sendable, Identifiable {
     public let address: DeviceAddress
     /// Whether a bond exists with ``address`` and the link is not yet encrypted with the bond's key.
     ///
-    /// The client may then be another device that uses the address. The server refuses its accesses to values of the app,
-    /// and disconnects it after ``SecurityPolicy/identityVerificationTimeout``.
+    /// The client may then be another device that uses the address. The server refuses its accesses to values of the
+    /// app, and disconnects it after ``/BluetoothHost/SecurityPolicy/identityVerificationTimeout``.
     public let isIdentityUnverified: Bool
     /// The client's ATT_MTU in bytes: 23 to 517.
     public let mtu: Int
@@ -17,8 +17,8 @@ public struct ConnectedClient: Hashable, Sendable, Identifiable {
     public let security: KeyStrength?
     /// The number of Write Commands that were dropped because the app's handlers did not keep up.
     ///
-    /// At most 64 commands of a client wait for a handler. A command has no response, so the client does not learn that it
-    /// was dropped (Vol 3, Part F, 3.3.2); a client that needs to know uses Write Requests.
+    /// At most 64 commands of a client wait for a handler. A command has no response, so the client does not learn that
+    /// it was dropped (Vol 3, Part F, 3.3.2); a client that needs to know uses Write Requests.
     public let droppedCommandCount: Int
 }
 

@@ -3,21 +3,28 @@ import HCI
 
 /// The current properties of a link.
 public struct LinkInformation: Hashable, Sendable {
+    /// The identifier of the link.
     public let identifier: LinkIdentifier
     /// The peer's identity address, if a bond revealed it when the link was made; otherwise the address that the peer
     /// used.
     public let peer: DeviceAddress
-    /// The addresses that were used on air when the link was made; with privacy, these are private addresses.
+    /// The address of this device that was used on air when the link was made; with privacy, a private address.
     public let ownAddress: DeviceAddress
+    /// The peer's address that was used on air when the link was made; with privacy, a private address.
     public let peerAddress: DeviceAddress
+    /// Whether this device is the central of the link.
     public let isCentral: Bool
     /// ATT_MTU in bytes.
     public let mtu: Int
+    /// The connection parameters in use.
     public let parameters: NegotiatedConnectionParameters
-    /// The longest Link Layer payload in each direction, in bytes.
+    /// The longest Link Layer payload that is sent, in bytes.
     public let maximumTransmitOctets: Int
+    /// The longest Link Layer payload that is received, in bytes.
     public let maximumReceiveOctets: Int
+    /// The PHY of sent packets.
     public let transmitPHY: PHY
+    /// The PHY of received packets.
     public let receivePHY: PHY
 }
 

@@ -7,9 +7,13 @@ import SMP
 
 /// An event of the server role, caused by a client.
 public enum ServerRoleEvent: Sendable {
+    /// A client has connected. Its address is not verified yet.
     case connected(LinkIdentifier, DeviceAddress)
+    /// A client has disconnected.
     case disconnected(LinkIdentifier, DisconnectionReason)
+    /// The ATT_MTU of a client has changed, in bytes.
     case mtuChanged(LinkIdentifier, Int)
+    /// A client has read or written a value, or has changed a subscription.
     case access(LinkIdentifier, GATT.ServerEvent)
 }
 

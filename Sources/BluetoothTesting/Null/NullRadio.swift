@@ -96,7 +96,9 @@ public final class NullRadio: Sendable {
 
     /// Runs `body` and all work of the hosts in this thread until `body` returns.
     ///
-    /// - Parameter limit: maximum time of the loop. It passes only while there is no work.
+    /// - Parameters:
+    ///   - limit: maximum time of the loop. It passes only while there is no work.
+    ///   - body: the calls of the apps.
     /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(600),
@@ -140,7 +142,9 @@ public final class NullRadio: Sendable {
 
     /// Delivers a packet from its controller to a host, with its H4 indicator, before the call returns.
     ///
-    /// - Parameter number: the host: 0 is the host that was opened first.
+    /// - Parameters:
+    ///   - packet: the packet, from its H4 indicator on.
+    ///   - number: the host: 0 is the host that was opened first.
     public func inject(_ packet: RawSpan, toHost number: Int = 0) {
         air.inject(packet, toHost: number)
     }

@@ -42,16 +42,24 @@ public struct AdvertisingFlags: OptionSet, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// LE Limited Discoverable Mode: discoverable for a limited time (Vol 3, Part C, 9.2.3).
     public static let limitedDiscoverable = AdvertisingFlags(rawValue: 1 << 0)
+    /// LE General Discoverable Mode (Vol 3, Part C, 9.2.4).
     public static let generalDiscoverable = AdvertisingFlags(rawValue: 1 << 1)
+    /// The device does not support BR/EDR.
     public static let brEdrNotSupported = AdvertisingFlags(rawValue: 1 << 2)
+    /// The controller supports LE and BR/EDR to the same device at the same time.
     public static let simultaneousLEAndBREDR = AdvertisingFlags(rawValue: 1 << 3)
 }
 
 /// The GAP roles of a device (Core Specification Supplement, Part A, 1.17).
 public enum LERole: UInt8, Sendable {
+    /// The device is only a peripheral.
     case onlyPeripheral = 0
+    /// The device is only a central.
     case onlyCentral = 1
+    /// The device has both roles and prefers to be the peripheral.
     case peripheralPreferred = 2
+    /// The device has both roles and prefers to be the central.
     case centralPreferred = 3
 }

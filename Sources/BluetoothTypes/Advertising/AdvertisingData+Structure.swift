@@ -3,25 +3,35 @@ import ByteCoding
 extension AdvertisingData {
     /// One AD structure to be encoded. Its data has at most 254 bytes; longer data is truncated.
     public enum Structure: Hashable, Sendable {
+        /// Flags: discoverability and BR/EDR support.
         case flags(AdvertisingFlags)
         /// A list of services of the first UUID's width. UUIDs of other widths are left out.
         case serviceUUIDs([BluetoothUUID], isComplete: Bool)
+        /// A list of services that the device looks for, of the first UUID's width. UUIDs of other widths are left out.
         case solicitedServiceUUIDs([BluetoothUUID])
+        /// Data of a service.
         case serviceData(BluetoothUUID, [UInt8])
+        /// The first part of the local name, in UTF-8.
         case shortenedLocalName(String)
+        /// The whole local name, in UTF-8.
         case completeLocalName(String)
-        /// In dBm.
+        /// The transmitted power in dBm: -127 to 127.
         case txPowerLevel(Int8)
+        /// Data that a company defines.
         case manufacturerData(CompanyIdentifier, [UInt8])
+        /// The appearance.
         case appearance(Appearance)
-        /// In units of 0.625 ms. A value that does not fit 16 bits is sent in 24 or 32 bits.
+        /// The advertising interval in units of 0.625 ms. A value that does not fit 16 bits is sent in 24 or 32 bits.
         case advertisingInterval(UInt32)
         /// The minimum and maximum interval that the peripheral prefers, in units of 1.25 ms; 0xFFFF is none.
         case peripheralConnectionIntervalRange(UInt16, UInt16)
+        /// The address of a device that the advertisement is meant for.
         case targetAddress(DeviceAddress)
+        /// The GAP roles.
         case leRole(LERole)
         /// The scheme's code point and the rest of the URI, in UTF-8.
         case uri(String)
+        /// Any structure, by its type and data.
         case raw(ADType, [UInt8])
 
         /// Returns lists of services, one structure for each width that occurs, in the order 16, 32, 128 bits.

@@ -94,15 +94,19 @@ extension AdvertisingData {
 
     /// Data that a company defines.
     public struct ManufacturerData: Hashable, Sendable {
+        /// The company.
         public var company: CompanyIdentifier
+        /// The data after the company identifier.
         public var data: [UInt8]
 
+        /// Creates data of a company.
         public init(company: CompanyIdentifier, data: [UInt8]) {
             self.company = company
             self.data = data
         }
     }
 
+    /// All data that companies define.
     public var manufacturerData: [ManufacturerData] {
         var result: [ManufacturerData] = []
         forEachStructure { structure in
@@ -124,10 +128,12 @@ extension AdvertisingData {
         first(.txPowerLevel, length: 1).map { Int8(truncatingIfNeeded: $0) }
     }
 
+    /// The appearance; nil if there is none.
     public var appearance: Appearance? {
         first(.appearance, length: 2).map { Appearance(rawValue: UInt16(truncatingIfNeeded: $0)) }
     }
 
+    /// The flags; nil if there are none.
     public var flags: AdvertisingFlags? {
         var flags: AdvertisingFlags?
         forEachStructure { structure in

@@ -45,6 +45,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// Creates a manager. The delegate receives the state soon after.
     ///
     /// - Parameters:
+    ///   - delegate: the object that receives the manager's events. The manager does not keep it.
     ///   - queue: the queue on which the delegate is called; nil for the main queue, which a command line program must
     ///     run.
     ///   - options: see `CBCentralManagerOptionRestoreIdentifierKey` and the other options.

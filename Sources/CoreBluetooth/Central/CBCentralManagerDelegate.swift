@@ -16,7 +16,7 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
 
     /// A peripheral was heard. An app that wants to connect to the peripheral must keep the object.
     ///
-    /// - Parameter rssi: in dBm; 127 if it is not known.
+    /// The RSSI is in dBm; 127 if it is not known.
     func centralManager(
         _ central: CBCentralManager,
         didDiscover peripheral: CBPeripheral,

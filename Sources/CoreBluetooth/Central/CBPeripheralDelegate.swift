@@ -14,7 +14,7 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
     /// Never called; see ``peripheral(_:didReadRSSI:error:)``.
     func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?)
 
-    /// - Parameter rssi: in dBm; 127 if it is not known.
+    /// The RSSI was read, in dBm; 127 if it is not known.
     func peripheral(_ peripheral: CBPeripheral, didReadRSSI rssi: NSNumber, error: (any Error)?)
 
     func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?)

@@ -3,9 +3,11 @@ import Foundation
 
 /// A peripheral that a scan has heard.
 public struct CBDiscovery: Sendable {
+    /// The peripheral. An app that wants to connect to it keeps the object.
     public let peripheral: CBPeripheral
     /// The advertising data and the scan response together, as they were sent.
     public let advertisingData: AdvertisingData
+    /// Whether the peripheral accepts connections.
     public let isConnectable: Bool
     /// In dBm; nil if the controller does not know it.
     public let rssi: Int?
@@ -20,14 +22,19 @@ public struct CBDiscovery: Sendable {
 
 /// A change of a connection.
 public struct CBConnectionChange: Sendable {
+    /// The kind of a change.
     public enum Kind: Sendable {
+        /// The peripheral is connected.
         case connected
+        /// An attempt to connect has failed.
         case failed((any Error)?)
-        /// Without an error if the app has ended the connection.
+        /// The connection has ended; without an error if the app has ended it.
         case disconnected((any Error)?, isReconnecting: Bool)
     }
 
+    /// The peripheral whose connection has changed.
     public let peripheral: CBPeripheral
+    /// The kind of the change.
     public let kind: Kind
 }
 
@@ -39,8 +46,8 @@ extension CBCentralManager {
     /// as well.
     ///
     /// Each sequence holds up to 256 elements for a slow reader. If more arrive, the oldest are dropped and counted by
-    /// ``Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it for
-    /// others. ``adapterEvents`` is a sequence of the adapter and ends when the adapter's last manager is released.
+    /// ``/BLE/Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it
+    /// for others. ``adapterEvents`` is a sequence of the adapter and ends when the adapter's last manager is released.
     ///
     /// A task that uses the manager to create a sequence keeps the manager, so the sequence does not end. Create the
     /// sequence outside of the task.
@@ -71,7 +78,9 @@ extension CBCentralManager {
 
         /// Connects, and waits for the connection. Cancelling the task ends the attempt.
         ///
-        /// - Parameter timeout: how long to try; nil for no limit.
+        /// - Parameters:
+        ///   - peripheral: a peripheral of this manager.
+        ///   - timeout: how long to try; nil for no limit.
         /// - Throws: the reason why the connection failed; `CBError.operationNotSupported` if the manager is not
         ///   powered on, or the peripheral belongs to another manager.
         public func connected(_ peripheral: CBPeripheral, timeout: Duration? = nil) async throws {

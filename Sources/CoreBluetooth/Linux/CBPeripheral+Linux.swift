@@ -7,7 +7,9 @@ import HCI
 
 /// A value that a peripheral has notified or indicated. Later values do not change it.
 public struct CBCharacteristicValue: Sendable {
+    /// The characteristic.
     public let characteristic: CBCharacteristic
+    /// The value; at most ATT_MTU - 3 bytes.
     public let value: Data
     /// The number of values that were dropped before this one because the reader was too slow. Values that were dropped
     /// because the manager's queue was blocked are not counted here.
@@ -70,8 +72,10 @@ extension CBPeripheral {
         /// After that, discovery finds other objects. The sequence ends at once if this connection does not have the
         /// characteristic.
         ///
-        /// - Parameter limit: maximum number of values that wait for a slow reader, at least 1. If more arrive, the
-        ///   oldest are dropped; see ``CBCharacteristicValue/droppedBefore``.
+        /// - Parameters:
+        ///   - characteristic: a characteristic of this peripheral.
+        ///   - limit: maximum number of values that wait for a slow reader, at least 1. If more arrive, the oldest are
+        ///     dropped; see ``CBCharacteristicValue/droppedBefore``.
         public func values(of characteristic: CBCharacteristic, limit: Int = 1024) -> Events<CBCharacteristicValue> {
             let values = peripheral.values.sequence(
                 limit: max(limit, 1),

@@ -3,7 +3,9 @@ import Foundation
 
 /// The connection or disconnection of a central.
 public struct CBCentralChange: Sendable {
+    /// The central.
     public let central: CBCentral
+    /// Whether the central has connected. If false, it has disconnected.
     public let isConnected: Bool
 }
 
@@ -15,8 +17,8 @@ extension CBPeripheralManager {
     /// called as well.
     ///
     /// Each sequence holds up to 256 elements for a slow reader. If more arrive, the oldest are dropped and counted by
-    /// ``Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it for
-    /// others. ``adapterEvents`` is a sequence of the adapter and ends when the adapter's last manager is released.
+    /// ``/BLE/Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it
+    /// for others. ``adapterEvents`` is a sequence of the adapter and ends when the adapter's last manager is released.
     ///
     /// A task that uses the manager to create a sequence keeps the manager, so the sequence does not end. Create the
     /// sequence outside of the task.
@@ -33,7 +35,8 @@ extension CBPeripheralManager {
         /// Returns the address by which the host knows a central.
         public func address(of central: CBCentral) -> DeviceAddress? { manager.engine?.address(of: central.identifier) }
 
-        /// Ends all links of a central, after the values of earlier calls of `updateValue(_:for:onSubscribedCentrals:)`.
+        /// Ends all links of a central, after the values of earlier calls of
+        /// `updateValue(_:for:onSubscribedCentrals:)`.
         ///
         /// A central that does not take these values delays the end of its links by at most 2 s. Calls that follow have
         /// no effect on the links.

@@ -20,11 +20,11 @@ public struct CBSecurity: Sendable {
 
     /// Sets the delegate that answers for a person when devices pair; nil if managers answer by themselves.
     ///
-    /// A delegate that is an object is not kept alive, like other delegates: the app keeps it, and it may own a manager.
-    /// Once it is released, all pairings that ask a question are refused. A delegate that is a value is kept until
-    /// another one is set, or until the last manager on the adapter is released. So it must not refer to a manager
-    /// strongly. An `Adapter` that the app has opened and given to a manager keeps its own delegate until this is
-    /// called.
+    /// A delegate that is an object is not kept alive, like other delegates: the app keeps it, and it may own a
+    /// manager. Once it is released, all pairings that ask a question are refused. A delegate that is a value is kept
+    /// until another one is set, or until the last manager on the adapter is released. So it must not refer to a
+    /// manager strongly. An `Adapter` that the app has opened and given to a manager keeps its own delegate until this
+    /// is called.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
         post { host, open in open.setPairingDelegate(delegate, on: host) }
     }
@@ -97,7 +97,9 @@ public struct CBSecurity: Sendable {
     /// Marks a bond as privileged, or removes the mark. A privileged bond stays when there are too many bonds; others
     /// may be evicted, the least recently used one first.
     ///
-    /// - Parameter identity: the device's identity address, as ``bonds()`` returns it.
+    /// - Parameters:
+    ///   - isPrivileged: whether the bond is privileged from now on.
+    ///   - identity: the device's identity address, as ``bonds()`` returns it.
     /// - Returns: whether the bond exists.
     @discardableResult
     public func setBondPrivileged(_ isPrivileged: Bool, for identity: DeviceAddress) async -> Bool {
@@ -143,7 +145,8 @@ public typealias CBSecurityError = SecurityError
 public typealias CBPairingResult = PairingResult
 /// A change of a passkey while a person types it; see ``CBSecurity/reportKeypress(_:for:)``.
 public typealias CBKeypress = KeypressNotification.Kind
-/// The secret that belongs to out-of-band data of this host; see ``CBSecurity/makeOutOfBandData(isSecureConnections:)``.
+/// The secret that belongs to out-of-band data of this host; see
+/// ``CBSecurity/makeOutOfBandData(isSecureConnections:)``.
 public typealias CBOwnOutOfBandData = OwnOutOfBandData
 /// Data that one device sends to another by another way than the link, for example as a QR code.
 public typealias CBOutOfBandData = OutOfBandData

@@ -57,6 +57,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Creates a manager. The delegate receives the state soon after.
     ///
     /// - Parameters:
+    ///   - delegate: the object that receives the manager's events. The manager does not keep it.
     ///   - queue: the queue on which the delegate is called; nil for the main queue, which a command line program must
     ///     run.
     ///   - options: see `CBPeripheralManagerOptionRestoreIdentifierKey` and the other options.
@@ -189,8 +190,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Answers a request. If several requests arrived together, the first answer counts for all of them, and later
     /// answers are ignored. Answers to requests without a response are ignored too.
     ///
-    /// - Parameter result: `success` or the error code for the Error Response. A code that is not a byte is a mistake of
-    ///   the app; the peer receives `unlikelyError`.
+    /// - Parameters:
+    ///   - request: a request that the delegate received.
+    ///   - result: `success` or the error code for the Error Response. A code that is not a byte is a mistake of the
+    ///     app; the peer receives `unlikelyError`.
     open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
         guard acceptsCommands(), request.access.takeAnswer() else { return }
         let answer: Result<[UInt8], ATT.ErrorCode> =

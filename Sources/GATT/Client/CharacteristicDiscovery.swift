@@ -15,7 +15,7 @@ public struct DiscoverCharacteristics: ClientProcedure {
 
     private var characteristics: [DiscoveredCharacteristic] = []
 
-    /// - Parameter uuid: nil for all.
+    /// Creates a discovery in the handles of a service, of all characteristics if `uuid` is nil.
     public init(range: HandleRange, uuid: BluetoothUUID? = nil) {
         walk = RangeWalk(range)
         self.range = range

@@ -3,15 +3,20 @@ import BluetoothTypes
 
 /// A service that a client has discovered.
 public struct DiscoveredService: Hashable, Sendable {
+    /// The type of the service.
     public let uuid: BluetoothUUID
+    /// Whether the service is primary. If false, it is secondary.
     public let isPrimary: Bool
     /// The handle of the declaration.
     public let handle: AttributeHandle
     /// The last handle that belongs to the service.
     public let endHandle: AttributeHandle
+    /// The services that this one includes; empty if they were not discovered.
     public internal(set) var includedServices: [IncludedService] = []
+    /// The characteristics; empty if they were not discovered.
     public internal(set) var characteristics: [DiscoveredCharacteristic] = []
 
+    /// Creates a service, for example from a cache.
     public init(
         uuid: BluetoothUUID,
         isPrimary: Bool,
@@ -33,13 +38,16 @@ public struct DiscoveredService: Hashable, Sendable {
 
 /// A service that another includes.
 public struct IncludedService: Hashable, Sendable {
+    /// The type of the included service.
     public let uuid: BluetoothUUID
     /// The handle of the include declaration.
     public let declarationHandle: AttributeHandle
-    /// The included service's own handles.
+    /// The handle of the included service's own declaration.
     public let handle: AttributeHandle
+    /// The last handle that belongs to the included service.
     public let endHandle: AttributeHandle
 
+    /// Creates an included service, for example from a cache.
     public init(
         uuid: BluetoothUUID,
         declarationHandle: AttributeHandle,
@@ -55,15 +63,20 @@ public struct IncludedService: Hashable, Sendable {
 
 /// A characteristic that a client has discovered.
 public struct DiscoveredCharacteristic: Hashable, Sendable {
+    /// The type of the characteristic.
     public let uuid: BluetoothUUID
     /// The handle of the declaration.
     public let handle: AttributeHandle
+    /// The handle of the value.
     public let valueHandle: AttributeHandle
     /// The last handle that belongs to the characteristic.
     public internal(set) var endHandle: AttributeHandle
+    /// The procedures that the value can be used with.
     public let properties: CharacteristicProperties
+    /// The descriptors; empty if they were not discovered.
     public internal(set) var descriptors: [DiscoveredDescriptor] = []
 
+    /// Creates a characteristic, for example from a cache.
     public init(
         uuid: BluetoothUUID,
         handle: AttributeHandle,
@@ -89,9 +102,12 @@ public struct DiscoveredCharacteristic: Hashable, Sendable {
 
 /// A descriptor that a client has discovered.
 public struct DiscoveredDescriptor: Hashable, Sendable {
+    /// The type of the descriptor.
     public let uuid: BluetoothUUID
+    /// The handle of the descriptor.
     public let handle: AttributeHandle
 
+    /// Creates a descriptor, for example from a cache.
     public init(uuid: BluetoothUUID, handle: AttributeHandle) {
         self.uuid = uuid
         self.handle = handle

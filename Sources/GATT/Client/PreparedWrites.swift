@@ -10,9 +10,12 @@ public struct PreparedWrites: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     /// One value to be written.
     public struct Write: Hashable, Sendable {
+        /// The handle of the value.
         public let handle: AttributeHandle
+        /// The value, at most 512 bytes.
         public let value: [UInt8]
 
+        /// Creates a write.
         public init(handle: AttributeHandle, value: [UInt8]) {
             self.handle = handle
             self.value = value

@@ -68,6 +68,7 @@ public struct ReadLongValue: ClientProcedure {
 
 /// A value found by its type.
 public struct TypedValue: Hashable, Sendable {
+    /// The handle of the value.
     public let handle: AttributeHandle
     /// May be cut to the length of one response.
     public let value: [UInt8]

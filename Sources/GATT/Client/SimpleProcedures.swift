@@ -90,7 +90,7 @@ public struct WriteValue: ClientProcedure {
     let handle: AttributeHandle
     let value: [UInt8]
 
-    /// - Parameter value: at most ATT_MTU - 3 bytes.
+    /// Creates a write of at most ATT_MTU - 3 bytes.
     public init(handle: AttributeHandle, value: [UInt8]) {
         self.handle = handle
         self.value = value

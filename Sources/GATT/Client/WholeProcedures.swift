@@ -16,7 +16,7 @@ public struct WriteWholeValue: ClientProcedure {
     private let value: [UInt8]
     private var state: State
 
-    /// - Parameter value: at most 512 bytes.
+    /// Creates a write of at most 512 bytes.
     public init(handle: AttributeHandle, value: [UInt8]) {
         self.handle = handle
         self.value = value
@@ -78,7 +78,9 @@ public struct SetClientConfiguration: ClientProcedure {
     private var known: [DiscoveredDescriptor]?
     private var state: State
 
-    /// - Parameter range: the handles after the characteristic's value, to its end.
+    /// - Parameters:
+    ///   - configuration: the value to write.
+    ///   - range: the handles after the characteristic's value, to its end.
     public init(_ configuration: ClientConfiguration, inDescriptors range: HandleRange) {
         self.range = range
         self.configuration = configuration

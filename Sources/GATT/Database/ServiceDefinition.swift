@@ -2,13 +2,17 @@ import BluetoothTypes
 
 /// A service as an app declares it.
 public struct ServiceDefinition: Hashable, Sendable {
+    /// The type of the service.
     public var uuid: BluetoothUUID
+    /// Whether the service is primary. If false, it is secondary.
     public var isPrimary: Bool
     /// The declaration's handle; nil for the next free handle.
     public var handle: AttributeHandle?
     /// The last handle that is reserved for the service; nil for the handle of its last attribute.
     public var endHandle: AttributeHandle?
+    /// The included services.
     public var includes: [Include]
+    /// The characteristics, in the order of their handles.
     public var characteristics: [CharacteristicDefinition]
 
     /// A service that this one includes.
@@ -19,6 +23,7 @@ public struct ServiceDefinition: Hashable, Sendable {
         case handle(AttributeHandle)
     }
 
+    /// Creates a definition. By default, the service is primary and gets the next free handles.
     public init(
         uuid: BluetoothUUID,
         isPrimary: Bool = true,
@@ -47,16 +52,22 @@ public struct CharacteristicDefinition: Hashable, Sendable {
         case handled
     }
 
+    /// The type of the characteristic.
     public var uuid: BluetoothUUID
     /// The declaration's handle; nil for the next free handle. The value's handle follows it.
     public var handle: AttributeHandle?
+    /// The procedures that clients may use.
     public var properties: CharacteristicProperties
+    /// The accesses to the value that are allowed, and the security that they need.
     public var permissions: AttributePermissions
+    /// The source of the value.
     public var value: Value
     /// Whether the descriptors that the properties require are generated if they are not declared.
     public var generatesDescriptors: Bool
+    /// The descriptors, in the order of their handles.
     public var descriptors: [DescriptorDefinition]
 
+    /// Creates a definition. By default, the characteristic gets the next free handles.
     public init(
         uuid: BluetoothUUID,
         handle: AttributeHandle? = nil,
@@ -82,11 +93,16 @@ public struct CharacteristicDefinition: Hashable, Sendable {
 /// require them. A declared descriptor replaces the generated one. The value of a declared Client Characteristic
 /// Configuration is ignored, because each client has its own.
 public struct DescriptorDefinition: Hashable, Sendable {
+    /// The type of the descriptor.
     public var uuid: BluetoothUUID
+    /// The handle; nil for the next free one.
     public var handle: AttributeHandle?
+    /// The source of the value.
     public var value: CharacteristicDefinition.Value
+    /// The accesses to the value that are allowed, and the security that they need.
     public var permissions: AttributePermissions
 
+    /// Creates a definition. By default, the descriptor gets the next free handle, and can be read.
     public init(
         uuid: BluetoothUUID,
         handle: AttributeHandle? = nil,
@@ -102,18 +118,27 @@ public struct DescriptorDefinition: Hashable, Sendable {
 
 /// A service that is in the database, with its handles.
 public struct PublishedService: Hashable, Sendable {
+    /// The type of the service.
     public let uuid: BluetoothUUID
+    /// The handle of the declaration.
     public let handle: AttributeHandle
+    /// The last handle that belongs to the service.
     public let endHandle: AttributeHandle
+    /// The characteristics, in the order of the definition.
     public let characteristics: [PublishedCharacteristic]
 }
 
 /// A characteristic that is in the database, with its handles.
 public struct PublishedCharacteristic: Hashable, Sendable {
+    /// The type of the characteristic.
     public let uuid: BluetoothUUID
+    /// The handle of the declaration.
     public let handle: AttributeHandle
+    /// The handle of the value.
     public let valueHandle: AttributeHandle
+    /// The handle of the Client Characteristic Configuration; nil if there is none.
     public let clientConfigurationHandle: AttributeHandle?
+    /// The handles of all descriptors.
     public let descriptorHandles: [AttributeHandle]
 }
 

@@ -3,8 +3,12 @@ import BluetoothTypes
 extension ServiceDefinition {
     /// The GAP service (Vol 3, Part C, 12).
     ///
-    /// - Parameter preferredParameters: Peripheral Preferred Connection Parameters: interval minimum and maximum in
-    ///   1.25 ms, latency, supervision timeout in 10 ms.
+    /// - Parameters:
+    ///   - deviceName: the value of Device Name.
+    ///   - appearance: the value of Appearance.
+    ///   - preferredParameters: Peripheral Preferred Connection Parameters: interval minimum and maximum in 1.25 ms,
+    ///     latency, supervision timeout in 10 ms.
+    ///   - supportsAddressResolution: whether the service has Central Address Resolution, with the value 1.
     public static func genericAccess(
         deviceName: String,
         appearance: Appearance,

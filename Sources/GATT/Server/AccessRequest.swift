@@ -5,8 +5,10 @@ import BluetoothTypes
 public struct AccessRequest: Hashable, Sendable {
     /// Matches the app's answer to the request.
     public let identifier: UInt64
+    /// The access.
     public let kind: Kind
 
+    /// The kind of an access.
     public enum Kind: Hashable, Sendable {
         /// The client reads the value from an offset on; bytes that do not fit the PDU are left out.
         case read(AttributeHandle, offset: Int)
@@ -19,10 +21,14 @@ public struct AccessRequest: Hashable, Sendable {
 
 /// A value, or a part of one, that a client writes.
 public struct AttributeWrite: Hashable, Sendable {
+    /// The handle of the attribute.
     public let handle: AttributeHandle
+    /// The offset of the part in the value, in bytes.
     public let offset: Int
+    /// The bytes.
     public let value: [UInt8]
 
+    /// Creates a write.
     public init(handle: AttributeHandle, offset: Int, value: [UInt8]) {
         self.handle = handle
         self.offset = offset
@@ -34,7 +40,9 @@ public struct AttributeWrite: Hashable, Sendable {
 public struct AuthorizationRequest: Hashable, Sendable {
     /// Matches the app's answer to the request.
     public let identifier: UInt64
+    /// The handle of the attribute.
     public let handle: AttributeHandle
+    /// Whether the client writes. If false, it reads.
     public let isWrite: Bool
 }
 
@@ -50,12 +58,15 @@ public struct SignedWrite: Hashable, Sendable {
 public enum SignatureStrength: Hashable, Sendable {
     /// The key was distributed by a pairing without protection against a man in the middle.
     case unauthenticated
+    /// The key was distributed by a pairing with protection against a man in the middle.
     case authenticated
 }
 
 /// An action of a client that may interest the app.
 public enum ServerEvent: Hashable, Sendable {
+    /// A value was read, from an offset in bytes.
     case read(AttributeHandle, offset: Int)
+    /// A value was written. A command has no response.
     case written(AttributeWrite, isCommand: Bool)
     /// The configuration of the characteristic whose value has this handle has changed.
     case configured(AttributeHandle, from: ClientConfiguration, to: ClientConfiguration)

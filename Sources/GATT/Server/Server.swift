@@ -34,7 +34,9 @@ public final class Server {
         didSet { minimumKeySize = Server.keySize(minimumKeySize) }
     }
 
-    /// - Parameter cmac: computes the Database Hash; without it the hash is zero.
+    /// - Parameters:
+    ///   - minimumKeySize: the size of an encryption key that the server accepts at least, in bytes: 7 to 16.
+    ///   - cmac: computes the Database Hash; without it the hash is zero.
     public init(minimumKeySize: UInt8 = 16, cmac: CMAC? = nil) {
         self.cmac = cmac
         self.minimumKeySize = Server.keySize(minimumKeySize)

@@ -27,7 +27,7 @@ public final class ServerSession {
     public let server: Server
     let limits: Limits
     /// Whether the app can be asked to authorize this client. If not, accesses that need authorization are refused
-    /// until ``LinkSecurity/isAuthorized`` is set.
+    /// until ``/BluetoothTypes/LinkSecurity/isAuthorized`` is set.
     public var asksForAuthorization = false
     // State that each request needs is private: the compiler then proves that accesses to it do not overlap.
     private var linkSecurity = LinkSecurity()

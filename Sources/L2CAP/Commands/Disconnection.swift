@@ -2,6 +2,7 @@ import ByteCoding
 
 /// A command that ends a channel: a request or its response, with the same endpoints.
 public protocol DisconnectionCommand: Equatable, Sendable {
+    /// The code of the command.
     static var code: SignalingCode { get }
 
     /// The channel endpoint on the device that receives the request.
@@ -9,10 +10,12 @@ public protocol DisconnectionCommand: Equatable, Sendable {
     /// The channel endpoint on the requesting device.
     var source: ChannelIdentifier { get }
 
+    /// Creates a command for the channel with these endpoints.
     init(destination: ChannelIdentifier, source: ChannelIdentifier)
 }
 
 extension DisconnectionCommand {
+    /// Decodes the command's data, without the header.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         let destination = ChannelIdentifier(rawValue: try reader.readUInt16())

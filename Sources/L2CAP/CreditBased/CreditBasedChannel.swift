@@ -19,7 +19,7 @@ public struct CreditBasedChannel {
         /// Maximum number of bytes of unsent SDUs. Each SDU counts 32 bytes more. A single SDU may exceed the maximum.
         public var sendByteCapacity: Int
 
-        /// - Parameter mps: 247 makes a K-frame with its header fill the longest Link Layer packet.
+        /// Creates a configuration. An MPS of 247 makes a K-frame with its header fill the longest Link Layer packet.
         public init(
             mtu: UInt16 = 2048,
             mps: UInt16 = 247,

@@ -8,8 +8,10 @@ extension CreditBasedChannels {
     /// Takes the payload of a frame from the signaling channel.
     ///
     /// - Parameters:
+    ///   - payload: the frame's payload.
     ///   - services: the services that the peer may request channels to.
     ///   - security: the link's security, for services that require it.
+    ///   - now: the time at which the frame was received.
     public mutating func receive(
         command payload: RawSpan,
         services: borrowing SPSMRegistry,

@@ -39,6 +39,7 @@ extension CreditBasedChannels {
     /// - Parameters:
     ///   - now: the time from which a request waits for its response.
     ///   - identifiers: the link's ``SignalingChannel/identifiers``.
+    ///   - buffer: the buffer that receives the command.
     /// - Returns: whether there was a command.
     public mutating func nextCommand(
         at now: Instant,

@@ -40,7 +40,10 @@ public struct CreditBasedChannels {
 
     /// Requests a channel with LE credit-based flow control; ``Event/opened(_:)`` or ``Event/failed(_:_:)`` follows.
     ///
-    /// - Parameter isHeld: whether the request is sent only after ``release(_:)``.
+    /// - Parameters:
+    ///   - spsm: the peer's service.
+    ///   - configuration: the lengths and capacities of this end.
+    ///   - isHeld: whether the request is sent only after ``release(_:)``.
     public mutating func connect(
         to spsm: SPSM,
         configuration: CreditBasedChannel.Configuration = .init(),
@@ -67,7 +70,9 @@ public struct CreditBasedChannels {
     /// Requests up to five channels with enhanced credit-based flow control in one request. An event for each follows.
     ///
     /// - Parameters:
+    ///   - spsm: the peer's service.
     ///   - count: 1 to 5.
+    ///   - configuration: the lengths and capacities of this end.
     ///   - isHeld: whether the request is sent only after ``release(_:)`` for one of the channels.
     public mutating func connect(
         to spsm: SPSM,

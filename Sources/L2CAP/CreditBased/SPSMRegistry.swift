@@ -6,6 +6,7 @@ import BluetoothTypes
 public struct SPSMRegistry: Sendable {
     /// The link security that a service's channels require (Vol 3, Part C, 10.3.2).
     public struct SecurityRequirements: Hashable, Sendable {
+        /// Whether the link must be encrypted.
         public var needsEncryption: Bool
         /// Whether the key must be authenticated against a man in the middle; this requires encryption as well.
         public var needsAuthentication: Bool
@@ -17,6 +18,7 @@ public struct SPSMRegistry: Sendable {
         /// The minimum key size of an encrypted link, in bytes: 7 to 16.
         public var minimumKeySize: UInt8
 
+        /// Creates requirements. By default, there are none.
         public init(
             needsEncryption: Bool = false,
             needsAuthentication: Bool = false,

@@ -6,10 +6,15 @@ public struct KeypressNotification: SecurityManagerCommand {
 
     /// The change of the passkey.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+        /// The entry of the passkey has begun.
         case entryStarted = 0
+        /// A digit was entered.
         case digitEntered = 1
+        /// A digit was erased.
         case digitErased = 2
+        /// All digits were erased.
         case cleared = 3
+        /// The passkey was entered.
         case entryCompleted = 4
     }
 

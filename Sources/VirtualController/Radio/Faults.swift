@@ -12,6 +12,7 @@ public struct RadioConditions: Hashable, Sendable {
     /// Whether all packets are lost.
     public var isDead: Bool
 
+    /// Creates conditions. By default, they are perfect.
     public init(loss: Double = 0, latency: Duration = .zero, jitter: Duration = .zero, isDead: Bool = false) {
         self.loss = loss
         self.latency = latency
@@ -42,6 +43,7 @@ public struct ControllerFaults: Hashable, Sendable {
     /// Whether the controller ignores LE Ping, like an attacker that has taken over a link without its key.
     public var ignoresPings: Bool
 
+    /// Creates faults. By default, there are none.
     public init(
         isSilent: Bool = false,
         completionLoss: Double = 0,

@@ -1,13 +1,17 @@
 /// A position of a device on a plane, in metres.
 public struct Position: Hashable, Sendable {
+    /// The first coordinate, in metres.
     public var x: Double
+    /// The second coordinate, in metres.
     public var y: Double
 
+    /// Creates a position from its coordinates in metres.
     public init(x: Double, y: Double) {
         self.x = x
         self.y = y
     }
 
+    /// The position of a device unless another one is given.
     public static let origin = Position(x: 0, y: 0)
 
     /// The square of the distance, in square metres.

@@ -24,7 +24,9 @@ public enum ChannelError: Error, Hashable, Sendable {
 
 /// How an open L2CAP channel ended.
 public enum ChannelEnd: Hashable, Sendable {
+    /// This device closed the channel.
     case byUs
+    /// The peer closed the channel.
     case byPeer
     /// The peer violated the rules of the channel, so the host ended it.
     case violation(CreditBasedChannel.Violation)

@@ -10,7 +10,9 @@ public struct Advertisement: Sendable {
     public internal(set) var privateAddress: DeviceAddress?
     /// The signal strength in dBm: -127 to 20; nil if the controller does not know it.
     public internal(set) var rssi: Int?
+    /// Whether the advertiser accepts connections.
     public internal(set) var isConnectable: Bool
+    /// Whether the advertiser answers scan requests.
     public internal(set) var isScannable: Bool
     /// Whether the advertiser uses the PDUs of Bluetooth 4.
     public internal(set) var isLegacy: Bool
@@ -43,9 +45,11 @@ public struct Advertisement: Sendable {
         AdvertisingData(decoding: scanResponseData).forEachStructure(body)
     }
 
+    /// The local name in ``data``; nil if there is none.
     public var localName: String? { data.localName }
+    /// The service UUIDs in ``data``, from complete and incomplete lists.
     public var serviceUUIDs: [BluetoothUUID] { data.serviceUUIDs }
-    /// The transmit power that the advertiser reports, in dBm.
+    /// The TX Power Level in ``data``: the transmit power that the advertiser reports, in dBm; nil if there is none.
     public var txPower: Int? { data.txPower.map(Int.init) }
 }
 
@@ -67,6 +71,7 @@ public struct ScanOptions: Sendable, Hashable {
     /// data are then not received.
     package var filtersInController = true
 
+    /// Creates options. The defaults report each advertiser when it is new or has changed.
     public init(
         serviceUUIDs: [BluetoothUUID] = [],
         name: String? = nil,

@@ -9,7 +9,9 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     public var isScannable: Bool
     /// The advertising interval: 20 ms to 10.24 s, in steps of 0.625 ms.
     public var interval: Duration
+    /// The data that is sent to all scanners: up to 31 bytes in legacy PDUs.
     public var advertisingData: AdvertisingData
+    /// The data that is sent in answer to scan requests: up to 31 bytes in legacy PDUs.
     public var scanResponseData: AdvertisingData
     /// A random static address for this advertisement; nil for the host's own.
     public var address: DeviceAddress?
@@ -19,6 +21,7 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     /// Whether the PDUs of extended advertising are used; nil if the length of the data decides.
     public var usesExtendedPDUs: Bool?
 
+    /// Creates a configuration. The default is a connectable advertisement to all devices.
     public init(
         isConnectable: Bool = true,
         isScannable: Bool = true,

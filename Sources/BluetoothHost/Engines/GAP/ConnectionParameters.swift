@@ -34,7 +34,7 @@ public struct ConnectionParameters: Hashable, Sendable {
 
 /// The parameters in use on a connection.
 public struct NegotiatedConnectionParameters: Hashable, Sendable {
-    /// The time between the starts of connection events.
+    /// The time between the starts of connection events, a multiple of 1.25 ms.
     public let interval: Duration
     /// The number of connection events that the peripheral may skip.
     public let latencyInEvents: UInt16

@@ -7,6 +7,7 @@ public struct ScanIdentifier: Hashable, Sendable {
 
 /// An event of a scan.
 public enum ScanEvent: Sendable {
+    /// An advertiser that passes the filter was received.
     case advertisement(Advertisement)
     /// The scan has ended: it could not be started, or the host was closed.
     case ended(HostError)

@@ -3,9 +3,11 @@ import SMP
 
 /// A question about a pairing in progress, for a person or for an app that answers on the person's behalf.
 public struct PairingInquiry: Hashable, Sendable {
+    /// The link on which the devices pair.
     public let link: LinkIdentifier
     /// The peer's identity address if it is bonded, otherwise the address with which it is connected.
     public let peer: DeviceAddress
+    /// The question.
     public let question: PairingQuestion
     /// Whether this device began the pairing. If false, the peer began it.
     public let isStartedHere: Bool

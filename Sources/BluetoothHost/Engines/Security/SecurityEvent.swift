@@ -7,22 +7,26 @@ public enum SecurityEvent: Sendable, Hashable {
     case pairingStarted(LinkIdentifier, peer: DeviceAddress)
     /// The peer has sent a keypress notification: on it, the passkey that this device shows is being typed.
     case keyPressed(LinkIdentifier, peer: DeviceAddress, KeypressNotification.Kind)
+    /// A pairing has succeeded.
     case paired(LinkIdentifier, PairingResult)
+    /// A pairing has failed. The link continues, possibly without encryption.
     case pairingFailed(LinkIdentifier, peer: DeviceAddress, SecurityError)
     /// The link is encrypted with a key of this strength from now on; nil where it is not encrypted any more.
     case encryptionChanged(LinkIdentifier, KeyStrength?)
-    /// Nothing that proves the peer has the key has come for ``SecurityPolicy/authenticatedPayloadTimeout``; the link ends.
+    /// Nothing that proves the peer has the key has come for ``SecurityPolicy/authenticatedPayloadTimeout``; the link
+    /// ends.
     case authenticatedPayloadTimedOut(LinkIdentifier, peer: DeviceAddress)
-    /// A bonded peer reported that it does not have the bond's key: it has lost the bond, or is another device. A MIC failure
-    /// shows neither and is not reported here; see ``SecurityError/encryptionFailed(_:)``.
+    /// A bonded peer reported that it does not have the bond's key: it has lost the bond, or is another device. A MIC
+    /// failure shows neither and is not reported here; see ``SecurityError/encryptionFailed(_:)``.
     case keyMissing(LinkIdentifier, identity: DeviceAddress)
+    /// A bond was added, or replaced by a new pairing.
     case bondAdded(BondInformation)
     /// A bond was removed, or evicted for a new one.
     case bondRemoved(identity: DeviceAddress)
     /// Bonds have changed and the store could not keep them: they are lost with the process.
     case bondsNotKept
-    /// The time of a pairing window is over (``Adapter/openPairingWindow(for:)``): peers can no longer begin pairings. A window
-    /// that the app closes or replaces has no such event.
+    /// The time of a pairing window is over (`Adapter.openPairingWindow(for:)`): peers can no longer begin pairings. A
+    /// window that the app closes or replaces has no such event.
     case pairingWindowExpired
     /// As many events were dropped at this place, because the reader was too slow.
     case eventsDropped(Int)
@@ -34,7 +38,9 @@ public struct PairingResult: Hashable, Sendable {
     public let peer: DeviceAddress
     /// The peer's identity address, or the address it is connected by where it has given none.
     public let identity: DeviceAddress
+    /// The way in which the devices authenticated each other.
     public let model: AssociationModel
+    /// The strength of the key.
     public let strength: KeyStrength
     /// Whether the keys are kept beyond the link.
     public let isBonded: Bool
@@ -48,8 +54,8 @@ public struct BondInformation: Hashable, Sendable {
     public let strength: KeyStrength?
     /// Whether the peer's private addresses can be resolved.
     public let resolvesAddresses: Bool
-    /// Whether the bond stays when there are too many: its key is authenticated, this device began the pairing for the app,
-    /// or the app has marked it.
+    /// Whether the bond stays when there are too many: its key is authenticated, this device began the pairing for the
+    /// app, or the app has marked it.
     public let isPrivileged: Bool
 
     init(_ record: BondRecord) {

@@ -18,8 +18,8 @@ public struct SecurityPolicy: Hashable, Sendable {
         case always
     }
 
-    /// The reaction to a bonded peer that reports that it does not have the bond's key, and to a bond without a key for this
-    /// device's role as the central.
+    /// The reaction to a bonded peer that reports that it does not have the bond's key, and to a bond without a key for
+    /// this device's role as the central.
     public enum KeyLoss: Hashable, Sendable {
         /// The link is not encrypted, and ``SecurityError/keyMissing`` is thrown. The app may remove the bond and pair
         /// again.
@@ -34,7 +34,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     public enum Pairable: Hashable, Sendable {
         /// At any time.
         case always
-        /// While a pairing window is open (``Adapter/openPairingWindow(for:)``). An app opens the window when a person
+        /// While a pairing window is open (`Adapter.openPairingWindow(for:)`). An app opens the window when a person
         /// at the device asks for it.
         case duringWindow
         /// Never.
@@ -42,7 +42,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     }
 
     /// The bonds that a pairing may replace if the app has not asked for that pairing by
-    /// ``RemotePeripheral/pair(_:again:policy:)`` or ``Peripheral/requestSecurity(of:_:)``.
+    /// `RemotePeripheral.pair(_:again:policy:)` or `Peripheral.requestSecurity(of:_:)`.
     ///
     /// A pairing that may not replace the bond of its peer does not begin. As the peripheral, this device answers the
     /// Pairing Request with Pairing Not Supported (0x05). As the central, it answers a Security Request with the same
@@ -79,10 +79,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Whether a peer may use the debug key pair of the specification (Vol 3, Part H, 2.3.5.6.1). A sniffer can decrypt
     /// such a link.
     public var allowsDebugKeys = false
+    /// The pairings by just works that are accepted.
     public var justWorks = JustWorks.whenStartedHere
     /// Whether keypress notifications are exchanged while a passkey is typed, if the peer supports them as well (Vol 3,
     /// Part H, 3.5.8). Those of the peer are reported as ``SecurityEvent/keyPressed(_:peer:_:)``. The app sends its own
-    /// by ``Adapter/reportKeypress(_:for:)``.
+    /// by `Adapter.reportKeypress(_:for:)`.
     public var usesKeypressNotifications = false
 
     /// Secure Connections Only mode (Vol 3, Part C, 10.2.4). Each key must be an authenticated key of LE Secure
@@ -136,6 +137,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Whether, as the central, this device may pair when a peripheral requests security (Vol 3, Part H, 2.4.6). If the
     /// key of the bond is strong enough, the link is encrypted without a pairing.
     public var pairsOnRequest = true
+    /// The reaction to a bonded peer that does not have the bond's key.
     public var keyLoss = KeyLoss.fail
     /// The bonds that a pairing may replace if the app has not asked for it.
     public var bondReplacement = BondReplacement.whenConsented
@@ -155,6 +157,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// if the pairing fails.
     public var peerOutOfBandData: OutOfBandData?
 
+    /// Creates a policy with the default values.
     public init() {}
 
     /// Whether a pairing can protect against an attacker between the devices.
@@ -190,11 +193,14 @@ public struct SecurityPolicy: Hashable, Sendable {
 
 /// The minimum strength of a link's key for an operation.
 public struct RequiredSecurity: Hashable, Sendable {
+    /// Whether the key must be authenticated: by a passkey, a comparison of numbers, or out-of-band data.
     public var isAuthenticated: Bool
+    /// Whether the key must be of LE Secure Connections.
     public var isSecureConnections: Bool
-    /// The minimum key size: 7 to 16 bytes.
+    /// The minimum size of the key: 7 to 16 bytes.
     public var keySizeInBytes: UInt8
 
+    /// Creates a requirement. By default, it is any encryption.
     public init(isAuthenticated: Bool = false, isSecureConnections: Bool = false, keySizeInBytes: UInt8 = 7) {
         self.isAuthenticated = isAuthenticated
         self.isSecureConnections = isSecureConnections

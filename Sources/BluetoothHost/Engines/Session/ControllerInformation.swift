@@ -9,12 +9,17 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var identityAddress: DeviceAddress
     /// The HCI version by its assigned number: 0x06 is 4.0, 0x0D is 5.4.
     public internal(set) var hciVersion: UInt8 = 0
+    /// The HCI subversion, assigned by the manufacturer.
     public internal(set) var hciSubversion: UInt16 = 0
     /// The Link Layer version by its assigned number.
     public internal(set) var lmpVersion: UInt8 = 0
+    /// The Link Layer subversion, assigned by the manufacturer.
     public internal(set) var lmpSubversion: UInt16 = 0
+    /// The manufacturer of the controller.
     public internal(set) var manufacturer: CompanyIdentifier
+    /// The features that the Link Layer supports (Vol 6, Part B, 4.6).
     public internal(set) var features: LEFeatures = []
+    /// The commands that the controller supports (Vol 4, Part E, 6.27).
     public internal(set) var commands: SupportedCommands
     /// The combinations of states that the Link Layer supports (Vol 4, Part E, 7.8.27).
     public internal(set) var supportedStates: UInt64 = 0
@@ -26,13 +31,17 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var sharesClassicBuffers = false
     /// Whether extended advertising, scanning and initiating are used rather than the legacy commands; never both.
     public internal(set) var usesExtendedCommands = false
+    /// Maximum number of simultaneous advertisements.
     public internal(set) var numberOfAdvertisingSets = 1
     /// The longest advertising data in bytes: 31 for legacy advertising, up to 1650 for extended.
     public internal(set) var maximumAdvertisingDataLength = 31
+    /// Maximum number of devices on the filter accept list.
     public internal(set) var filterAcceptListSize = 0
+    /// Maximum number of devices on the resolving list; 0 if the controller does not resolve addresses.
     public internal(set) var resolvingListSize = 0
-    /// The longest Link Layer payload that can be sent, in bytes, and its duration in microseconds.
+    /// The longest Link Layer payload that can be sent, in bytes.
     public internal(set) var maximumTransmitOctets: UInt16 = 27
+    /// The duration of the longest Link Layer packet that can be sent, in microseconds.
     public internal(set) var maximumTransmitTime: UInt16 = 328
 
     /// Whether the Link Layer supports the combination of states with this bit in LE_States.
