@@ -128,6 +128,13 @@ extension BluetoothHost {
         if let deadline = session.deadline, timers.due(of: .session).map({ $0 > deadline }) ?? true {
             return "the session's deadline has no timer"
         }
+        let isOn = power == .on
+        if power != .closed, let deadline = gap.deadline(isOn: isOn),
+            timers.due(of: .gap).map({ $0 > deadline }) ?? true
+        {
+            return "a deadline of GAP has no timer"
+        }
+        if gap.hasEffects { return "an effect of GAP was not performed" }
         if session.commands.callerCount != observers.commands.count { return "a caller waits for no command" }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
         if gap.scanning.scans.sessions.keys != observers.scans.keys { return "the scans and their observers differ" }

@@ -147,7 +147,7 @@ package actor BluetoothHost {
     /// Ends the operations of apps that do not end with a link.
     func failPendingOperations(_ error: HostError) {
         endSleeps(error)
-        perform(gap.endAll(error, gapContext))
+        perform(gap.endAllOperations(error, gapContext))
     }
 }
 

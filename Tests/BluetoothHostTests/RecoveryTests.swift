@@ -260,6 +260,46 @@ struct RecoveryTests {
         #expect(throws: StartError.host(.closed)) { try fixture.run { try await host.start() } }
     }
 
+    /// Begins two attempts to connect, with a controller that takes one address at a time.
+    private func beginTwoAttempts(_ fixture: HostFixture) {
+        let host = fixture.host
+        for number in 1...2 {
+            let peer = DeviceAddress(0xC0FF_EE00_0000 + UInt64(number), isRandom: true)
+            _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        }
+        fixture.loop.run(for: .seconds(1))
+    }
+
+    @Test func callOfAClosedHostSetsNoTimer() throws {
+        let fixture = HostFixture(profile: .init(acceptListSize: 1))
+        let rules = RadioRules(fixture.controller)
+        try fixture.bringUp()
+        let host = fixture.host
+        let scan = try fixture.run { await host.startScan(ScanOptions()) { _ in } }
+        beginTwoAttempts(fixture)
+        try fixture.run { await host.close() }
+        try fixture.run { await host.stopScan(scan) }
+        #expect(try fixture.run { await host.inspect() }.isEmpty)
+        withExtendedLifetime(rules) {}
+    }
+
+    @Test func closeWhileAddressesAreSetUpLeavesNoTimer() throws {
+        let fixture = HostFixture(profile: .init(acceptListSize: 1)) { $0.usesPrivateAddresses = true }
+        let rules = RadioRules(fixture.controller)
+        try fixture.bringUp()
+        let host = fixture.host
+        beginTwoAttempts(fixture)
+        let answer = fixture.controller.override
+        fixture.controller.override = { $0.opcode == LESetRandomAddress.opcode ? .silence : answer($0) }
+        fixture.controller.emit { HardwareError(hardwareCode: 1).encodePacket(into: &$0) }
+        fixture.loop.run(for: .milliseconds(500))
+        #expect(fixture.controller.opcodes.last == LESetRandomAddress.opcode)
+        try fixture.run { await host.close() }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(try fixture.run { await host.inspect() }.isEmpty)
+        withExtendedLifetime(rules) {}
+    }
+
     @Test func secondCloseReturnsWhenTheHostIsClosed() throws {
         let fixture = HostFixture()
         try fixture.bringUp()

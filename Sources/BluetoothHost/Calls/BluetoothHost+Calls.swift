@@ -53,7 +53,7 @@ extension BluetoothHost {
             gap.advertising.remove(call, of: identifier)
             endAdvertisement(identifier)
         case .endOfAdvertisement(let identifier): gap.advertising.remove(call, of: identifier)
-        case .connection(let attempt): giveUp(attempt, .cancelled)
+        case .connection(let attempt): endAttempt(attempt, .cancelled)
         case .security(let identifier): cancelSecurity(call, of: identifier)
         }
         endInput()

@@ -38,13 +38,13 @@ extension BluetoothHost {
                 link.control.hold()
                 return host.end(call, .connected(link.identifier))
             }
-            host.begin(identifier, addresses, parameters, timeout, for: .task(call))
+            host.beginAttempt(identifier, addresses, parameters, timeout, for: .task(call))
         }
         guard case .connected(let link) = outcome else { throw .closed }
         return link
     }
 
-    func begin(
+    func beginAttempt(
         _ identifier: UInt64,
         _ addresses: Set<DeviceAddress>,
         _ parameters: ConnectionParameters,
@@ -61,7 +61,7 @@ extension BluetoothHost {
         perform(gap.beginAttempt(attempt, gapContext))
     }
 
-    func giveUp(_ identifier: UInt64, _ error: HostError) {
+    func endAttempt(_ identifier: UInt64, _ error: HostError) {
         perform(gap.endAttempt(identifier, error, gapContext))
     }
 
@@ -86,7 +86,7 @@ extension BluetoothHost {
     /// Gives a link to the attempts that wait for a connection to its peer, if it counts as one from now on.
     func linkMayFulfilAttempts(_ link: Link) {
         guard !link.isEnding, link.countsAsConnection else { return }
-        perform(gap.linkCounts(link.identifier, with: link.addresses, gapContext))
+        perform(gap.linkCountsAsConnection(link.identifier, with: link.addresses, gapContext))
     }
 
     /// Finds the link that the controller has with a device of one of these addresses. The link is used, or has to end
@@ -96,11 +96,13 @@ extension BluetoothHost {
             return controllerFailed("it has a connection that it did not report")
         }
         guard link.isEnding || !link.countsAsConnection else {
-            return perform(gap.linkCounts(link.identifier, with: link.addresses, gapContext))
+            return perform(
+                gap.linkCountsAsConnection(link.identifier, with: link.addresses.union(addresses), gapContext)
+            )
         }
         // A peer that claims to be bonded verifies its identity, or its link is ended after a timeout.
         if !link.isEnding, link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
-        gap.blockInitiating(until: link.identifier)
+        gap.retryInitiating(afterEndOf: link.identifier)
     }
 
     // MARK: Beginnings of links

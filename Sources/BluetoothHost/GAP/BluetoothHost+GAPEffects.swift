@@ -39,7 +39,7 @@ extension BluetoothHost {
 
     /// Performs the effects of an input of the engine, and sets the timer for its deadline.
     func perform(_ effects: [GAPEffect]) {
-        setTimer(of: .gap, to: gap.deadline(isOn: power == .on))
+        setTimer(of: .gap, to: power == .closed ? nil : gap.deadline(isOn: power == .on))
         for effect in effects { perform(effect) }
     }
 

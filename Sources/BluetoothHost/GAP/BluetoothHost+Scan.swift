@@ -67,8 +67,7 @@ extension BluetoothHost {
     func receive(_ event: borrowing LEExtendedAdvertisingReport) throws(PacketDecodingError) {
         var reports = event.reports
         while let report = try reports.next() {
-            guard let received = report.address.deviceAddress, let address = gap.identityOfAdvertiser(at: received)
-            else { continue }
+            guard let received = report.address.deviceAddress, !gap.isSilenced(received) else { continue }
             let type = report.eventType
             let source = ExtendedReportAssembler.Source(
                 address: received,
@@ -85,6 +84,7 @@ extension BluetoothHost {
                 continue
             }
             let data = assembled.data ?? []
+            let address = gap.identity(of: received)
             let receipt = AdvertisingReceipt(
                 address: address,
                 privateAddress: address == received ? nil : received,
@@ -102,8 +102,8 @@ extension BluetoothHost {
     }
 
     private func deliver(_ receipt: borrowing AdvertisingReceipt) {
-        if receipt.isConnectable, gap.seeksPeers {
-            perform(gap.met(receipt.address, at: receipt.privateAddress ?? receipt.address, gapContext))
+        if receipt.isConnectable, gap.awaitsResolution(of: receipt.address) {
+            perform(gap.resolved(receipt.address, at: receipt.privateAddress ?? receipt.address, gapContext))
         }
         guard let matches = gap.scanning.receive(receipt, at: loop.now) else { return }
         let event = gap.scanning.scans.event(of: matches)

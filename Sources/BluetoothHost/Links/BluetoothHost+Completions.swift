@@ -44,7 +44,7 @@ extension BluetoothHost {
         if power == .closed {
             deliver(.connection(completion, .failure(.closed)))
         } else {
-            begin(identifier, [address], parameters, nil, for: .callback(completion))
+            beginAttempt(identifier, [address], parameters, nil, for: .callback(completion))
         }
         endInput()
         return ConnectionAttemptIdentifier(value: identifier)
@@ -52,7 +52,7 @@ extension BluetoothHost {
 
     /// Cancels an attempt, which then fails with ``HostError/cancelled``. Does nothing if the attempt has ended.
     package func cancelConnecting(_ attempt: ConnectionAttemptIdentifier) {
-        giveUp(attempt.value, .cancelled)
+        endAttempt(attempt.value, .cancelled)
         endInput()
     }
 

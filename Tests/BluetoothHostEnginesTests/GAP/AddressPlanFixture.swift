@@ -43,7 +43,7 @@ struct AddressPlanFixture {
     mutating func bringUp() -> [GAPCommand] {
         plan.controllerWasReset(context, &random)
         let commands = settle()
-        plan.poweredOn(at: now)
+        plan.startLifetime(at: now)
         return commands
     }
 

@@ -54,7 +54,7 @@ struct AddressPlanModelTests {
             fixture = AddressPlanFixture(isPrivate: Bool.random(using: &random), information)
             fixture.plan.controllerWasReset(fixture.context, &fixture.random)
             while let next = fixture.next() { perform(next) }
-            fixture.plan.poweredOn(at: fixture.now)
+            fixture.plan.startLifetime(at: fixture.now)
         }
 
         mutating func perform(_ command: PlannedCommand) {
@@ -102,7 +102,7 @@ struct AddressPlanModelTests {
             fixture.plan.controllerWasReset(fixture.context, &fixture.random)
             while let next = fixture.next() { perform(next) }
             fixture.context.rest = rest
-            fixture.plan.poweredOn(at: fixture.now)
+            fixture.plan.startLifetime(at: fixture.now)
         }
 
         mutating func step() {

@@ -237,7 +237,7 @@ struct AddressPlanTests {
         if position == 3 { rest.removeFirst() }
         #expect(fixture.run() == rest)
         #expect(fixture.run() == [], "it is not tried again")
-        #expect(fixture.plan.mustBeSought(peer1) == (position == 3))
+        #expect(fixture.plan.mustBeResolvedByScan(peer1) == (position == 3))
     }
 
     @Test("Refused address resolution is tried again when the list changes")
@@ -248,10 +248,10 @@ struct AddressPlanTests {
         #expect(fixture.run(commands: 1) == [Fixture.add(peer1, 1)])
         #expect(fixture.refuse().count == 1)
         #expect(fixture.run() == [])
-        #expect(fixture.plan.mustBeSought(peer1))
+        #expect(fixture.plan.mustBeResolvedByScan(peer1))
         fixture.setPeers([1, 2])
         #expect(fixture.run() == [Fixture.add(peer2, 2), Fixture.resolve()])
-        #expect(!fixture.plan.mustBeSought(peer1))
+        #expect(!fixture.plan.mustBeResolvedByScan(peer1))
     }
 
     @Test("A controller that was reset after any command is set up again", arguments: 0...6, [false, true])
@@ -310,8 +310,8 @@ struct AddressPlanTests {
         #expect(fixture.plan.identity(of: address) == peer1)
         #expect(fixture.plan.identity(of: stranger) == stranger)
         #expect(fixture.plan.identity(of: peer2) == peer2)
-        #expect(fixture.plan.mustBeSought(peer1))
-        #expect(!fixture.plan.mustBeSought(peer2))
+        #expect(fixture.plan.mustBeResolvedByScan(peer1))
+        #expect(!fixture.plan.mustBeResolvedByScan(peer2))
         #expect(fixture.plan.isSilenced(peer1) == (mode == .network))
         #expect(!fixture.plan.isSilenced(address))
     }

@@ -72,10 +72,10 @@ struct GAPEngineModelTests {
 
         /// Has the scan receive a peer that uses a private address.
         private mutating func meet() {
-            guard world.controller.scan.isOn, world.engine.seeksPeers else { return }
+            guard world.controller.scan.isOn else { return }
             let number = UInt64.random(in: 1...3, using: &random)
             let address = DeviceAddress(0x4000_0000_0000 + number, isRandom: true)
-            world.perform(world.engine.met(AddressPlanFixture.peer(number), at: address, world.context))
+            world.perform(world.engine.resolved(AddressPlanFixture.peer(number), at: address, world.context))
         }
 
         /// Has the controller make a connection to a peer that it initiates to, which ends soon.
@@ -108,12 +108,12 @@ struct GAPEngineModelTests {
             }
         }
 
-        private var isResolving: Bool { world.engine.isSeekingPeers }
+        private var isResolving: Bool { world.engine.needsResolutionScan }
 
         private var hasWantedState: Bool {
             let controller = world.controller
             let isScanWanted = !scans.isEmpty || isResolving
-            let isInitiationWanted = attempts.values.contains { !world.engine.addresses.mustBeSought($0) }
+            let isInitiationWanted = attempts.values.contains { !world.engine.addresses.mustBeResolvedByScan($0) }
             let isSharing = !controller.canScanWhileInitiating && isScanWanted && isInitiationWanted
             let isInitiating = controller.initiator.state != .idle
             if isSharing { return controller.scan.isOn != isInitiating }

@@ -180,9 +180,9 @@ struct GAPEngineTests {
         world.connect(1, to: identity)
         world.settle()
         #expect(world.controller.scan.isOn && world.controller.initiator.state == .idle)
-        #expect(world.engine.seeksPeers == true)
+        #expect(world.engine.awaitsResolution(of: identity) == true)
         let found = DeviceAddress(0x4000_0000_0001, isRandom: true)
-        world.perform(world.engine.met(identity, at: found, world.context))
+        world.perform(world.engine.resolved(identity, at: found, world.context))
         world.settle()
         #expect(world.controller.initiator.state == .initiating([found]))
         #expect(world.violations.isEmpty)
@@ -217,7 +217,7 @@ struct GAPEngineTests {
         world.perform(world.engine.linkBegan(link, asCentral: false, with: nil, world.context))
         world.settle()
         #expect(world.effects.isEmpty)
-        world.perform(world.engine.linkCounts(link, with: [peer], world.context))
+        world.perform(world.engine.linkCountsAsConnection(link, with: [peer], world.context))
         #expect(world.effects.count == 1)
         world.settle()
         #expect(world.controller.initiator.state == .idle)
@@ -231,13 +231,35 @@ struct GAPEngineTests {
         world.reply(.status(.connectionAlreadyExists, LECreateConnection.opcode))
         #expect(world.takeEffects().last == .findLink([peer]))
         let link = GAPWorld.link(0x40)
-        world.engine.blockInitiating(until: link)
+        world.engine.retryInitiating(afterEndOf: link)
         world.settle()
         #expect(world.controller.initiator.state == .idle)
         _ = world.takeSent()
         world.perform(world.engine.linkEnded(link, with: [peer], world.context))
         world.settle()
         #expect(world.takeSent() == [LECreateConnection.opcode])
+    }
+
+    @Test func existingLinkAtThePrivateAddressOfAPeerFulfilsTheAttemptForItsIdentity() {
+        var world = GAPWorld.on()
+        world.bond([1])
+        let identity = AddressPlanFixture.peer(1)
+        world.connect(1, to: identity)
+        world.settle()
+        let found = DeviceAddress(0x4000_0000_0001, isRandom: true)
+        world.perform(world.engine.resolved(identity, at: found, world.context))
+        while world.pending.first?.command.opcode != LECreateConnection.opcode {
+            world.pass()
+            if world.pending.first?.command.opcode != LECreateConnection.opcode { world.reply() }
+        }
+        world.reply(.status(.connectionAlreadyExists, LECreateConnection.opcode))
+        guard case .findLink(let addresses)? = world.takeEffects().last else {
+            Issue.record("no link is to be found")
+            return
+        }
+        #expect(addresses == [identity, found])
+        world.perform(world.engine.linkCountsAsConnection(GAPWorld.link(0x40), with: addresses, world.context))
+        #expect(world.effects.count == 1 && world.engine.connecting.attempts.isEmpty)
     }
 
     @Test func endOfALinkHasScansReportThePeerAgain() {
@@ -306,7 +328,7 @@ struct GAPEngineTests {
         world.startScan(1)
         world.connect(1, to: peer)
         try world.advertise(1)
-        world.perform(world.engine.endAll(.closed, world.context))
+        world.perform(world.engine.endAllOperations(.closed, world.context))
         let effects = world.takeEffects()
         #expect(effects.first == .endScan(ScanIdentifier(value: 1), .closed))
         #expect(effects.last == .finish(GAPWorld.call(1), .closed))

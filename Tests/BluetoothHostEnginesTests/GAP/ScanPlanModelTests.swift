@@ -71,7 +71,7 @@ struct ScanPlanModelTests {
                     world.stop(scan)
                 }
             case 3:
-                world.context.isResolving.toggle()
+                world.context.isResolvingPeers.toggle()
                 world.request()
             case 4:
                 world.context.isHeld.toggle()

@@ -79,11 +79,11 @@ struct ScanPlanTests {
 
     @Test func searchForPeersFiltersNoDuplicates() {
         var world = ScanWorld()
-        world.context.isResolving = true
+        world.context.isResolvingPeers = true
         world.request()
         world.settle()
         #expect(world.sent == [Self.configure(.passive), Self.onForAll])
-        world.context.isResolving = false
+        world.context.isResolvingPeers = false
         world.request()
         world.settle()
         #expect(world.sent.last == Self.off && world.plan.isResting)
@@ -133,15 +133,18 @@ struct ScanPlanTests {
 
     // MARK: Refused commands
 
-    @Test func refusedParametersEndAllScans() {
+    @Test(arguments: [HCI.ErrorCode.commandDisallowed, .unsupportedFeatureOrParameterValue])
+    func refusedParametersEndAllScans(code: HCI.ErrorCode) {
         var world = ScanWorld()
         world.start(1)
         world.start(2)
         world.pass()
-        world.reply(ScanWorld.refusal)
+        world.reply(.status(code, LESetScanParameters.opcode))
         #expect(world.ended.map(\.value) == [1, 2])
         world.settle()
-        #expect(world.sent.count == 1 && world.plan.controller == .off && world.plan.isResting)
+        #expect(world.sent.count == 1 && world.plan.isResting)
+        // Parameters are disallowed while the controller scans.
+        #expect(world.plan.controller == (code == .commandDisallowed ? .unknown : .off))
     }
 
     @Test func refusedEndOfAScanLeavesTheStateUnknownAndIsTriedOnce() {
@@ -160,9 +163,9 @@ struct ScanPlanTests {
         #expect(world.controller.agrees(with: world.plan.controller) && world.ended.isEmpty)
     }
 
-    @Test func refusedEndDuringASearchIsTriedAgainOnlyOnRequest() {
+    @Test func refusedEndDuringASearchIsTriedAgainOnRequest() {
         var world = scanning()
-        world.context.isResolving = true
+        world.context.isResolvingPeers = true
         world.request()
         world.pass()
         world.reply(ScanWorld.refusal)
@@ -175,13 +178,41 @@ struct ScanPlanTests {
 
     @Test func requestDuringARefusedCommandIsNotLost() {
         var world = ScanWorld()
-        world.context.isResolving = true
+        world.context.isResolvingPeers = true
         world.request()
         world.pass()
         world.request()
         world.reply(ScanWorld.refusal)
         world.settle()
+        // The controller may scan, so it is turned off first.
+        #expect(world.controller.isOn && world.sent.count == 4)
+    }
+
+    @Test func refusedSearchIsTriedAgainAfterASecond() {
+        var world = ScanWorld()
+        world.context.isResolvingPeers = true
+        world.request()
+        world.pass()
+        world.reply(.status(.hardwareFailure, LESetScanParameters.opcode))
+        world.settle()
+        #expect(world.sent.count == 1 && world.plan.deadline == world.now + ScanPlan.retryInterval)
+        world.advance(ScanPlan.retryInterval)
+        world.settle()
         #expect(world.controller.isOn && world.sent.count == 3)
+    }
+
+    @Test func scanThatCouldNotBeTurnedOffIsTurnedOffForTheNextOne() {
+        var world = scanning()
+        world.advance(.seconds(90))
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        #expect(world.ended.map(\.value) == [1] && world.controller.isOn)
+        world.sent = []
+        world.start(2, Self.active)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.configure(), Self.on])
+        #expect(world.controller.agrees(with: world.plan.controller) && world.ended.count == 1)
     }
 
     @Test func unclearReplyToTheStartTurnsScanningOff() {

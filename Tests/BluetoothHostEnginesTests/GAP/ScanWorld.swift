@@ -115,6 +115,8 @@ struct ScanWorld: PlanWorld {
             case .reset:
                 resets += 1
                 resetController()
+            case .run: request()
+            case .refused: break
             }
         }
     }

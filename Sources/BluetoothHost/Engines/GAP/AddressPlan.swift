@@ -165,12 +165,12 @@ struct AddressPlan {
     ///
     /// - Parameter address: the address as it was received.
     func isSilenced(_ address: DeviceAddress) -> Bool {
-        settings.privacyMode == .network && mustBeSought(address)
+        settings.privacyMode == .network && mustBeResolvedByScan(address)
     }
 
     /// Whether a peer may use private addresses that only this host can resolve. Such a peer must be found by scanning
     /// first, because the controller cannot recognize it.
-    func mustBeSought(_ identity: DeviceAddress) -> Bool {
+    func mustBeResolvedByScan(_ identity: DeviceAddress) -> Bool {
         resolver.keys[identity] != nil && list?.resolves(identity) != true
     }
 
@@ -188,8 +188,8 @@ struct AddressPlan {
         _ = requestRun()
     }
 
-    /// Begins to use private addresses for their time (Vol 3, Part C, 10.7.1).
-    mutating func poweredOn(at now: Instant) {
+    /// Starts the lifetime of the current private address (Vol 3, Part C, 10.7.1).
+    mutating func startLifetime(at now: Instant) {
         deadline = settings.usesPrivateAddresses ? now + settings.timeout : nil
     }
 
@@ -208,7 +208,7 @@ struct AddressPlan {
     mutating func advance(to now: Instant, _ key: UInt128, _ random: inout some RandomNumberGenerator) -> Bool {
         guard let deadline, deadline <= now else { return false }
         renew(key, &random)
-        poweredOn(at: now)
+        startLifetime(at: now)
         return true
     }
 
@@ -261,7 +261,8 @@ struct AddressPlan {
         return list.nextChange(wanted: wantedEntries(list, context))
     }
 
-    /// The activities that must rest for a change. All of them rest for all that is to be changed.
+    /// The activities that must rest for a change. If the resolving list is to be changed too, everything is held from the
+    /// beginning, so that activities are paused once.
     private func neededHold(for purpose: Purpose, _ context: Context) -> AddressHold {
         guard case .setRandomAddress = purpose, context.information.usesExtendedCommands else { return .everything }
         return nextChange(context) == nil ? .scanningAndInitiating : .everything

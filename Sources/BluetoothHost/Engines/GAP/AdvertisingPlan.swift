@@ -36,7 +36,7 @@ struct AdvertisingPlan {
         let configuration: AdvertisementConfiguration
         /// The advertising handle of extended advertising.
         let handle: UInt8
-        /// Whether the controller has an advertising set for it once it has the parameters.
+        /// Whether the controller creates an advertising set for it with the parameters (extended commands).
         let usesSet: Bool
         fileprivate(set) var state = State.off
         /// How many of its ``SetupPart``s the controller has.
@@ -51,7 +51,7 @@ struct AdvertisingPlan {
 
         /// Records that the controller does not advertise it. The device that it is directed to may have another address
         /// when it starts again.
-        fileprivate mutating func rest(_ state: State) {
+        fileprivate mutating func turnedOff(_ state: State) {
             self.state = state
             if configuration.peer != nil { setupCount = 0 }
         }
@@ -255,7 +255,7 @@ struct AdvertisingPlan {
         switch purpose {
         case .turnOff(_, .end(removesSet: true)): entries[index].state = .ending(isOff: true)
         case .turnOff(_, .end), .remove: return remove(at: index, nil)
-        case .turnOff: if !entries[index].isEnding { entries[index].rest(.off) }
+        case .turnOff: if !entries[index].isEnding { entries[index].turnedOff(.off) }
         case .setUp(_, let part):
             if part == .parameters { entries[index].address = nil }
             entries[index].setupCount += 1
@@ -264,7 +264,7 @@ struct AdvertisingPlan {
             refreshDeadline = refreshInterval.map { now + $0 }
             guard !entries[index].isEnding else { return [] }
             // The connection's event may arrive before the command's completion.
-            if hasEndedEarly { entries[index].rest(.off) } else { entries[index].state = .on }
+            if hasEndedEarly { entries[index].turnedOff(.off) } else { entries[index].state = .on }
             return finish(at: index)
         }
         return []
@@ -285,14 +285,14 @@ struct AdvertisingPlan {
         switch purpose {
         case .turnOff(_, .end), .remove: return [.ignore(failure)] + remove(at: index, nil)
         case .turnOff(_, .pause):
-            if !entries[index].isEnding { entries[index].rest(.off) }
+            if !entries[index].isEnding { entries[index].turnedOff(.off) }
             return [.ignore(failure)]
         case .turnOff(_, .restart), .setUp, .setAddress, .turnOn:
             guard !entries[index].isEnding else { return [] }
             if case .status(let code, _) = failure, hasLinks,
                 [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded].contains(code)
             {
-                entries[index].rest(.blocked)
+                entries[index].turnedOff(.blocked)
                 return finish(at: index)
             }
             return fail(at: index, failure, at: now)
@@ -314,7 +314,8 @@ struct AdvertisingPlan {
         let entry = entries[index]
         guard entry.calls.isEmpty else {
             guard entry.usesSet, entry.setupCount > 0 else { return remove(at: index, .command(failure)) }
-            // The controller would measure the next advertisement in this set by the data that it has.
+            // The set keeps its data. The controller would check the parameters of the next advertisement with this handle
+            // against that data.
             entries[index].calls = []
             entries[index].state = .ending(isOff: true)
             return entry.calls.map { .finish($0, .command(failure)) }
@@ -343,7 +344,7 @@ struct AdvertisingPlan {
 
     private mutating func ended(at index: Int) {
         if case .turnOn(entries[index].identifier)? = pending.purpose { hasEndedEarly = true }
-        if entries[index].isOn { entries[index].rest(.off) }
+        if entries[index].isOn { entries[index].turnedOff(.off) }
     }
 
     /// Tries blocked advertisements again after a link has ended: the controller may be able to advertise now.

@@ -17,11 +17,7 @@ extension ConnectionPlan {
         takeAttempts(keepingPlacesAt: now) { $0.identifier == identifier }.first
     }
 
-    mutating func takeAllAttempts() -> [ConnectionAttempt] {
-        takeAttempts { _ in true }
-    }
-
-    private mutating func takeAttempts(
+    mutating func takeAttempts(
         keepingPlacesAt now: Instant? = nil,
         where isTaken: (ConnectionAttempt) -> Bool
     ) -> [ConnectionAttempt] {
@@ -53,7 +49,7 @@ extension ConnectionPlan {
     }
 
     /// Whether an attempt for a peer waits until a scan finds it, provided that the peer must be found by scanning.
-    func isResolving(_ peer: DeviceAddress) -> Bool {
+    func awaitsResolution(of peer: DeviceAddress) -> Bool {
         foundPeers[peer] == nil && attempts.contains { $0.addresses.contains(peer) }
     }
 
@@ -66,13 +62,13 @@ extension ConnectionPlan {
 
     // MARK: Existing links
 
-    /// Records that the controller makes no connection to a peer before this link has ended.
-    mutating func block(by link: LinkIdentifier) {
-        blockers.insert(link)
+    /// Has the plan try again when this link has ended.
+    mutating func retry(afterEndOf link: LinkIdentifier) {
+        linksToAwait.insert(link)
     }
 
     /// Handles the end of a link.
     ///
     /// - Returns: whether an initiation waited for it.
-    mutating func unblock(_ link: LinkIdentifier) -> Bool { blockers.remove(link) != nil }
+    mutating func linkEnded(_ link: LinkIdentifier) -> Bool { linksToAwait.remove(link) != nil }
 }

@@ -111,8 +111,8 @@ struct ConnectionPlan {
     var queue = AcceptListQueue(sufficientTime: ConnectionPlan.turnDuration / 2)
     /// The addresses at which peers were found, by their identity addresses.
     var foundPeers: OrderedDictionary<DeviceAddress, FoundPeer> = [:]
-    /// Links that must end first, because the controller makes no second connection to their peers.
-    var blockers: Set<LinkIdentifier> = []
+    /// Links to peers of attempts. The controller refused to initiate because of them. The end of one requests a pass.
+    var linksToAwait: Set<LinkIdentifier> = []
 
     private var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .connection)
@@ -312,7 +312,9 @@ struct ConnectionPlan {
         } else {
             run.refused()
             setController(.idle, at: now)
-            if case .status(.connectionAlreadyExists, _) = failure { return [.useExistingLink(initiation.addresses)] }
+            if case .status(.connectionAlreadyExists, _) = failure {
+                return [.useExistingLink(peers(at: initiation.addresses))]
+            }
         }
         return failAttempts(for: initiation.addresses, .command(failure))
     }
@@ -380,6 +382,14 @@ struct ConnectionPlan {
     /// again until scanning has stopped.
     mutating func scanMayBegin() {
         scanWait = .none
+    }
+
+    /// Ends all attempts, because the host is closed. The caller resets the controller.
+    mutating func endAll(at now: Instant) -> [ConnectionAttempt] {
+        controllerLost(at: now)
+        turnDeadline = nil
+        yieldsToScan = false
+        return takeAttempts { _ in true }
     }
 
     /// Records that the controller was reset and initiates nothing.

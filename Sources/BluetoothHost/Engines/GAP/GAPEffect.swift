@@ -5,7 +5,8 @@ import HCI
 enum GAPEffect: Equatable {
     /// Call ``GAPEngine/runPass(of:_:_:)`` after the jobs that wait on the loop already.
     case schedulePass(GAPPlan)
-    /// End the input, and send this command.
+    /// Call ``BluetoothHost/endInput()``, which sends frames and calls closures of apps. Then send this command. It is always
+    /// the last effect.
     case send(PlannedCommand)
 
     // MARK: Scans
@@ -22,8 +23,8 @@ enum GAPEffect: Equatable {
     /// Report that an attempt has failed. The engine has removed the attempt.
     case attemptFailed(ConnectionAttempt, HostError)
     /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one link
-    /// (Vol 6, Part B, 4.5). If the link counts as a connection, call ``GAPEngine/linkCounts(_:with:_:)``. Otherwise call
-    /// ``GAPEngine/blockInitiating(until:)``.
+    /// (Vol 6, Part B, 4.5). If the link counts as a connection, call ``GAPEngine/linkCountsAsConnection(_:with:_:)``. Otherwise call
+    /// ``GAPEngine/retryInitiating(afterEndOf:)``.
     case findLink(Set<DeviceAddress>)
     /// End a new link that this host has initiated: no attempt waits for it any more.
     case endUnwantedLink(LinkIdentifier)

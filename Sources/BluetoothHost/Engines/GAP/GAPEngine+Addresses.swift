@@ -15,8 +15,7 @@ extension GAPEngine {
 
     /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.
     mutating func identity(of address: DeviceAddress) -> DeviceAddress {
-        // The plan checks this as well, but it is changed by a lookup, and most addresses need none.
-        address.kind == .resolvablePrivate ? addresses.identity(of: address) : address
+        addresses.identity(of: address)
     }
 
     /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``.
@@ -27,9 +26,9 @@ extension GAPEngine {
     /// Handles a change of the bonds: private addresses are resolved with their keys from now on.
     mutating func bondsChanged(_ context: GAPContext) -> [GAPEffect] {
         setResolvingKeys(context)
-        runAddresses(context)
-        runScanning(context)
-        runConnecting(context)
+        requestAddressPass(context)
+        requestScanPass(context)
+        requestConnectionPass(context)
         return takeEffects()
     }
 
@@ -51,10 +50,12 @@ extension GAPEngine {
         _ context: GAPContext,
         _ random: inout some RandomNumberGenerator
     ) -> [GAPEffect] {
+        // The keys are set first: the wanted entries of the list depend on them.
         setResolvingKeys(context)
         addresses.controllerWasReset(addressContext(controller, context), &random)
         // Peers may direct advertising to this host's private addresses only if the controller can resolve them.
         add(.setAddressResolution(isSupported: controller.hasResolvingList))
+        // Recorded before the pass, which would otherwise do nothing while the controller is off.
         preparation = Preparation(controller: controller)
         addressPass(context)
         return takeEffects()
@@ -74,24 +75,25 @@ extension GAPEngine {
 
     // MARK: Passes
 
-    /// Has the plan bring the controller's addresses to what the host needs.
-    mutating func runAddresses(_ context: GAPContext) {
+    /// Requests a pass of the address plan.
+    mutating func requestAddressPass(_ context: GAPContext) {
         if context.controller != nil, addresses.requestRun() { add(.schedulePass(.addresses)) }
     }
 
     mutating func addressPass(_ context: GAPContext) {
         if let preparation { return prepare(preparation, context) }
         guard let controller = context.controller else { return }
-        let hold = addresses.hold
+        let holdBefore = addresses.hold
         let next = addresses.nextCommand(addressContext(controller, context))
-        if addresses.hold > hold { activitiesArePaused(context) }
-        if addresses.hold < hold { activitiesMayContinue(context) }
+        if addresses.hold > holdBefore { pauseActivities(context) }
+        if addresses.hold < holdBefore { resumeActivities(context) }
         if let next { return add(.send(next)) }
         // Legacy advertising waits for the end of the run.
-        if !addresses.run.isRunning { runAdvertising(context) }
+        if !addresses.run.isRunning { requestAdvertisingPass(context) }
     }
 
     mutating func addressCommandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) {
+        // Without either, the controller was lost: `controllerWasLost` or the next set-up forgets the command.
         guard let controller = preparation?.controller ?? context.controller else { return }
         guard let failure else { return addresses.finished(step, controller) }
         if preparation != nil, failure == .aborted, addresses.isWaiting(for: step) { preparation?.failure = failure }
@@ -137,27 +139,30 @@ extension GAPEngine {
 
     // MARK: Paused activities
 
-    private mutating func activitiesArePaused(_ context: GAPContext) {
-        runScanning(context)
-        runConnecting(context)
-        runAdvertising(context)
-        continueWhenAtRest(context)
+    /// Has the plans stop the activities that the address plan holds.
+    private mutating func pauseActivities(_ context: GAPContext) {
+        requestScanPass(context)
+        requestConnectionPass(context)
+        requestAdvertisingPass(context)
+        continueWithAddressesIfAtRest(context)
     }
 
-    private mutating func activitiesMayContinue(_ context: GAPContext) {
-        runConnecting(context)
-        runScanning(context)
-        runAdvertising(context)
+    /// Has the plans start again the activities that the address plan no longer holds.
+    private mutating func resumeActivities(_ context: GAPContext) {
+        requestConnectionPass(context)
+        requestScanPass(context)
+        requestAdvertisingPass(context)
     }
 
-    /// Lets the address plan continue if the paused activities rest.
-    mutating func continueWhenAtRest(_ context: GAPContext) {
+    /// Schedules an address pass if the address plan waits for rest and the held activities rest. Called when an activity
+    /// may have come to rest.
+    mutating func continueWithAddressesIfAtRest(_ context: GAPContext) {
         guard context.controller != nil, canContinueWithAddresses else { return }
         addresses.rested()
         add(.schedulePass(.addresses))
     }
 
-    /// Whether the address plan waits for activities that rest.
+    /// Whether the address plan waits for rest, and the held activities rest.
     var canContinueWithAddresses: Bool { addresses.awaitsRest && restingActivities >= addresses.hold }
 
     private var restingActivities: AddressHold {

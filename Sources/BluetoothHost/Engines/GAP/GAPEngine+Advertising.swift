@@ -18,15 +18,15 @@ extension GAPEngine {
     ) throws(HostError) -> [GAPEffect] {
         try advertising.start(advertisement, configuration, controller, for: call)
         // The controller has one random address for all legacy advertising.
-        if configuration.address != nil, !controller.usesExtendedCommands { runAddresses(context) }
-        runAdvertising(context)
+        if configuration.address != nil, !controller.usesExtendedCommands { requestAddressPass(context) }
+        requestAdvertisingPass(context)
         return takeEffects()
     }
 
     /// Ends an advertisement. Does nothing if it has ended.
     mutating func stopAdvertising(_ advertisement: AdvertisementIdentifier, _ context: GAPContext) -> [GAPEffect] {
         perform(advertising.stop(advertisement, isOn: context.controller != nil), context)
-        runAdvertising(context)
+        requestAdvertisingPass(context)
         return takeEffects()
     }
 
@@ -41,14 +41,14 @@ extension GAPEngine {
         _ context: GAPContext
     ) -> [GAPEffect] {
         perform(advertising.terminated(handle, by: connection), context)
-        runAdvertising(context)
+        requestAdvertisingPass(context)
         return takeEffects()
     }
 
     // MARK: Passes
 
-    /// Has the plan bring the controller's advertising to what the advertisements need.
-    mutating func runAdvertising(_ context: GAPContext) {
+    /// Requests a pass of the advertising plan.
+    mutating func requestAdvertisingPass(_ context: GAPContext) {
         if context.controller != nil, advertising.requestRun() { add(.schedulePass(.advertising)) }
     }
 
@@ -61,7 +61,7 @@ extension GAPEngine {
         if let next = advertising.nextCommand(plan, &addresses.resolver, &random) {
             add(.send(next))
         } else {
-            continueWhenAtRest(context)
+            continueWithAddressesIfAtRest(context)
         }
     }
 
@@ -77,7 +77,7 @@ extension GAPEngine {
         for effect in effects {
             switch effect {
             case .finish(let call, let error): add(.finish(call, error))
-            case .reconsiderAddresses: runAddresses(context)
+            case .reconsiderAddresses: requestAddressPass(context)
             case .ownAddressKnown(let handle, let address):
                 guard let address = address ?? context.controller?.identityAddress else { continue }
                 add(.ownAddressKnown(handle, address))

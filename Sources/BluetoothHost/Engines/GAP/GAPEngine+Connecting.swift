@@ -6,9 +6,9 @@ extension GAPEngine {
 
     mutating func beginAttempt(_ attempt: ConnectionAttempt, _ context: GAPContext) -> [GAPEffect] {
         connecting.add(attempt)
-        runAddresses(context)
-        runConnecting(context)
-        if isSeekingPeers { runScanning(context) }
+        requestAddressPass(context)
+        requestConnectionPass(context)
+        if needsResolutionScan { requestScanPass(context) }
         return takeEffects()
     }
 
@@ -23,14 +23,14 @@ extension GAPEngine {
     /// Handles a link that counts as a connection from now on, and gives it to the attempts that wait for one.
     ///
     /// - Parameter addresses: all addresses of the peer.
-    mutating func linkCounts(
+    mutating func linkCountsAsConnection(
         _ link: LinkIdentifier,
         with addresses: Set<DeviceAddress>,
         _ context: GAPContext
     ) -> [GAPEffect] {
         if fulfilAttempts(with: link, addresses) {
-            runConnecting(context)
-            runScanning(context)
+            requestConnectionPass(context)
+            requestScanPass(context)
         }
         return takeEffects()
     }
@@ -46,6 +46,8 @@ extension GAPEngine {
         with addresses: Set<DeviceAddress>?,
         _ context: GAPContext
     ) -> [GAPEffect] {
+        // The attempts are removed before the initiation is recorded as ended, so that the next pass does not initiate to
+        // this peer again.
         let isWanted = addresses.map { fulfilAttempts(with: link, $0) } ?? false
         if isCentral {
             connecting.connected(at: context.now)
@@ -53,14 +55,17 @@ extension GAPEngine {
         } else if context.controller?.usesExtendedCommands == false {
             // For an advertising set, an event of its own follows.
             advertising.endedByConnection()
-            runAdvertising(context)
+            requestAdvertisingPass(context)
         }
-        runConnecting(context)
-        runScanning(context)
+        requestConnectionPass(context)
+        requestScanPass(context)
         return takeEffects()
     }
 
-    /// Handles an initiation, or legacy advertising, that ended without a connection.
+    /// Handles a Connection Complete event with an error.
+    ///
+    /// - Parameter isCentral: the role in the event. While nothing is initiated, an event for the peripheral role has no
+    ///   effect.
     mutating func connectionFailed(
         _ status: HCI.ErrorCode,
         asCentral isCentral: Bool,
@@ -78,17 +83,17 @@ extension GAPEngine {
         with addresses: Set<DeviceAddress>,
         _ context: GAPContext
     ) -> [GAPEffect] {
-        reportAgain(addresses, context)
-        if connecting.unblock(link) { runConnecting(context) }
+        forgetReports(of: addresses, context)
+        if connecting.linkEnded(link) { requestConnectionPass(context) }
         // The controller may be able to advertise now.
         advertising.linkEnded()
-        runAdvertising(context)
+        requestAdvertisingPass(context)
         return takeEffects()
     }
 
-    /// Records that the controller makes no connection to a peer before this link has ended.
-    mutating func blockInitiating(until link: LinkIdentifier) {
-        connecting.block(by: link)
+    /// Has the plan try again when this link has ended.
+    mutating func retryInitiating(afterEndOf link: LinkIdentifier) {
+        connecting.retry(afterEndOf: link)
     }
 
     /// Gives a link to the attempts that wait for a connection to its peer.
@@ -102,25 +107,27 @@ extension GAPEngine {
 
     // MARK: Passes
 
-    /// Has the plan bring the controller's initiation to what the attempts need.
-    mutating func runConnecting(_ context: GAPContext) {
+    /// Requests a pass of the connection plan. If nothing is to be initiated, requests a scan pass instead, because
+    /// scanning may have waited for an initiation that the controller no longer runs.
+    mutating func requestConnectionPass(_ context: GAPContext) {
         guard context.controller != nil else { return }
-        // Scanning may have waited for an initiation that the controller no longer runs.
-        guard connecting.mayInitiate else { return runScanning(context) }
+        guard connecting.mayInitiate else { return requestScanPass(context) }
         if connecting.requestRun() { add(.schedulePass(.connection)) }
     }
 
     /// Sends the plan's next command. If there is none, a change of addresses may begin that waits for initiating.
     mutating func connectionPass(_ context: GAPContext) {
         guard let controller = context.controller else { return connecting.endRun() }
+        // Read before `nextCommand` changes it.
         let isBeforeInitiation = connecting.isBeforeInitiation
         let next = connecting.nextCommand(connectionContext(controller), at: context.now)
-        if isBeforeInitiation { runScanning(context) }
-        if let next { add(.send(next)) } else { continueWhenAtRest(context) }
+        // Scanning may have to stop for this initiation, or may begin because there is none.
+        if isBeforeInitiation { requestScanPass(context) }
+        if let next { add(.send(next)) } else { continueWithAddressesIfAtRest(context) }
     }
 
     func connectionContext(_ controller: ControllerInformation) -> ConnectionPlan.Context {
-        let isScanWanted = !scanning.scans.isEmpty || isSeekingPeers
+        let isScanWanted = !scanning.scans.isEmpty || needsResolutionScan
         return ConnectionPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
             ownAddressType: addresses.ownAddresses(controller).type,
@@ -150,30 +157,32 @@ extension GAPEngine {
             switch effect {
             case .fail(let attempt, let error):
                 add(.attemptFailed(attempt, error))
-                reportAgain(attempt.addresses, context)
+                forgetReports(of: attempt.addresses, context)
                 hasFailed = true
             case .useExistingLink(let addresses): add(.findLink(addresses))
-            case .run: runConnecting(context)
-            case .runScan: runScanning(context)
+            case .run: requestConnectionPass(context)
+            case .runScan: requestScanPass(context)
             }
         }
-        if hasFailed, scanning.isResolving { runScanning(context) }
+        if hasFailed, scanning.isResolvingPeers { requestScanPass(context) }
     }
 
     // MARK: Peers
 
     /// Whether peers to connect to must be found by scanning first.
-    var isSeekingPeers: Bool {
+    var needsResolutionScan: Bool {
         !addresses.resolver.keys.isEmpty
             && connecting.attempts.contains { attempt in
-                attempt.addresses.contains { connecting.foundPeers[$0] == nil && addresses.mustBeSought($0) }
+                attempt.addresses.contains { connecting.foundPeers[$0] == nil && addresses.mustBeResolvedByScan($0) }
             }
     }
 
     /// The peers of attempts that must be found by scanning.
     private var unresolvedPeers: Set<DeviceAddress> {
         guard !addresses.resolver.keys.isEmpty else { return [] }
-        return connecting.attempts.reduce(into: []) { $0.formUnion($1.addresses.filter { addresses.mustBeSought($0) }) }
+        return connecting.attempts.reduce(into: []) {
+            $0.formUnion($1.addresses.filter { addresses.mustBeResolvedByScan($0) })
+        }
     }
 
     /// The peers of attempts that are named by identity address types. On controllers without privacy modes, these types

@@ -5,13 +5,13 @@ extension GAPEngine {
 
     mutating func startScan(_ scan: ScanIdentifier, _ options: ScanOptions, _ context: GAPContext) -> [GAPEffect] {
         scanning.scans.insert(scan, options)
-        runScanning(context)
+        requestScanPass(context)
         return takeEffects()
     }
 
     /// Ends a scan; nothing is reported. Does nothing if it has ended.
     mutating func stopScan(_ scan: ScanIdentifier, _ context: GAPContext) -> [GAPEffect] {
-        if scanning.scans.remove(scan) { runScanning(context) }
+        if scanning.scans.remove(scan) { requestScanPass(context) }
         return takeEffects()
     }
 
@@ -23,16 +23,16 @@ extension GAPEngine {
         in scan: ScanIdentifier,
         _ context: GAPContext
     ) -> [GAPEffect] {
-        if scanning.scans.forget(peers, in: scan) { runScanning(context) }
+        if scanning.scans.forget(peers, in: scan) { requestScanPass(context) }
         return takeEffects()
     }
 
     /// Makes all scans report peers again that are received from now on, because their link or an attempt to connect to
-    /// them has ended.
+    /// them has ended. Called within an input: the caller takes the effects.
     ///
     /// Otherwise an app that connects to the peers that its scan reports could connect to each of them only once.
-    mutating func reportAgain(_ peers: Set<DeviceAddress>, _ context: GAPContext) {
-        if scanning.scans.forget(peers) { runScanning(context) }
+    mutating func forgetReports(of peers: Set<DeviceAddress>, _ context: GAPContext) {
+        if scanning.scans.forget(peers) { requestScanPass(context) }
     }
 
     // MARK: Reports
@@ -42,63 +42,69 @@ extension GAPEngine {
     ///
     /// - Parameter address: the address as it was received.
     mutating func identityOfAdvertiser(at address: DeviceAddress) -> DeviceAddress? {
-        if addresses.settings.privacyMode == .network, addresses.isSilenced(address) { return nil }
-        return identity(of: address)
+        addresses.isSilenced(address) ? nil : identity(of: address)
     }
 
-    /// Whether connectable advertisements are to be passed to ``met(_:at:_:)``.
-    var seeksPeers: Bool { scanning.isResolving }
+    /// Whether the host searches for a peer, so that its connectable advertisements are to be passed to
+    /// ``resolved(_:at:_:)``.
+    func awaitsResolution(of identity: DeviceAddress) -> Bool {
+        scanning.isResolvingPeers && connecting.awaitsResolution(of: identity)
+            && addresses.mustBeResolvedByScan(identity)
+    }
 
-    /// Handles a connectable advertisement. If the host searches for its sender, the controller connects to the address
-    /// that the sender uses now.
-    mutating func met(_ identity: DeviceAddress, at address: DeviceAddress, _ context: GAPContext) -> [GAPEffect] {
-        guard scanning.isResolving, connecting.isResolving(identity), addresses.mustBeSought(identity) else {
-            return []
-        }
+    /// Handles a connectable advertisement of a peer that the host searches for. The controller connects to the address
+    /// that the peer uses now.
+    mutating func resolved(_ identity: DeviceAddress, at address: DeviceAddress, _ context: GAPContext) -> [GAPEffect] {
+        guard awaitsResolution(of: identity) else { return [] }
         connecting.found(identity, at: address, context.now)
-        runConnecting(context)
-        runScanning(context)
+        requestConnectionPass(context)
+        requestScanPass(context)
         return takeEffects()
     }
 
     /// Handles the end of a scan by the controller itself (Vol 4, Part E, 7.7.65.17).
     mutating func scanEndedByController(_ context: GAPContext) -> [GAPEffect] {
         scanning.endedByController(at: context.now)
-        runScanning(context)
+        requestScanPass(context)
         return takeEffects()
     }
 
     // MARK: Passes
 
-    /// Has the plan bring the controller's scanning to what the scans need.
-    mutating func runScanning(_ context: GAPContext) {
+    /// Requests a pass of the scan plan, unless it has nothing to do.
+    mutating func requestScanPass(_ context: GAPContext) {
         guard context.controller != nil else { return }
         guard scanning.mayScan || connecting.mayInitiate else {
             scanning.forgetSilenceUnlessWanted()
-            return continueWhenAtRest(context)
+            return continueWithAddressesIfAtRest(context)
         }
         if scanning.requestRun() { add(.schedulePass(.scan)) }
     }
 
     /// Sends the plan's next command. If there is none, other activities may begin that wait for scanning.
     mutating func scanPass(_ context: GAPContext) {
-        if let controller = context.controller, let next = scanning.nextCommand(scanContext(controller, context)) {
+        if let controller = context.controller, let next = scanning.nextCommand(updateTurnsForScan(controller, context))
+        {
             return add(.send(next))
         }
         scanning.endRun()
-        continueWhenAtRest(context)
-        if connecting.scanPassEnded() { runConnecting(context) }
+        continueWithAddressesIfAtRest(context)
+        if connecting.scanPassEnded() { requestConnectionPass(context) }
     }
 
-    private mutating func scanContext(_ controller: ControllerInformation, _ context: GAPContext) -> ScanPlan.Context {
+    /// Brings the turns up to date, and returns the context of a scan pass.
+    private mutating func updateTurnsForScan(_ controller: ControllerInformation, _ context: GAPContext)
+        -> ScanPlan.Context
+    {
         let connection = connectionContext(controller)
-        if connecting.updateTurns(connection, at: context.now) { runConnecting(context) }
+        if connecting.updateTurns(connection, at: context.now) { requestConnectionPass(context) }
+        // Depends on `yieldsToScan`, which `updateTurns` may have changed.
         let isInitiating = connecting.controller != .idle || connecting.wantedInitiation(connection) != nil
         if !isInitiating { connecting.scanMayBegin() }
         return ScanPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
             ownAddressType: addresses.ownAddresses(controller).type,
-            isResolving: isSeekingPeers,
+            isResolvingPeers: needsResolutionScan,
             isHeld: addresses.hold != .nothing,
             isInitiating: isInitiating,
             canScanPassivelyWhileInitiating: controller.canScanWhileInitiating(actively: false),
@@ -120,8 +126,10 @@ extension GAPEngine {
             case .end(let scan, let failure): add(.endScan(scan, .command(failure)))
             case .restart(let silence):
                 add(.scanRestarted(afterSilence: silence))
-                runScanning(context)
+                requestScanPass(context)
             case .reset(let silence): add(.resetSilentController(silence))
+            case .run: requestScanPass(context)
+            case .refused(let failure): add(.report(.ignored(failure)))
             }
         }
     }

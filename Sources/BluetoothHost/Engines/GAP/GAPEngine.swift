@@ -23,13 +23,15 @@ struct GAPContext {
 /// run when the state of another one has changed.
 ///
 /// # Passes
-/// A plan that is to run gets a pass, in which it decides one command: see ``PlanRun``. The engine asks for the pass with
-/// ``GAPEffect/schedulePass(_:)``. So a plan sees the whole outcome of the input that caused the pass, and inputs that
-/// follow at once cause one command together.
+/// A plan that may have something to do is requested to run. A run is a series of passes. In a pass, the plan decides at
+/// most one command. The next pass follows the reply. The run ends when a pass finds nothing to do: see ``PlanRun``. A pass
+/// begins after the jobs that wait on the loop already (``GAPEffect/schedulePass(_:)``). So it sees the outcome of all
+/// inputs before it.
 ///
 /// # Addresses
-/// Addresses can be changed only while no activity uses them. While the address plan wants a change, the other plans stop
-/// their activities, and it gets a pass when they rest.
+/// Addresses can be changed only while no activity uses them. If the address plan wants a change, it holds the activities:
+/// see ``AddressPlan/hold``. An activity rests when the controller does not perform it and no command for it is pending.
+/// When all held activities rest, the address plan gets its pass.
 ///
 /// # Set-up
 /// In a controller that was reset, the addresses are set up first: ``prepareAddresses(_:_:_:)``. The other plans run from
@@ -62,9 +64,10 @@ struct GAPEngine {
         effects.append(effect)
     }
 
-    /// Ends an input.
-    ///
-    /// - Returns: its effects.
+    /// Whether an input has not taken its effects.
+    var hasEffects: Bool { !effects.isEmpty }
+
+    /// Returns the effects of the current input, and clears them. Each input that can add effects ends with this call.
     mutating func takeEffects() -> [GAPEffect] {
         defer { effects = [] }
         return effects
@@ -90,6 +93,7 @@ struct GAPEngine {
     /// Gives a plan the reply to its command: a failure, or nil for success. The plan gets the reply at once when it
     /// arrives, so that it never sees a later event first. It decides the next command in the next pass.
     mutating func commandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) -> [GAPEffect] {
+        // First, so that this plan's next pass precedes the passes of other plans that the reply causes.
         add(.schedulePass(step.plan))
         switch step.plan {
         case .scan: scanCommandEnded(step, failure, context)
@@ -104,11 +108,13 @@ struct GAPEngine {
 
     /// Handles a controller that can be used from now on.
     mutating func controllerIsReady(_ context: GAPContext) -> [GAPEffect] {
-        addresses.poweredOn(at: context.now)
-        runAddresses(context)
-        runAdvertising(context)
-        runScanning(context)
-        runConnecting(context)
+        // The order of the passes: addresses before the activities that use them. Initiating is last, because it may have to
+        // wait for scanning.
+        addresses.startLifetime(at: context.now)
+        requestAddressPass(context)
+        requestAdvertisingPass(context)
+        requestScanPass(context)
+        requestConnectionPass(context)
         return takeEffects()
     }
 
@@ -126,15 +132,15 @@ struct GAPEngine {
     /// knowledge.
     mutating func restartRoles(_ context: GAPContext) -> [GAPEffect] {
         if context.controller != nil { advertising.refresh() }
-        runAdvertising(context)
+        requestAdvertisingPass(context)
         perform(connecting.restartInitiating(), context)
         return takeEffects()
     }
 
-    /// Ends all operations of apps.
-    mutating func endAll(_ error: HostError, _ context: GAPContext) -> [GAPEffect] {
+    /// Ends all scans, attempts and advertisements of apps. The caller resets the controller.
+    mutating func endAllOperations(_ error: HostError, _ context: GAPContext) -> [GAPEffect] {
         for scan in scanning.endScans() { add(.endScan(scan, error)) }
-        for attempt in connecting.takeAllAttempts() { add(.attemptFailed(attempt, error)) }
+        for attempt in connecting.endAll(at: context.now) { add(.attemptFailed(attempt, error)) }
         perform(advertising.removeAll(error), context)
         return takeEffects()
     }
@@ -143,10 +149,11 @@ struct GAPEngine {
 
     /// When the engine has something to do; nil if it waits for no time.
     ///
-    /// - Parameter isOn: whether the controller can be used. Otherwise only the calls of apps have deadlines.
+    /// - Parameter isOn: whether the controller can be used. Otherwise the deadlines of scanning and of private addresses are
+    ///   ignored.
     func deadline(isOn: Bool) -> Instant? {
-        let calls = earliest(connecting.deadline, advertising.deadline)
-        return isOn ? earliest(calls, earliest(scanning.deadline, addresses.deadline)) : calls
+        let always = earliest(connecting.deadline, advertising.deadline)
+        return isOn ? earliest(always, earliest(scanning.deadline, addresses.deadline)) : always
     }
 
     /// Handles the passing of time.
@@ -159,11 +166,11 @@ struct GAPEngine {
         perform(connecting.advance(to: now, connection), context)
         if let deadline = advertising.deadline, deadline <= now {
             perform(advertising.advance(to: now), context)
-            runAdvertising(context)
+            requestAdvertisingPass(context)
         }
         if context.controller != nil, addresses.advance(to: now, context.ownKey, &random) {
-            runAddresses(context)
-            runAdvertising(context)
+            requestAddressPass(context)
+            requestAdvertisingPass(context)
         }
         return takeEffects()
     }

@@ -9,6 +9,10 @@ enum ScanEffect: Equatable {
     case restart(afterSilence: Duration)
     /// Reset the controller: it receives nothing although the scan was restarted.
     case reset(silence: Duration)
+    /// Have the plan run.
+    case run
+    /// Log that the controller refused a command of the search for peers. The plan tries again.
+    case refused(CommandFailure)
 }
 
 /// Brings the controller's scanning to what the apps' scans and the search for peers need.
@@ -20,8 +24,9 @@ enum ScanEffect: Equatable {
 /// scan takes three commands.
 ///
 /// # Refused commands
-/// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run. If
-/// it is unknown whether the controller scans, the plan first turns scanning off.
+/// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run. The
+/// search for peers is tried again after ``retryInterval``. If it is unknown whether the controller scans, the plan first
+/// turns scanning off.
 ///
 /// # Silence
 /// A scan that receives nothing for a long time is restarted, because the controller may have stopped listening. If that
@@ -47,7 +52,7 @@ struct ScanPlan {
         var usesExtendedCommands = false
         var ownAddressType = OwnAddressType.public
         /// Whether peers to connect to must be found by scanning first.
-        var isResolving = false
+        var isResolvingPeers = false
         /// Whether scanning must stop for a change of this host's addresses.
         var isHeld = false
         /// Whether the controller initiates a connection, or is to do so now.
@@ -83,13 +88,16 @@ struct ScanPlan {
         case start(Parameters)
     }
 
+    /// The time after which a search for peers is tried again that the controller refused.
+    static let retryInterval = Duration.seconds(1)
+
     /// The time without received packets after which a scan is restarted; nil for no limit.
     private let silenceTimeout: Duration?
     /// The scans of apps.
     var scans = ScanTable()
     var assembler = ExtendedReportAssembler()
     /// Whether the host also scans for peers to connect to whose addresses the controller cannot resolve.
-    private(set) var isResolving = false
+    private(set) var isResolvingPeers = false
     private(set) var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .scan)
     private(set) var controller = Controller.off
@@ -106,6 +114,8 @@ struct ScanPlan {
     private var lastActivity = Instant(nanoseconds: 0)
     /// The time since the last report, when scanning last stopped.
     private var silence = Duration.zero
+    /// When a refused search for peers is tried again.
+    private var retryDeadline: Instant?
 
     init(silenceTimeout: Duration?) {
         self.silenceTimeout = silenceTimeout
@@ -114,10 +124,10 @@ struct ScanPlan {
     /// The combined parameters of the scans: active if any scan is active, with the shortest interval and the longest
     /// window.
     var wanted: Parameters? {
-        guard !scans.isEmpty || isResolving else { return nil }
+        guard !scans.isEmpty || isResolvingPeers else { return nil }
         // Without filtering, because a peer that is searched for may have been reported before.
-        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isResolving)
-        if isResolving { (parameters.interval, parameters.window) = (0x60, 0x60) }
+        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isResolvingPeers)
+        if isResolvingPeers { (parameters.interval, parameters.window) = (0x60, 0x60) }
         for session in scans.sessions.values {
             let options = session.options
             let interval = min(max(options.interval.inUnits(of: .microseconds(625)), 4), 0x4000)
@@ -136,7 +146,7 @@ struct ScanPlan {
     }
 
     /// Whether a scan is wanted or the controller may be scanning. Otherwise a pass has nothing to do.
-    var mayScan: Bool { !scans.isEmpty || isResolving || controller != .off || run.isRunning }
+    var mayScan: Bool { !scans.isEmpty || isResolvingPeers || controller != .off || run.isRunning }
 
     /// Whether the controller does not scan, and no command for it is in progress. A controller whose scan cannot be
     /// turned off counts as well, because waiting for it would not help.
@@ -177,13 +187,14 @@ struct ScanPlan {
 
     /// Returns the command to send now. Nil if the controller scans as requested, or if the plan waits for a request.
     mutating func nextCommand(_ context: Context) -> PlannedCommand? {
-        isResolving = context.isResolving
+        isResolvingPeers = context.isResolvingPeers
         forgetSilenceUnlessWanted()
         guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {
             run.end()
             return nil
         }
         run.sent()
+        retryDeadline = nil
         hasEndedEarly = false
         return PlannedCommand(command: command(for: purpose, context), step: pending.begin(purpose))
     }
@@ -273,12 +284,17 @@ struct ScanPlan {
             stopped(.off, at: now)
             return []
         case .stop: stopped(.unknown, at: now)
-        case .configure: break
+        // Parameters are refused while the controller scans (Vol 4, Part E, 7.8.10). So it may do that.
+        case .configure: if case .status(.commandDisallowed, _) = failure { controller = .unknown }
         case .start: if failure.isOutcomeUnknown { controller = .unknown }
         }
         configuration = nil
         run.refused()
-        return failure.meansReset ? [] : endScans().map { .end($0, failure) }
+        if failure.meansReset { return [] }
+        let ended: [ScanEffect] = endScans().map { .end($0, failure) }
+        guard isResolvingPeers else { return ended }
+        retryDeadline = now + ScanPlan.retryInterval
+        return ended + [.refused(failure)]
     }
 
     /// Records that scanning is off, or could not be turned off. The silent time is kept if a scan is still wanted.
@@ -304,14 +320,18 @@ struct ScanPlan {
         configuration = nil
         isRestartDue = false
         silence = .zero
+        retryDeadline = nil
         assembler.removeAll()
         scans.forgetAdvertisers()
     }
 
     // MARK: Silence
 
+    /// When the plan has something to do; nil if it waits for no time.
+    var deadline: Instant? { earliest(silenceDeadline, retryDeadline) }
+
     /// When the scan will have been silent for too long; nil if the controller does not scan.
-    var deadline: Instant? {
+    private var silenceDeadline: Instant? {
         guard let silenceTimeout, !pending.isPending, !isRestartDue, case .on = controller else { return nil }
         return lastActivity + silenceTimeout
     }
@@ -320,7 +340,11 @@ struct ScanPlan {
     ///
     /// - Parameter hasLink: whether a link shows that the controller works.
     mutating func advance(to now: Instant, hasLink: Bool) -> [ScanEffect] {
-        guard let deadline, let silenceTimeout, deadline <= now else { return [] }
+        if let retryDeadline, retryDeadline <= now {
+            self.retryDeadline = nil
+            return [.run]
+        }
+        guard let silenceDeadline, let silenceTimeout, silenceDeadline <= now else { return [] }
         if hasRestartedInSilence, !hasLink {
             hasRestartedInSilence = false
             return [.reset(silence: silenceTimeout * 2)]
@@ -332,6 +356,6 @@ struct ScanPlan {
 
     /// Forgets the silent time if no scan is wanted.
     mutating func forgetSilenceUnlessWanted() {
-        if scans.isEmpty, !isResolving { silence = .zero }
+        if scans.isEmpty, !isResolvingPeers { silence = .zero }
     }
 }
