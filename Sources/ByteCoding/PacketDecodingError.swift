@@ -41,9 +41,9 @@ extension PacketDecodingError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .truncated(let needed, let available):
-            "truncated: \(needed) octets needed, \(available) left"
+            "truncated: \(needed) bytes needed, \(available) left"
         case .trailingBytes(let count):
-            "\(count) octets after the end of the packet"
+            "\(count) bytes after the end of the packet"
         case .invalidLength(let length, let field):
             "\(field) has the invalid length \(length)"
         case .invalidValue(let value, let field):

@@ -38,7 +38,7 @@ public struct CaptureDamage: Error, Sendable, Equatable {
 }
 
 extension CaptureDamage: CustomStringConvertible {
-    public var description: String { "damaged at octet \(offset): \(reason)" }
+    public var description: String { "damaged at byte \(offset): \(reason)" }
 }
 
 extension CaptureReadingError: CustomStringConvertible {

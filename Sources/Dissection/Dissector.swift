@@ -58,7 +58,7 @@ public final class Dissector {
         }
         if record.cutLength > 0 {
             packet.malformed.append(
-                .init(layer: packet.kind, reason: "cut by the recorder by \(record.cutLength) octets")
+                .init(layer: packet.kind, reason: "cut by the recorder by \(record.cutLength) bytes")
             )
         }
         if isNoted { summary?.note(packet) }

@@ -67,7 +67,7 @@ public enum AdapterSpecification: Hashable, Sendable {
 
     private static func parsePath(_ path: Substring, of kind: String) throws(Complaint) -> String {
         guard !path.isEmpty else { throw Complaint(advice: "\(kind): needs a path, as in \(kind):/tmp/bt-server-le") }
-        guard path.utf8.count < 108 else { throw Complaint(advice: "a socket's path has at most 107 octets") }
+        guard path.utf8.count < 108 else { throw Complaint(advice: "a socket's path has at most 107 bytes") }
         return String(path)
     }
 

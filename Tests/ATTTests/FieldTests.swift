@@ -253,7 +253,7 @@ struct FieldTests {
                 let bytes = [opcode.rawValue, length] + [UInt8](repeating: 1, count: count)
                 let entry = opcode != .findInformationResponse ? Int(length) : [1: 4, 2: 18][length] ?? 0
                 let isList = entry >= minimum && count > 0 && count.isMultiple(of: entry)
-                #expect(((try? fields(bytes)) != nil) == isList, "length \(length), \(count) octets")
+                #expect(((try? fields(bytes)) != nil) == isList, "length \(length), \(count) bytes")
             }
         }
     }

@@ -205,7 +205,7 @@ struct PDUTests {
         #expect(write([[9], [8], [7, 7]], mtu: 23) == [0x09, 0x03, 1, 0, 9, 2, 0, 8])
         #expect(write([[9], [8], [7]], mtu: 8) == [0x09, 0x03, 1, 0, 9, 2, 0, 8])
         #expect(write([Array(repeating: 1, count: 40)], mtu: 23).count == 23)
-        #expect(write([Array(repeating: 1, count: 400)], mtu: 517).count == 257, "an entry has at most 255 octets")
+        #expect(write([Array(repeating: 1, count: 400)], mtu: 517).count == 257, "an entry has at most 255 bytes")
         #expect(write([], mtu: 23).isEmpty)
         let long = [UInt8](repeating: 1, count: 300)
         #expect(write([long, long], mtu: 517).count == 2 + 255 + 255)

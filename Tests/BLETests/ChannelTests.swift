@@ -84,7 +84,7 @@ struct ChannelTests {
             try await world.sleep(for: .seconds(60))
             let taken = progress.count
             // The queues of both ends are full, and a few frames are on the way.
-            #expect(taken > capacity && taken < 3 * capacity, "\(taken) octets were taken")
+            #expect(taken > capacity && taken < 3 * capacity, "\(taken) bytes were taken")
             try await world.sleep(for: .seconds(60))
             #expect(progress.count == taken)
             let arrived = try await far.readToEnd()

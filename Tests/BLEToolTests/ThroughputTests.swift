@@ -91,7 +91,7 @@ struct ThroughputTests {
         )
         #expect(result.row == ["read", "20", "400", "8", "24.5", "60.0", "15.0", "21.3"])
         #expect(
-            result.json.description == #"{"operation":"read","count":200,"octets":20,"seconds":0.5,"perSecond":400.0,"#
+            result.json.description == #"{"operation":"read","count":200,"bytes":20,"seconds":0.5,"perSecond":400.0,"#
                 + #""p50":24.5,"p99":60.0,"cpu":15.0,"switches":2.0,"resident":17000,"peerCPU":21.25,"#
                 + #""peerSwitches":0.0,"peerResident":18000}"#
         )

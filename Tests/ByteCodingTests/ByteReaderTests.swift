@@ -31,7 +31,7 @@ struct ByteReaderTests {
             var failure: PacketDecodingError?
             do throws(PacketDecodingError) { try read(&reader) } catch { failure = error }
             guard case .truncated(_, let available)? = failure else {
-                Issue.record("\(needed) octets were read from \(length)")
+                Issue.record("\(needed) bytes were read from \(length)")
                 return
             }
             #expect(available <= length && reader.position == 0)

@@ -62,7 +62,7 @@ struct CaptureReaderTests {
             let hasRecord = reader.record != nil
             #expect(!hasRecord)
         }
-        #expect(damage.description == "damaged at octet 44: truncated: 4 octets needed, 2 left")
+        #expect(damage.description == "damaged at byte 44: truncated: 4 bytes needed, 2 left")
     }
 
     @Test func readerHoldsAtMostAPieceAndARecord() {

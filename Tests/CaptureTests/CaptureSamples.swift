@@ -138,7 +138,7 @@ extension CaptureSample {
                 drops: 5
             ),
             Reading(
-                "truncated: 1 octets needed, 0 left hostToController",
+                "truncated: 1 bytes needed, 0 left hostToController",
                 (start + 1, 999_999_000),
                 offset: 101,
                 drops: 5
@@ -206,7 +206,7 @@ extension CaptureSample {
             [
                 Reading(reset, (start, 1000), offset: 24),
                 Reading(complete, (start + 1, 999_999_000), offset: 48, cut: 2),
-                Reading("truncated: 4 octets needed, 2 left 0000", (start + 1, 999_999_000), offset: 75),
+                Reading("truncated: 4 bytes needed, 2 left 0000", (start + 1, 999_999_000), offset: 75),
             ]
         ),
         CaptureSample(

@@ -61,7 +61,7 @@ struct FollowingTests {
         packets[2].appendJSON(to: &text)
         let json = String(decoding: text.bytes, as: UTF8.self)
         #expect(json.contains(#""commandOpcodeName":"Disconnect","excess":"00""#))
-        #expect(packets[2].malformed.map(\.reason) == ["1 octets after the end of the packet"])
+        #expect(packets[2].malformed.map(\.reason) == ["1 bytes after the end of the packet"])
         #expect(packets[3].link?.number == packets[0].link?.number)
         #expect(packets[4].link?.number != packets[0].link?.number, "the link has ended")
     }
@@ -117,7 +117,7 @@ struct FollowingTests {
         // The destination CID of the host's packets is the peer's end.
         #expect(
             line(of: opening + [frame(.hostToController, "0500 4100 0600 010203")])
-                == "ACL 0x0040 L2CAP K-frame CID 0x0041, 5 octets: SDU length 6 octets"
+                == "ACL 0x0040 L2CAP K-frame CID 0x0041, 5 bytes: SDU length 6 bytes"
         )
         let whole =
             opening + [

@@ -66,7 +66,7 @@ struct LayoutTests {
             var reader = ByteReader(part.rawSpan)
             var fields: [Field] = []
             let error = layout.read(&reader, into: &fields)
-            #expect(error != nil, "\(count) octets")
+            #expect(error != nil, "\(count) bytes")
         }
         let more = whole + [4]
         var reader = ByteReader(more.rawSpan)

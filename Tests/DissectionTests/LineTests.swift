@@ -36,7 +36,7 @@ struct LineTests {
             ("0F00 0200 0400 01000000", "hci2 = Control Close: cookie 0x00000001"),
             ("0C00 FFFF 0400 4C696E00", "    - = System Note: \"Lin\""),
             ("0200 0200 0300 030C00", "hci2 < Command Reset"),
-            ("0200 0200 0400 030C00", "[malformed note: truncated: 4 octets needed, 3 left]"),
+            ("0200 0200 0400 030C00", "[malformed note: truncated: 4 bytes needed, 3 left]"),
         ]
     )
     func monitorMessagesShowAdaptersAndPrograms(digits: String, expected: String) throws {
@@ -105,7 +105,7 @@ struct LineTests {
                 .controllerToHost,
                 "3E16 02 01 00 01 0504030201F0 09 020106 0509416C6D61 D0 00",
                 "Event LE Advertising Report: [ADV_IND, F0:01:02:03:04:05 (random), [\"Alma\"], RSSI -48 dBm] "
-                    + "[malformed event: 1 octets after the end of the packet]"
+                    + "[malformed event: 1 bytes after the end of the packet]"
             ),
             Sample(
                 .event,
@@ -131,21 +131,21 @@ struct LineTests {
             ("0700 0400 1B2A00 48656C6C", "ATT Handle Value Notification: 0x002A, 48656c6c \"Hell\""),
             ("0500 0400 52030001 FF", "ATT Write Command: 0x0003, 01ff"),
             ("0500 0400 010A030002", "ATT Error Response: Read Request, 0x0003, Read Not Permitted"),
-            ("0200 0400 1900", "ATT Execute Write Response [malformed att: 1 octets after the end of the packet]"),
+            ("0200 0400 1900", "ATT Execute Write Response [malformed att: 1 bytes after the end of the packet]"),
             ("0100 0400 1A", "ATT PDU 0x1A [malformed att: an unknown opcode]"),
             (
                 "0C00 0500 12010800 1800280000 00F401",
-                "L2CAP Connection Parameter Update Request CID 0x0005, 12 octets: "
+                "L2CAP Connection Parameter Update Request CID 0x0005, 12 bytes: "
                     + "[interval min 30 ms, interval max 50 ms, latency 0, timeout 5 s]"
             ),
             (
                 "0200 0500 1201",
-                "L2CAP Connection Parameter Update Request CID 0x0005, 2 octets "
-                    + "[malformed l2cap: truncated: 2 octets needed, 0 left]"
+                "L2CAP Connection Parameter Update Request CID 0x0005, 2 bytes "
+                    + "[malformed l2cap: truncated: 2 bytes needed, 0 left]"
             ),
             (
                 "0800 0500 1602040040000A00",
-                "L2CAP Flow Control Credit Indication CID 0x0005, 8 octets: [CID 0x0040, credits 10]"
+                "L2CAP Flow Control Credit Indication CID 0x0005, 8 bytes: [CID 0x0040, credits 10]"
             ),
             (
                 "0700 0600 01 04 00 0D 10 03 03",
@@ -157,7 +157,7 @@ struct LineTests {
                 "1100 0600 03 0F0E0D0C0B0A09080706050403020100",
                 "SMP Pairing Confirm: confirm value 000102030405060708090A0B0C0D0E0F"
             ),
-            ("0100 4000 AA", "L2CAP frame CID 0x0040, 1 octets"),
+            ("0100 4000 AA", "L2CAP frame CID 0x0040, 1 bytes"),
         ]
     )
     func framesOfALinkShowTheContentOfTheirProtocol(digits: String, line expected: String) throws {
@@ -171,7 +171,7 @@ struct LineTests {
     func fragmentsAreMarkedAndTheLastOneShowsTheFrame() {
         let first = Sample(.acl, .controllerToHost, "4020 0500 0700 0400 1B", "")
         let second = Sample(.acl, .controllerToHost, "4010 0600 2A00 01020304", "")
-        #expect(line(of: [first]) == "ACL 0x0040 fragment: 5 octets")
+        #expect(line(of: [first]) == "ACL 0x0040 fragment: 5 bytes")
         #expect(line(of: [first, second]) == "ACL 0x0040 ATT Handle Value Notification: 0x002A, 01020304")
         #expect(line(of: [second])?.hasSuffix("[malformed l2cap: a continuing fragment of no frame]") == true)
     }

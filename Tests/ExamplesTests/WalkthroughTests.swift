@@ -18,11 +18,11 @@ struct WalkthroughTests {
         .writeWithoutResponse: "Data = test",
         .writeReadOnly: "Error writing value: Writing is not permitted.",
         .writeLong: "done",
-        .readLong: "300 octets, as written",
+        .readLong: "300 bytes, as written",
         .subscribeInVain: "Error changing notification state: The request is not supported.",
         .subscribe: "notifying ? YES",
-        .receive: "some octets",
-        .readInFull: "512 octets",
+        .receive: "some bytes",
+        .readInFull: "512 bytes",
         .unsubscribe: "notifying ? NO",
     ]
 

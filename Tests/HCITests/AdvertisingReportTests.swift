@@ -70,7 +70,7 @@ struct AdvertisingReportTests {
         }
         do throws(PacketDecodingError) {
             _ = try reports.next()
-            Issue.record("trailing octets were accepted")
+            Issue.record("trailing bytes were accepted")
         } catch {
             #expect(error == .trailingBytes(count: 2))
         }

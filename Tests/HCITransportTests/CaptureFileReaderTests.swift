@@ -62,7 +62,7 @@ struct CaptureFileReaderTests {
         arguments: [
             ("empty", "", "an empty file, not a capture"),
             ("text", "# swift-ble", "text, not a capture (btsnoop, pcap, pcapng or PacketLogger)"),
-            ("cut", "btsnoop\0\0\0\0\u{1}\0\0", "damaged at octet 0: truncated: 4 octets needed, 2 left"),
+            ("cut", "btsnoop\0\0\0\0\u{1}\0\0", "damaged at byte 0: truncated: 4 bytes needed, 2 left"),
         ]
     )
     func fileThatIsNoCaptureIsRefusedWithTheReason(name: String, content: String, reason: String) throws {

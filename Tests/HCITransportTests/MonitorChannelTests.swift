@@ -36,7 +36,7 @@ struct MonitorChannelTests {
                 case .packet(let kind, let direction, let bytes):
                     "\(kind) \(direction.map { "\($0)" } ?? "") \([UInt8](copying: bytes))"
                 case .note(let note, let bytes): "\(note) \([UInt8](copying: bytes))"
-                case .malformed(let error, _, let bytes): "\(error), \(bytes.byteCount) octets"
+                case .malformed(let error, _, let bytes): "\(error), \(bytes.byteCount) bytes"
                 }
             found.append("\(record.number) \(record.adapterIndex) \(content)")
             let time = record.time
@@ -47,7 +47,7 @@ struct MonitorChannelTests {
                 "1 1 command hostToController [3, 12, 0]",
                 "2 2 event controllerToHost [14, 4, 1, 3, 12, 0]",
                 "3 65535 monitor(Capture.MonitorOpcode(rawValue: 12)) [65, 0]",
-                "4 0 truncated: 4 octets needed, 3 left, 9 octets",
+                "4 0 truncated: 4 bytes needed, 3 left, 9 bytes",
             ]
         )
     }

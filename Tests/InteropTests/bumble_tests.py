@@ -246,7 +246,7 @@ async def periodic(world: World):
                 for _ in range(5):
                     report = await reports.get()
                     assert not report.is_truncated, "cut off"
-                    expect(report.data_bytes, data, f"{length} octets")
+                    expect(report.data_bytes, data, f"{length} bytes")
             assert sync.state == PeriodicAdvertisingSync.State.ESTABLISHED, sync.state
             expect(sync.periodic_advertising_interval, 20, "the interval")
             await advertising.stop_periodic()

@@ -255,7 +255,7 @@ async def scan_extended(world: World):
             f"{0xFF00 + index:04X}": bytes((index + place) % 256 for place in range(96))
             for index in range(limit // 100)
         }
-        assert len(contents) > 1, f"the controller sends {limit} octets only"
+        assert len(contents) > 1, f"the controller sends {limit} bytes only"
         entries = (struct.pack("<BBH", 99, 0xFF, int(company, 16)) + data for company, data in contents.items())
         await peripheral.advertise_extended(b"".join(entries))
         async with world.start("scan", "--duration", "20") as process:

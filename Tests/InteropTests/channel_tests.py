@@ -84,7 +84,7 @@ async def exchange(process, end: End, written: Path, ours: bytes, theirs: bytes)
     assert bytes(end.received) == ours, "what Bumble received is not what ble was given"
     await end.channel.disconnect()
     closed = await process.event("closed", deadline=20)
-    expect((closed["sent"], closed["received"]), (len(ours), len(theirs)), "octets sent and received")
+    expect((closed["sent"], closed["received"]), (len(ours), len(theirs)), "bytes sent and received")
     (await process.ended()).succeeded()
     assert written.read_bytes() == theirs, "what ble wrote is not what Bumble has sent"
 
@@ -170,7 +170,7 @@ async def both(world: World):
         ready = await listening.event("ready")
         arguments = ("--input", str(source), "--output", "/dev/null", "--close")
         outcome = await world.ble("channel", "open", ready["address"], str(ready["psm"]), *arguments)
-        expect(outcome.succeeded().events[-1]["sent"], len(content), "octets sent")
+        expect(outcome.succeeded().events[-1]["sent"], len(content), "bytes sent")
         (await listening.ended()).succeeded()
         assert target.read_bytes() == content, "what came out is not what went in"
 

@@ -344,7 +344,7 @@ class HostEnd(GatewayEnd):
         handle &= 0x0FFF
         self.outstanding[handle] = self.outstanding.get(handle, 0) + 1
         if length > shape.length:
-            violations.append(f"an ACL packet of {length} octets for a buffer of {shape.length}")
+            violations.append(f"an ACL packet of {length} bytes for a buffer of {shape.length}")
         if sum(self.outstanding.values()) > shape.count:
             violations.append(f"{sum(self.outstanding.values())} ACL packets for {shape.count} buffers")
 

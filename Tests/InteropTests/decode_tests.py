@@ -77,8 +77,8 @@ async def no_captures(world: World):
         (b"#!/bin/sh\necho this is a script and not a capture\n", "text"),
         (gzip.compress(good), "gzip"),
         (b"\x00\x01\x02\x03" + bytes(40), "not a capture"),
-        (good[:-3], "damaged", "octet"),
-        (good[:1000] + b"\xff" * 24 + good[1024:], "damaged", "octet"),
+        (good[:-3], "damaged", "byte"),
+        (good[:1000] + b"\xff" * 24 + good[1024:], "damaged", "byte"),
     ):
         path = world.directory / "file"
         path.write_bytes(content)

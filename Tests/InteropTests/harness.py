@@ -100,7 +100,7 @@ def brief(value: bytes | None) -> str:
     return (
         "nothing"
         if value is None
-        else value.hex() if len(value) <= 20 else f"{value[:16].hex()}... ({len(value)} octets)"
+        else value.hex() if len(value) <= 20 else f"{value[:16].hex()}... ({len(value)} bytes)"
     )
 
 
@@ -154,7 +154,7 @@ class BumblePeer:
 
     async def has(self, uuid: str, value: bytes):
         """Checks that the characteristic has the value."""
-        expect(self.peripheral.value(uuid), value, f"the value of {len(value)} octets")
+        expect(self.peripheral.value(uuid), value, f"the value of {len(value)} bytes")
 
     async def bulk(self, total: int) -> list[bytes]:
         await self.peripheral.sink.wait_for(total)

@@ -125,7 +125,7 @@ class Link:
             self.event(0x3E, b"\x0d\x01" + report + bytes([len(advertised)]) + advertised)
 
     def records(self) -> tuple[list[tuple[int, int, bytes]], int]:
-        """For each packet when it comes after the first, its flags and octets; and when the next link begins."""
+        """For each packet when it comes after the first, its flags and bytes; and when the next link begins."""
         clock, timed = 0, []
         for flags, packet in self.packets:
             timed.append((clock, flags, packet))
@@ -186,7 +186,7 @@ def octets(text: str) -> int:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=octets, default="1G", help="octets, with K, M or G (default: 1G)")
+    parser.add_argument("--size", type=octets, default="1G", help="bytes, with K, M or G (default: 1G)")
     parser.add_argument("--make", type=Path, metavar="FILE", help="make the capture and measure nothing")
     options = parser.parse_args()
     if options.make:
@@ -200,7 +200,7 @@ def main():
         large, tenth = folder / "large.btsnoop", folder / "tenth.btsnoop"
         packets = make(large, options.size)
         fewer = make(tenth, options.size // 10)
-        print(f"{packets} packets, {large.stat().st_size} octets")
+        print(f"{packets} packets, {large.stat().st_size} bytes")
         print(f"{'':24} {'wall':>10} {'processor':>10} {'memory':>11} {'packets':>19}", flush=True)
         runs = [
             ("ble decode, of a tenth", fewer, [ble, "decode", tenth]),

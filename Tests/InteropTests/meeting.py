@@ -23,10 +23,10 @@ async def two_hosts(adapter: str, **settings):
 async def converse(link: Link, peripheral: bumble.Peripheral, count: int = 200):
     """Exchanges values of every length, in both directions, in order."""
     handles = {uuid: each.handle for uuid, each in peripheral.characteristics.items()}
-    expect(await link.read(handles[bumble.LONG]), bumble.LONG_VALUE, "512 octets read")
+    expect(await link.read(handles[bumble.LONG]), bumble.LONG_VALUE, "512 bytes read")
     for value in (b"", b"\x00", bytes(range(256)) * 2):
         await link.write(handles[bumble.STORE], value)
-        expect(peripheral.value(bumble.STORE), value, f"{len(value)} octets written")
+        expect(peripheral.value(bumble.STORE), value, f"{len(value)} bytes written")
     values = stream_values(count)
     async with link.subscription(handles[bumble.NOTIFY], handles[bumble.NOTIFY] + 1) as queue:
         await peripheral.notify_all(bumble.NOTIFY, values)

@@ -519,7 +519,7 @@ def note(recipe: Recipe) -> str:
 def store(name: str, capture: Path, note: str, ble: Path):
     """Stores a capture with its note and its description among the fixtures."""
     size = capture.stat().st_size
-    assert size < 100_000, f"{name} has {size} octets"
+    assert size < 100_000, f"{name} has {size} bytes"
     (FIXTURES / f"{name}.btsnoop").write_bytes(capture.read_bytes())
     (FIXTURES / f"{name}.md").write_text(note)
     said = subprocess.run([ble, "decode", "--json", capture], check=True, capture_output=True)

@@ -122,9 +122,9 @@ async def database_hash(link: Link) -> bytes:
 async def reading(world: World):
     for mtu in (None, 100, 517):
         async with linked(world, mtu) as (peer, _, link):
-            expect(await link.read(peer.value_handle(bumble.LONG)), bumble.LONG_VALUE, f"512 octets with MTU {mtu}")
-            expect(await link.read(peer.value_handle(bumble.SHORT)), bytes(range(22)), f"22 octets with MTU {mtu}")
-            expect(await link.read(peer.value_handle(bumble.EMPTY)), b"", "no octets")
+            expect(await link.read(peer.value_handle(bumble.LONG)), bumble.LONG_VALUE, f"512 bytes with MTU {mtu}")
+            expect(await link.read(peer.value_handle(bumble.SHORT)), bytes(range(22)), f"22 bytes with MTU {mtu}")
+            expect(await link.read(peer.value_handle(bumble.EMPTY)), b"", "no bytes")
             event = await peer.process.event("read", handle=peer.value_handle(bumble.LONG))
             expect(event["offset"], 0, "offset")
             found = await link.by_type(UUID(bumble.TWIN))
@@ -156,7 +156,7 @@ async def writing(world: World):
         store = peer.value_handle(bumble.STORE)
         for value in (b"\x01", bytes(range(256)) * 2, b"", bytes(range(250))):
             await link.write(store, value)
-            expect(await link.read(store), value, f"{len(value)} octets")
+            expect(await link.read(store), value, f"{len(value)} bytes")
             await peer.has(bumble.STORE, value)
         peer.process.send(f"set {bumble.STORE} 0badcafe")
         peer.process.send(f"set {bumble.TWIN} 00")  # ambiguous, which an event reports

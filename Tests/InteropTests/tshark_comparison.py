@@ -68,7 +68,7 @@ LIMITS = (
     ),
     (
         lambda case: case.isOfAttribute and case.isOfValue and case.theirs[: len(case.ours)] == case.ours,
-        "reads octets of a value as a handle or a UUID, by the profile that it takes the value to be of",
+        "reads bytes of a value as a handle or a UUID, by the profile that it takes the value to be of",
     ),
     (
         lambda case: case.name == "btatt.value"
@@ -116,7 +116,7 @@ LIMITS = (
     ),
     (
         lambda case: case.packet.get("event", {}).get("code") == 0xFF,
-        "knows some vendors' events, which are octets to ours",
+        "knows some vendors' events, which are bytes to ours",
     ),
 )
 

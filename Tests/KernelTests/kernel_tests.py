@@ -267,12 +267,12 @@ def bluez_peripheral(world: World):
             "descriptors",
         )
 
-        expect(value_of(peer.LONG), (bytes(range(256)) * 2).hex(), "a value of 512 octets")
+        expect(value_of(peer.LONG), (bytes(range(256)) * 2).hex(), "a value of 512 bytes")
         # BlueZ 5.66 accepts 510 bytes in a Write Request: it counts the handle's two bytes among the value's 512.
         for value in (b"short", bytes(range(255)) * 2):
             world.ble("write", *target, peer.VALUE, value.hex(), adapter="hci0").succeeded()
             bluez.event("write", uuid=peer.VALUE)
-            expect(value_of(peer.VALUE), value.hex(), f"{len(value)} octets")
+            expect(value_of(peer.VALUE), value.hex(), f"{len(value)} bytes")
         # bluetoothd may not read data that arrives just before a disconnection: the link stays until it has.
         script = world.script("write", *target, peer.COMMAND, "-", "--without-response", adapter="hci0")
         with world.machine.start(f"( echo c0ffee; head -n 1 >/dev/null ) | {script}") as writer:

@@ -96,7 +96,7 @@ def served_to_bluez(world: World):
 
 def store(name: str, title: str, capture: Path, ble: Path):
     """Stores a capture with its note and its description among the fixtures."""
-    assert capture.stat().st_size < 100_000, f"{name} has {capture.stat().st_size} octets"
+    assert capture.stat().st_size < 100_000, f"{name} has {capture.stat().st_size} bytes"
     (FIXTURES / f"{name}.btsnoop").write_bytes(capture.read_bytes())
     note = f"# {name}\n\n{title}\n\nRecorded by `Tests/KernelTests/record {name}`.\n"
     (FIXTURES / f"{name}.md").write_text(note)

@@ -152,7 +152,7 @@ struct ChannelCommandTests {
     private func truncatedOrOverlongDataIsAnError(sample: Sample) {
         let data = Array(sample.bytes.dropFirst(4))
         for length in data.indices where !sample.otherLengths.contains(length) {
-            #expect(throws: PacketDecodingError.self, "\(length) octets") {
+            #expect(throws: PacketDecodingError.self, "\(length) bytes") {
                 _ = try sample.recode(Array(data.prefix(length)).rawSpan)
             }
         }

@@ -80,7 +80,7 @@ struct SignalingTests {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive(Array(request.prefix(length)), on: &channel)
         guard case .malformed = action else {
-            Issue.record("\(action) for \(length) octets")
+            Issue.record("\(action) for \(length) bytes")
             return
         }
         #expect(sent.isEmpty)

@@ -88,7 +88,7 @@ struct Meeting {
             case .lose(let number): "PDU \(number) lost"
             case .repeat(let number): "PDU \(number) repeated"
             case .swapWithNext(let number): "PDU \(number) swapped with the next"
-            case .corrupt(let number, let octet, let change): "octet \(octet) of PDU \(number) changed by \(change)"
+            case .corrupt(let number, let octet, let change): "byte \(octet) of PDU \(number) changed by \(change)"
             case .endLink(let number): "link ended at PDU \(number)"
             }
         }

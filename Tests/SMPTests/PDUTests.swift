@@ -16,7 +16,7 @@ private let features = PairingFeatures(
 )
 
 private func number(_ octets: ClosedRange<UInt8>) -> UInt256Octets {
-    guard let number = UInt256Octets(leastSignificantFirst: Array(octets)) else { fatalError("not 32 octets") }
+    guard let number = UInt256Octets(leastSignificantFirst: Array(octets)) else { fatalError("not 32 bytes") }
     return number
 }
 
@@ -88,7 +88,7 @@ struct PDUTests {
         let octets = samples[index].octets
         for length in octets.indices {
             guard case .truncated = error(of: Array(octets.prefix(length))) else {
-                Issue.record("\(length) octets were read")
+                Issue.record("\(length) bytes were read")
                 continue
             }
         }

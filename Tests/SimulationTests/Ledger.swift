@@ -120,7 +120,7 @@ final class Ledger: Sendable {
     func expectSent(_ value: [UInt8], of characteristic: BluetoothUUID, where place: String) {
         state.deliveredCount += 1
         if state.sent[characteristic]?.contains(value) != true {
-            violate("\(place): \(value.count) octets of \(characteristic) that nobody has sent")
+            violate("\(place): \(value.count) bytes of \(characteristic) that nobody has sent")
         }
     }
 
@@ -138,7 +138,7 @@ final class Ledger: Sendable {
             let part = value[start..<min(start + partLength, value.count)]
             let isSent =
                 state.sent[characteristic]?.contains { $0.count == value.count && $0[part.indices] == part } ?? false
-            if !isSent { violate("\(place): octets of \(characteristic) from \(start) that nobody has sent") }
+            if !isSent { violate("\(place): bytes of \(characteristic) from \(start) that nobody has sent") }
         }
     }
 

@@ -52,7 +52,7 @@ struct SimulationTests {
         #expect(first.captures.contains { $0.bytes.count > 1000 })
         #expect(first.captures.map(\.name) == second.captures.map(\.name))
         for (one, other) in zip(first.captures, second.captures) {
-            #expect(one.bytes == other.bytes, "\(one.name): \(one.bytes.count) and \(other.bytes.count) octets")
+            #expect(one.bytes == other.bytes, "\(one.name): \(one.bytes.count) and \(other.bytes.count) bytes")
         }
     }
 }

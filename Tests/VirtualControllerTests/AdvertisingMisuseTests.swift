@@ -240,7 +240,7 @@ struct AdvertisingMisuseTests {
             [parameters(legacyADV), data(1, .firstFragment)],
             .invalidHCICommandParameters
         ),
-        Misuse("32 octets for legacy PDUs", [parameters(legacyADV), data(32)], .invalidHCICommandParameters),
+        Misuse("32 bytes for legacy PDUs", [parameters(legacyADV), data(32)], .invalidHCICommandParameters),
         Misuse("an empty fragment", [parameters(), data(0, .firstFragment)], .invalidHCICommandParameters),
         Misuse("a last fragment without a first", [parameters(), data(1, .lastFragment)], .commandDisallowed),
         Misuse("a fragment while advertising", [parameters(), set0, data(1, .firstFragment)], .commandDisallowed),
@@ -258,7 +258,7 @@ struct AdvertisingMisuseTests {
         Misuse("unchanged data, without any", [parameters(), set0, data(0, .unchanged)], .invalidHCICommandParameters),
         Misuse("unchanged data", [parameters(), data(1), set0, data(0, .unchanged)], .success),
         Misuse(
-            "more than 1,650 octets",
+            "more than 1,650 bytes",
             [parameters(), data(251, .firstFragment)]
                 + Array(repeating: data(251, .intermediateFragment), count: 5) + [data(145, .lastFragment)],
             .memoryCapacityExceeded

@@ -78,7 +78,7 @@ struct Write: AsyncParsableCommand {
             ])
         } else {
             let place = uuid.map { "\($0.withName) at \(handle)" } ?? "\(handle)"
-            try Output.standard.line("wrote \(count) \(count == 1 ? "octet" : "octets") to \(place)")
+            try Output.standard.line("wrote \(count) \(count == 1 ? "byte" : "bytes") to \(place)")
         }
     }
 }

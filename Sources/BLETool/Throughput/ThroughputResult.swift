@@ -33,7 +33,7 @@ struct ThroughputResult: Equatable, Sendable {
         [
             "operation": .string(operation.rawValue),
             "count": .integer(count),
-            "octets": .integer(octets),
+            "bytes": .integer(octets),
             "seconds": .decimal(duration / .seconds(1)),
             "perSecond": .decimal(perSecond),
             "p50": median.map { .decimal($0) } ?? .null,
@@ -48,7 +48,7 @@ struct ThroughputResult: Equatable, Sendable {
     }
 
     static let columns = [
-        "OPERATION", "OCTETS", "PER SECOND", "KB/S", "P50 US", "P99 US", "CPU US HERE", "THERE",
+        "OPERATION", "BYTES", "PER SECOND", "KB/S", "P50 US", "P99 US", "CPU US HERE", "THERE",
     ]
 
     var row: [String] {

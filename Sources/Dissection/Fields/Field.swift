@@ -97,7 +97,7 @@ public struct Unit: Hashable, Sendable {
             switch self {
             case .none: ""
             case .decibelMilliwatts: "dBm"
-            case .octets: "octets"
+            case .octets: "bytes"
             }
         }
     }

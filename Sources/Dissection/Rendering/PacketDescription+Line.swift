@@ -241,7 +241,7 @@ extension Value {
         if octets.count > limit {
             text.append("… (" as String)
             text.append(decimal: Int64(octets.count))
-            text.append(" octets)" as StaticString)
+            text.append(" bytes)" as StaticString)
         } else if octets.isSpelling {
             text.append(" \"" as StaticString)
             text.append(printable: octets)

@@ -59,9 +59,9 @@ extension CaptureSummary {
             text.append(json: "\(reason)")
         }
         for (word, traffic) in [("sent", link.sent), ("received", link.received)] {
-            text.append(",\"\(word)\":{\"packets\":\(traffic.packets),\"octets\":\(traffic.octets)")
+            text.append(",\"\(word)\":{\"packets\":\(traffic.packets),\"bytes\":\(traffic.octets)")
             if let throughput = traffic.throughput {
-                text.append(",\"octetsPerSecond\":\(Int64(min(throughput, 1e15)))")
+                text.append(",\"bytesPerSecond\":\(Int64(min(throughput, 1e15)))")
             }
             text.append(ascii: "}")
         }

@@ -83,11 +83,11 @@ extension CaptureSummary {
     }
 
     private func appendTraffic(_ word: String, _ traffic: Traffic, to text: inout TextBuffer) {
-        text.append(", \(word) \(traffic.octets) octets in \(traffic.packets) packets")
+        text.append(", \(word) \(traffic.octets) bytes in \(traffic.packets) packets")
         guard let throughput = traffic.throughput else { return }
         text.append(" (" as StaticString)
         text.append(decimal: Int64(min(throughput, 1e15)))
-        text.append(" octets/s)" as StaticString)
+        text.append(" bytes/s)" as StaticString)
     }
 
     private func appendTable(_ title: String, _ table: [String: Int], to text: inout TextBuffer) {

@@ -351,8 +351,8 @@ extension Reassembler.Violation {
         switch self {
         case .unexpectedContinuation: "a continuing fragment of no frame"
         case .interruptedFrame: "the frame before was not complete"
-        case .excessOctets: "more octets than the frame's length says"
-        case .oversizedFrame(let length): "a frame of \(length) octets"
+        case .excessOctets: "more bytes than the frame's length says"
+        case .oversizedFrame(let length): "a frame of \(length) bytes"
         case .emptyStart: "an empty fragment starts a frame"
         }
     }

@@ -8,7 +8,7 @@ extension Example {
     public static func textTransfer(sending text: String) -> Example {
         Example(
             name: "texttransfer",
-            summary: "a phone sends a text in pieces of 20 octets, and waits where there is no room",
+            summary: "a phone sends a text in pieces of 20 bytes, and waits where there is no room",
             peripheral: Part(
                 expected: ["Advertising", "Central subscribed", "Sent: ", "Envoyé: EOM", "Central unsubscribed"],
                 open: { CBPeripheralViewController(text: text, terminal: $0, options: $1) }

@@ -212,11 +212,11 @@ extension WalkthroughCentral: CBPeripheralDelegate {
         case .read, .writeWithoutResponse:
             if let step { end(step, "Data = \(String(decoding: data, as: UTF8.self))") }
         case .readLong:
-            end(.readLong, "\(data.count) octets, \(data == longValue ? "as written" : "others")")
+            end(.readLong, "\(data.count) bytes, \(data == longValue ? "as written" : "others")")
         case .receive:
-            end(.receive, "\(data.count > 0 ? "some" : "no") octets")
+            end(.receive, "\(data.count > 0 ? "some" : "no") bytes")
         case .readInFull:
-            end(.readInFull, "\(data.count) octets")
+            end(.readInFull, "\(data.count) bytes")
         case .readIncluded:
             end(.readIncluded, "Data = \(data.map { String($0) }.joined(separator: " "))")
         default:

@@ -117,7 +117,7 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
             written = written.prefix(request.offset) + (request.value ?? Data())
         }
         character1.value = written
-        print("Written character 1: \(written.count) octets")
+        print("Written character 1: \(written.count) bytes")
         peripheralManager.respond(to: requests[0], withResult: .success)
     }
 

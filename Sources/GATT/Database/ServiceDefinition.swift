@@ -160,7 +160,7 @@ extension DatabaseError: CustomStringConvertible {
         case .handleNotFree(let handle): "attribute handle \(handle) is not free"
         case .handlesExhausted: "there are no attribute handles left"
         case .valueTooLong(let uuid, let length):
-            "the value of \(uuid) has \(length) octets, more than its maximum length"
+            "the value of \(uuid) has \(length) bytes, more than its maximum length"
         case .noSuchInclude(let uuid): "service \(uuid) includes a service that is not published"
         }
     }

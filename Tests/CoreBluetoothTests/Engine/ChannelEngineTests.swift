@@ -65,7 +65,7 @@ struct ChannelEngineTests {
                 while near.output.hasSpaceAvailable { taken += near.output.write(piece, maxLength: piece.count) }
                 try await world.sleep(for: .milliseconds(50))
             }
-            #expect((50_000..<200_000).contains(taken), "\(taken) octets were taken")
+            #expect((50_000..<200_000).contains(taken), "\(taken) bytes were taken")
             pair.lampDevice.device.vanish()
             try await world.sleep(for: .seconds(10))
             #expect(near.output.streamStatus == .error && near.input.streamStatus == .error)

@@ -47,13 +47,13 @@ private func notify(_ packet: Script.Packet, _ session: ServerSession, _ buffer:
         let configuration = session.sendable(of: handle)
         buffer.reset()
         if configuration.contains(.notification) { session.notify(packet.octets.rawSpan, of: handle, into: &buffer) }
-        require(buffer.count <= session.mtu, "a notification of \(buffer.count) octets")
+        require(buffer.count <= session.mtu, "a notification of \(buffer.count) bytes")
         buffer.reset()
         if configuration.contains(.indication) {
             session.indicate(packet.octets.rawSpan, of: handle, into: &buffer)
             if packet.delay & 2 != 0 { session.serviceChangedConfirmed() }
         }
-        require(buffer.count <= session.mtu, "an indication of \(buffer.count) octets")
+        require(buffer.count <= session.mtu, "an indication of \(buffer.count) bytes")
     }
     if packet.delay & 4 != 0 { session.restore(session.persistentState) }
 }
@@ -67,7 +67,7 @@ private func settle(
 ) {
     switch action {
     case .respond:
-        require(buffer.count <= session.mtu, "a response of \(buffer.count) octets with an ATT_MTU of \(session.mtu)")
+        require(buffer.count <= session.mtu, "a response of \(buffer.count) bytes with an ATT_MTU of \(session.mtu)")
         bearer.responseWillBeSent()
     case .access(let request): waiting.append(request.identifier)
     case .authorize(let request):

@@ -120,7 +120,7 @@ private struct FuzzedClient {
             var entries = notification.entries
             var length = 1
             while let entry = entries.next() { length += 4 + entry.value.byteCount }
-            require(length == pdu.byteCount, "a notification whose values end after \(length) octets")
+            require(length == pdu.byteCount, "a notification whose values end after \(length) bytes")
         } else {
             _ = try? HandleValueNotification(decoding: pdu)
         }
@@ -128,7 +128,7 @@ private struct FuzzedClient {
 
     private mutating func send(_ opcode: Opcode?) {
         guard let opcode else { return }
-        require(buffer.count <= bearer.mtu, "a request of \(buffer.count) octets with an ATT_MTU of \(bearer.mtu)")
+        require(buffer.count <= bearer.mtu, "a request of \(buffer.count) bytes with an ATT_MTU of \(bearer.mtu)")
         let isSent = (try? bearer.requestWillBeSent(opcode, at: now)) != nil
         require(isSent, "a request while one is open")
     }

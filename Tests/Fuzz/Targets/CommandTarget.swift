@@ -39,7 +39,7 @@ private func readsCommand<C: Command>(_ type: C.Type, isReturn: Bool, _ paramete
     }
     guard let command = try? type.init(decoding: parameters) else { return false }
     let packet = PacketBuffer.bytes { command.encodePacket(into: &$0) }
-    require(packet.count <= 3 + parameterLimit, "a command of \(packet.count) octets")
+    require(packet.count <= 3 + parameterLimit, "a command of \(packet.count) bytes")
     let isRead = (try? type.init(decoding: packet.rawSpan.extracting(droppingFirst: 3))) != nil
     require(isRead, "a command that was read is written as none: \(packet.hexadecimal)")
     return true

@@ -9,7 +9,7 @@ func fuzzProfile(_ input: [UInt8]) {
     require((try? JSON(parsing: Array(text.utf8))) == json, "JSON that is written otherwise than it was read")
     guard let profile = try? Profile(decoding: json) else { return }
     let payload = profile.payload
-    require(payload.scanResponseData.length <= 31, "scan response data of \(payload.scanResponseData.length) octets")
+    require(payload.scanResponseData.length <= 31, "scan response data of \(payload.scanResponseData.length) bytes")
     let server = Server()
     _ = try? server.publish([.genericAttribute] + profile.definitions)
 }

@@ -110,14 +110,14 @@ private struct FuzzedMeeting {
         for step in steps {
             switch step {
             case .send(let octets):
-                require(octets.count <= 65, "a PDU of \(octets.count) octets")
+                require(octets.count <= 65, "a PDU of \(octets.count) bytes")
                 underWay.append((!ofCentral, octets))
             case .encrypt(let key): encrypted(key.strength)
             case .ask(.showPasskey(let shown)):
                 require(shown <= 999_999, "a passkey of \(shown)")
                 passkey = shown
             case .completed(let outcome):
-                require((7...16).contains(outcome.strength.keySize), "a key of \(outcome.strength.keySize) octets")
+                require((7...16).contains(outcome.strength.keySize), "a key of \(outcome.strength.keySize) bytes")
                 require(
                     !outcome.strength.isAuthenticated || outcome.model != .justWorks,
                     "a key that is said to be authenticated, though nobody was asked"

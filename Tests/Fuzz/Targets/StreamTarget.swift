@@ -37,7 +37,7 @@ private func packets(
     }
     for packet in packets {
         let length = try? PacketType.packetLength(atStartOf: packet.rawSpan)
-        require(length == packet.count, "a packet of \(packet.count) octets that says it has \(length ?? 0)")
+        require(length == packet.count, "a packet of \(packet.count) bytes that says it has \(length ?? 0)")
     }
     return packets
 }

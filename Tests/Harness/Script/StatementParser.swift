@@ -48,7 +48,7 @@ extension Statement {
 
     private static func definition(_ words: inout ArraySlice<String>) throws(Complaint) -> Statement {
         let name = try words.next("a name")[...].checkedName
-        guard words.popFirst() == "=" else { throw Complaint("a definition reads: define NAME = OCTETS") }
+        guard words.popFirst() == "=" else { throw Complaint("a definition reads: define NAME = BYTES") }
         return .define(name, try words.complete())
     }
 
@@ -124,7 +124,7 @@ extension Rule {
             source = .channel(try Statement.channel(kind[...], &words))
         }
         guard let position = words.firstIndex(where: { ["reply", "status", "ignore"].contains($0) }) else {
-            throw Complaint("a rule ends with reply OCTETS, status OCTET or ignore")
+            throw Complaint("a rule ends with reply BYTES, status BYTE or ignore")
         }
         let written = try Octets(parsing: words[..<position])
         pattern = written.items.isEmpty ? Octets(items: [.rest(nil)]) : written
