@@ -85,7 +85,7 @@ extension BluetoothHost {
 
     /// Gives a link to the attempts that wait for a connection to its peer, if it counts as one from now on.
     func linkMayFulfilAttempts(_ link: Link) {
-        guard !link.isEnding, link.countsAsConnection else { return }
+        guard !gap.connecting.attempts.isEmpty, !link.isEnding, link.countsAsConnection else { return }
         perform(gap.linkCountsAsConnection(link.identifier, with: link.addresses, gapContext))
     }
 

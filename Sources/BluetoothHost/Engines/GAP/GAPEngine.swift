@@ -36,7 +36,9 @@ struct GAPContext {
 /// # Set-up
 /// In a controller that was reset, the addresses are set up first: ``prepareAddresses(_:_:_:)``. The other plans run from
 /// ``controllerIsReady(_:)`` on.
-struct GAPEngine {
+///
+/// The engine cannot be copied: the compiler would otherwise copy it for each call that does not change it.
+struct GAPEngine: ~Copyable {
     /// The set-up of addresses in a controller that was reset.
     struct Preparation {
         let controller: ControllerInformation
