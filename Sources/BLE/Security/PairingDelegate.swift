@@ -3,11 +3,22 @@ import BluetoothHost
 /// Answers, on behalf of a person, the questions that pairing asks.
 ///
 /// ```swift
-/// struct Console: PairingDelegate { func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { switch
-/// inquiry.question { case .consent: return inquiry.replaces == nil ? .accept : .refuse case .showPasskey(let passkey):
-/// print("\(inquiry.peer) asks for \(passkey)"); return .accept case .enterPasskey: return UInt32(readLine() ?? "").map
-/// { .passkey($0) } ?? .refuse case .compare(let number): print("Does \(inquiry.peer) show \(number)? (y)"); return
-/// readLine() == "y" ? .accept : .refuse } } }
+/// struct Console: PairingDelegate {
+///     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+///         switch inquiry.question {
+///         case .consent:
+///             return inquiry.replaces == nil ? .accept : .refuse
+///         case .showPasskey(let passkey):
+///             print("type \(passkey) on \(inquiry.peer)")
+///             return .accept
+///         case .enterPasskey:
+///             return UInt32(readLine() ?? "").map { .passkey($0) } ?? .refuse
+///         case .compare(let number):
+///             print("Does \(inquiry.peer) show \(number)? (y)")
+///             return readLine() == "y" ? .accept : .refuse
+///         }
+///     }
+/// }
 /// ```
 public protocol PairingDelegate: Sendable {
     /// Answers a question about a pairing.
