@@ -6,7 +6,7 @@ from collections.abc import Callable
 # Each line has a field of tshark, with the suffix `_inferred` if its bytes are not in the packet; one of our layers and
 # the members of it with the same content, at any depth; and the form, if it is not the same number:
 #
-#   bytes    digits of the bytes, in the order in which they are sent
+#   octets    digits of the bytes, in the order in which they are sent
 #   turned    digits of a number, most significant first, for which tshark has bytes
 #   text      characters
 #   uuid N    a UUID, of N characters if tshark has a separate field for each width
@@ -400,7 +400,7 @@ class Field:
         """The value in a line of `ble decode --json` for the field."""
         found = self.find(packet)
         match self.form:
-            case "bytes" | "address":
+            case "octets" | "address":
                 return found
             case "text":
                 return [each.split("\0")[0] for each in found]
@@ -415,7 +415,7 @@ class Field:
 
     def theirs(self, shown: list[Shown], ours: list) -> list:
         match self.form:
-            case "bytes" | "turned":
+            case "octets" | "turned":
                 return [each.octets for each in shown]
             case "text":
                 return [each.characters for each in shown]
