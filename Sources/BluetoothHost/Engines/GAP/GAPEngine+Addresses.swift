@@ -15,13 +15,17 @@ extension GAPEngine {
 
     /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.
     mutating func identity(of address: DeviceAddress) -> DeviceAddress {
-        addresses.identity(of: address)
+        // Checked here, without access to the plan: most addresses need no lookup.
+        address.kind == .resolvablePrivate ? addresses.identity(of: address) : address
     }
 
     /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``.
     ///
     /// - Parameter address: the address as it was received.
-    func isSilenced(_ address: DeviceAddress) -> Bool { addresses.isSilenced(address) }
+    func isSilenced(_ address: DeviceAddress) -> Bool {
+        // Checked here, without access to the plan: most hosts do not use this mode.
+        addresses.settings.privacyMode == .network && addresses.isSilenced(address)
+    }
 
     /// Handles a change of the bonds: private addresses are resolved with their keys from now on.
     mutating func bondsChanged(_ context: GAPContext) -> [GAPEffect] {
@@ -77,7 +81,7 @@ extension GAPEngine {
 
     /// Requests a pass of the address plan.
     mutating func requestAddressPass(_ context: GAPContext) {
-        if context.controller != nil, addresses.requestRun() { add(.schedulePass(.addresses)) }
+        if context.isOn, addresses.requestRun() { add(.schedulePass(.addresses)) }
     }
 
     mutating func addressPass(_ context: GAPContext) {
@@ -157,7 +161,7 @@ extension GAPEngine {
     /// Schedules an address pass if the address plan waits for rest and the held activities rest. Called when an activity
     /// may have come to rest.
     mutating func continueWithAddressesIfAtRest(_ context: GAPContext) {
-        guard context.controller != nil, canContinueWithAddresses else { return }
+        guard canContinueWithAddresses, context.isOn else { return }
         addresses.rested()
         add(.schedulePass(.addresses))
     }

@@ -25,7 +25,7 @@ extension GAPEngine {
 
     /// Ends an advertisement. Does nothing if it has ended.
     mutating func stopAdvertising(_ advertisement: AdvertisementIdentifier, _ context: GAPContext) -> [GAPEffect] {
-        perform(advertising.stop(advertisement, isOn: context.controller != nil), context)
+        perform(advertising.stop(advertisement, isOn: context.isOn), context)
         requestAdvertisingPass(context)
         return takeEffects()
     }
@@ -49,7 +49,7 @@ extension GAPEngine {
 
     /// Requests a pass of the advertising plan.
     mutating func requestAdvertisingPass(_ context: GAPContext) {
-        if context.controller != nil, advertising.requestRun() { add(.schedulePass(.advertising)) }
+        if context.isOn, advertising.requestRun() { add(.schedulePass(.advertising)) }
     }
 
     mutating func advertisingPass(_ context: GAPContext, _ random: inout some RandomNumberGenerator) {

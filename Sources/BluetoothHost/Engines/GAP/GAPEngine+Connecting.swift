@@ -110,7 +110,7 @@ extension GAPEngine {
     /// Requests a pass of the connection plan. If nothing is to be initiated, requests a scan pass instead, because
     /// scanning may have waited for an initiation that the controller no longer runs.
     mutating func requestConnectionPass(_ context: GAPContext) {
-        guard context.controller != nil else { return }
+        guard context.isOn else { return }
         guard connecting.mayInitiate else { return requestScanPass(context) }
         if connecting.requestRun() { add(.schedulePass(.connection)) }
     }

@@ -42,7 +42,7 @@ extension GAPEngine {
     ///
     /// - Parameter address: the address as it was received.
     mutating func identityOfAdvertiser(at address: DeviceAddress) -> DeviceAddress? {
-        addresses.isSilenced(address) ? nil : identity(of: address)
+        isSilenced(address) ? nil : identity(of: address)
     }
 
     /// Whether the host searches for a peer, so that its connectable advertisements are to be passed to
@@ -73,7 +73,7 @@ extension GAPEngine {
 
     /// Requests a pass of the scan plan, unless it has nothing to do.
     mutating func requestScanPass(_ context: GAPContext) {
-        guard context.controller != nil else { return }
+        guard context.isOn else { return }
         guard scanning.mayScan || connecting.mayInitiate else {
             scanning.forgetSilenceUnlessWanted()
             return continueWithAddressesIfAtRest(context)

@@ -7,12 +7,29 @@ struct GAPContext {
     let now: Instant
     /// The properties of the controller; nil while it cannot be used.
     let controller: ControllerInformation?
+    /// Whether the controller can be used.
+    let isOn: Bool
     /// Whether the controller has connections.
     let hasLinks: Bool
     /// This host's key for its private addresses.
     let ownKey: UInt128
     /// The bonds, the most recently used one last.
     let bonds: OrderedDictionary<DeviceAddress, BondRecord>.Values
+
+    init(
+        now: Instant,
+        controller: ControllerInformation?,
+        hasLinks: Bool,
+        ownKey: UInt128,
+        bonds: OrderedDictionary<DeviceAddress, BondRecord>.Values
+    ) {
+        self.now = now
+        self.controller = controller
+        isOn = controller != nil
+        self.hasLinks = hasLinks
+        self.ownKey = ownKey
+        self.bonds = bonds
+    }
 }
 
 /// Brings the controller's scanning, initiating, advertising and addresses to what the apps want.
@@ -133,7 +150,7 @@ struct GAPEngine: ~Copyable {
     /// Has advertising and initiating stopped and started again, in case the controller ended them without the host's
     /// knowledge.
     mutating func restartRoles(_ context: GAPContext) -> [GAPEffect] {
-        if context.controller != nil { advertising.refresh() }
+        if context.isOn { advertising.refresh() }
         requestAdvertisingPass(context)
         perform(connecting.restartInitiating(), context)
         return takeEffects()
@@ -161,7 +178,7 @@ struct GAPEngine: ~Copyable {
     /// Handles the passing of time.
     mutating func advance(_ context: GAPContext, _ random: inout some RandomNumberGenerator) -> [GAPEffect] {
         let now = context.now
-        if context.controller != nil {
+        if context.isOn {
             perform(scanning.advance(to: now, hasLink: context.hasLinks), context)
         }
         let connection = context.controller.map { connectionContext($0) }
@@ -170,7 +187,7 @@ struct GAPEngine: ~Copyable {
             perform(advertising.advance(to: now), context)
             requestAdvertisingPass(context)
         }
-        if context.controller != nil, addresses.advance(to: now, context.ownKey, &random) {
+        if context.isOn, addresses.advance(to: now, context.ownKey, &random) {
             requestAddressPass(context)
             requestAdvertisingPass(context)
         }
