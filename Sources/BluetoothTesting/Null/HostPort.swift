@@ -6,14 +6,26 @@ import L2CAP
 /// The state of a ``NullRadio`` for one of its hosts: packets to deliver, and the number of packets accepted from the
 /// host.
 struct HostPort {
+    /// What a host does with a packet. A structure, because a function that is returned through generic code costs an
+    /// allocation.
+    struct Receiver {
+        let receive: @Sendable (RawSpan) -> Void
+    }
+
+    /// The packets for the host, and its receiver.
+    struct Delivery {
+        let packets: PacketQueue
+        let receiver: Receiver?
+    }
+
     /// The host's receiver; nil until it has opened its controller.
-    var onPacket: (@Sendable (RawSpan) -> Void)?
+    var receiver: Receiver?
     var isAdvertising = false
     /// The peer that the host wants to connect to.
     var soughtPeer: PeerAddress?
     private var queued = PacketQueue()
     /// The buffer of the last delivery, for reuse.
-    private var spare: PacketQueue?
+    var spare: PacketQueue?
     /// The number of packets accepted from the host since its last completion event, by link handle.
     private var takenCounts: [UInt16] = []
     /// The links with accepted packets.
@@ -61,35 +73,27 @@ struct HostPort {
     }
 
     /// Removes and returns all packets for the host, including the events that report its completed packets.
-    mutating func takePackets() -> PacketQueue? {
+    mutating func takeDelivery() -> Delivery? {
         queueCompletions()
         guard !queued.isEmpty else { return nil }
         var packets = spare.take() ?? PacketQueue()
-        swap(&packets, &queued)
-        return packets
-    }
-
-    /// Recycles the buffer of delivered packets.
-    mutating func giveBack(_ packets: consuming PacketQueue) {
         packets.removeAll()
-        spare = packets
+        swap(&packets, &queued)
+        return Delivery(packets: packets, receiver: receiver)
     }
 
     private mutating func queueCompletions() {
-        guard !taken.isEmpty else { return }
-        // Maximum number of links in an event of 255 bytes.
-        for start in stride(from: 0, to: taken.count, by: 63) {
-            let end = min(start + 63, taken.count)
+        while !taken.isEmpty {
+            // An event of 255 bytes has at most 63 links.
+            let count = UInt8(min(taken.count, 63))
             queued.append { buffer in
-                let count = UInt8(end - start)
                 buffer.append(PacketType.event.rawValue, NumberOfCompletedPackets.code, 1 + 4 * count, count)
-                for index in start..<end {
-                    let handle = taken[index]
+                for _ in 0..<count {
+                    let handle = taken.removeLast()
                     buffer.append(handle, takenCounts[Int(handle)])
                     takenCounts[Int(handle)] = 0
                 }
             }
         }
-        taken.removeAll(keepingCapacity: true)
     }
 }

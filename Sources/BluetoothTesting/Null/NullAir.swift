@@ -4,6 +4,7 @@ import ByteCoding
 import HCI
 import HCITransport
 import L2CAP
+import Synchronization
 
 /// The links of a ``NullRadio``, and the packets on them. Used on the radio's loop only.
 ///
@@ -22,22 +23,48 @@ final class NullAir {
         func peer(of party: Party) -> Party { party == central ? peripheral : central }
     }
 
-    private struct State {
-        var scriptedAnswer: NullRadio.ScriptedAnswer?
+    /// What several packets change.
+    private struct Traffic {
         /// The state for each host.
         var ports: [HostPort] = []
-        /// The buffer for the answers of scripts.
-        var answer = PacketBuffer()
         /// The links by handle: the first link has handle 0.
         var links: [Link?] = []
-        /// The object itself while a delivery is scheduled, so that it lives until then. The loop's closure refers to
-        /// it without keeping it: a weak reference would add a fortieth to the cost of a read.
-        var scheduled: NullAir?
-        var deliver: @Sendable () -> Void = {}
 
         subscript(handle: ConnectionHandle) -> Link? {
             let index = Int(handle.rawValue)
             return index < links.count ? links[index] : nil
+        }
+
+        /// Removes and returns a link.
+        mutating func removeLink(_ handle: ConnectionHandle) -> Link? {
+            guard let link = self[handle] else { return nil }
+            links[Int(handle.rawValue)] = nil
+            return link
+        }
+
+        /// Ends the search of a host, if there is a peer for it. Returns the address that it sought, and that peer.
+        mutating func peer(soughtBy number: Int, _ isScripted: Bool) -> (PeerAddress, Party)? {
+            guard let peer = ports[number].soughtPeer else { return nil }
+            let party: Party
+            if isScripted {
+                party = .script
+            } else if let other = ports.indices.first(where: { $0 != number && ports[$0].isAdvertising }) {
+                party = .host(other)
+                ports[other].isAdvertising = false
+            } else {
+                return nil
+            }
+            ports[number].soughtPeer = nil
+            return (peer, party)
+        }
+
+        /// Takes a packet from a host: queues it if the peer is a host. Returns the peer, or nil if there is no link.
+        mutating func receive(_ packet: ACLPacket, fromHost number: Int) -> Party? {
+            let handle = packet.header.connectionHandle
+            guard let peer = self[handle]?.peer(of: .host(number)) else { return nil }
+            if case .host(let other) = peer { ports[other].queueACL(packet.payload, of: packet.header) }
+            ports[number].countTaken(on: handle)
+            return peer
         }
     }
 
@@ -49,26 +76,30 @@ final class NullAir {
     let dataLength: Int
     let packetCount: Int
     private let loop: SimulatedEventLoop
-    /// The state that each packet needs. No host and no script is called while it is changed, so accesses never
-    /// overlap. Release builds do not check that, which keeps the radio's cost small.
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
-    private var state = State()
+    /// A mutex, although only the loop uses it: it costs less than the check that accesses to a property do not
+    /// overlap, and also ends the program if they do.
+    private let traffic = Mutex(Traffic())
+    /// The buffer for the answers of scripts.
+    private var answer = PacketBuffer()
+    /// The object itself while a delivery is scheduled, so that it lives until then. The loop's closure refers to it
+    /// without keeping it: a weak reference would add a fortieth to the cost of a read.
+    private var scheduled: NullAir?
+    private var deliver: @Sendable () -> Void = {}
+    private var script: NullRadio.ScriptedAnswer?
 
     init(dataLength: Int, packetCount: Int, loop: SimulatedEventLoop) {
         self.dataLength = dataLength
         self.packetCount = packetCount
         self.loop = loop
         let reference = LoopConfined(Reference(air: self), to: loop)
-        state.deliver = { reference.value.air.deliverAll() }
+        deliver = { reference.value.air.deliverAll() }
     }
 
     var scriptedAnswer: NullRadio.ScriptedAnswer? {
-        get { state.scriptedAnswer }
+        get { script }
         set {
-            let previous = state.scriptedAnswer
-            state.scriptedAnswer = newValue
+            let previous = script
+            script = newValue
             withExtendedLifetime(previous) {}
         }
     }
@@ -76,29 +107,30 @@ final class NullAir {
     // MARK: Hosts
 
     /// The number of hosts.
-    var hostCount: Int { state.ports.count }
+    private(set) var hostCount = 0
 
     /// Adds a host.
     func addHost() {
-        state.ports.append(HostPort())
+        traffic.withLock { $0.ports.append(HostPort()) }
+        hostCount += 1
     }
 
     /// Begins or ends the advertising of a host.
     func setAdvertising(_ isAdvertising: Bool, ofHost number: Int) {
-        state.ports[number].isAdvertising = isAdvertising
+        traffic.withLock { $0.ports[number].isAdvertising = isAdvertising }
         guard isAdvertising else { return }
-        for number in state.ports.indices { connect(from: number) }
+        for number in 0..<hostCount { connect(from: number) }
     }
 
     /// Makes a host seek a peer.
     func seek(_ peer: PeerAddress?, fromHost number: Int) {
-        state.ports[number].soughtPeer = peer
+        traffic.withLock { $0.ports[number].soughtPeer = peer }
         connect(from: number)
     }
 
     /// Ends the search of a host, and returns the peer that it sought.
     func endSearch(ofHost number: Int) -> PeerAddress? {
-        state.ports[number].soughtPeer.take()
+        traffic.withLock { $0.ports[number].soughtPeer.take() }
     }
 
     // MARK: Links
@@ -112,17 +144,9 @@ final class NullAir {
 
     /// Creates the link that a host requested, once there is a peer for it.
     private func connect(from number: Int) {
-        guard let peer = state.ports[number].soughtPeer else { return }
-        let party: Party
-        if state.scriptedAnswer != nil {
-            party = .script
-        } else if let other = state.ports.indices.first(where: { $0 != number && state.ports[$0].isAdvertising }) {
-            party = .host(other)
-            state.ports[other].isAdvertising = false
-        } else {
-            return
-        }
-        state.ports[number].soughtPeer = nil
+        let isScripted = script != nil
+        let found: (peer: PeerAddress, party: Party)? = traffic.withLock { $0.peer(soughtBy: number, isScripted) }
+        guard let (peer, party) = found else { return }
         let handle = addLink(Link(central: .host(number), peripheral: party))
         tellOfConnection(handle, role: .central, peer: peer, to: number)
         if case .host(let other) = party {
@@ -131,8 +155,7 @@ final class NullAir {
     }
 
     func disconnect(_ handle: ConnectionHandle, by number: Int, reason: HCI.ErrorCode) {
-        guard let link = state[handle] else { return }
-        state.links[Int(handle.rawValue)] = nil
+        guard let link = traffic.withLock({ $0.removeLink(handle) }) else { return }
         queue(
             DisconnectionComplete(connectionHandle: handle, reason: .connectionTerminatedByLocalHost),
             toHost: number
@@ -147,8 +170,10 @@ final class NullAir {
     }
 
     private func addLink(_ link: Link) -> ConnectionHandle {
-        state.links.append(link)
-        return ConnectionHandle(UInt16(state.links.count - 1))
+        traffic.withLock {
+            $0.links.append(link)
+            return ConnectionHandle(UInt16($0.links.count - 1))
+        }
     }
 
     private func tellOfConnection(_ handle: ConnectionHandle, role: Role, peer: PeerAddress, to number: Int) {
@@ -167,14 +192,17 @@ final class NullAir {
 
     /// Sends an Attribute PDU from the scripted end of a link.
     func send(_ pdu: RawSpan, on handle: ConnectionHandle) {
-        guard let link = state[handle], case .host(let number) = link.peer(of: .script) else { return }
+        guard let link = traffic.withLock({ $0[handle] }), case .host(let number) = link.peer(of: .script) else {
+            return
+        }
         queueAttributePDU(on: handle, toHost: number) { $0.append(pdu) }
         requestDelivery()
     }
 
     /// Delivers a packet to a host, with its H4 indicator, before the call returns.
     func inject(_ packet: RawSpan, toHost number: Int) {
-        state.ports[number].onPacket?(packet)
+        let receiver = traffic.withLock { $0.ports[number].receiver }
+        receiver?.receive(packet)
     }
 
     func queue(_ event: some EventParameters, toHost number: Int) {
@@ -185,30 +213,23 @@ final class NullAir {
 
     /// Sets or removes the receiver of a host that has opened or closed its controller.
     func attach(_ onPacket: (@Sendable (RawSpan) -> Void)?, toHost number: Int) {
-        state.ports[number].onPacket = onPacket
+        traffic.withLock { $0.ports[number].receiver = onPacket.map(HostPort.Receiver.init) }
     }
 
     /// Takes an ACL packet, without its H4 indicator, from a host.
     func receive(_ packet: RawSpan, fromHost number: Int) {
-        guard let acl = try? ACLPacket(decoding: packet), let link = state[acl.header.connectionHandle] else {
-            return
-        }
-        let handle = acl.header.connectionHandle
-        switch link.peer(of: .host(number)) {
-        case .host(let other): state.ports[other].queueACL(acl.payload, of: acl.header)
-        case .script: receiveByScript(acl.payload, on: handle, ofHost: number)
-        }
-        state.ports[number].countTaken(on: handle)
+        guard let acl = try? ACLPacket(decoding: packet),
+            let peer = traffic.withLock({ $0.receive(acl, fromHost: number) })
+        else { return }
+        if peer == .script { receiveByScript(acl.payload, on: acl.header.connectionHandle, ofHost: number) }
         requestDelivery()
     }
 
     private func receiveByScript(_ frame: RawSpan, on handle: ConnectionHandle, ofHost number: Int) {
         // Scripts do not answer fragmented frames or frames of other channels.
-        guard let scriptedAnswer = state.scriptedAnswer, frame.byteCount >= 4, frame[checked: 2] == 4,
-            frame[checked: 3] == 0
-        else { return }
+        guard let script, frame.byteCount >= 4, frame[checked: 2] == 4, frame[checked: 3] == 0 else { return }
         let pdu = frame.extracting(droppingFirst: 4)
-        queueAttributePDU(on: handle, toHost: number) { scriptedAnswer(pdu, &$0) }
+        queueAttributePDU(on: handle, toHost: number) { script(pdu, &$0) }
     }
 
     /// Queues the Attribute PDU that `encode` appends; nothing if it appends nothing.
@@ -218,35 +239,36 @@ final class NullAir {
         _ encode: (inout PacketBuffer) -> Void
     ) {
         // `encode` may cause other answers to be written while it runs.
-        var pdu = PacketBuffer(capacity: 0, headroom: 0)
-        swap(&pdu, &state.answer)
+        var pdu = answer
+        answer = PacketBuffer(capacity: 0, headroom: 0)
         pdu.reset()
         encode(&pdu)
-        if !pdu.isEmpty { state.ports[number].queueAttributePDU(&pdu, on: handle) }
-        state.answer = pdu
+        if !pdu.isEmpty { traffic.withLock { $0.ports[number].queueAttributePDU(&pdu, on: handle) } }
+        answer = pdu
     }
 
     /// Queues the event that `encode` appends for a host. `encode` must do nothing else, because the packets are being
     /// changed.
     func queueEvent(toHost number: Int, _ encode: (inout PacketBuffer) -> Void) {
-        state.ports[number].queueEvent(encode)
+        traffic.withLock { $0.ports[number].queueEvent(encode) }
         requestDelivery()
     }
 
     /// Schedules the delivery of the queued packets after the current work of the loop.
     private func requestDelivery() {
-        guard state.scheduled == nil else { return }
-        state.scheduled = self
-        loop.execute(state.deliver)
+        guard scheduled == nil else { return }
+        scheduled = self
+        loop.execute(deliver)
     }
 
     private func deliverAll() {
-        let air = state.scheduled.take()
-        for number in state.ports.indices {
-            guard let packets = state.ports[number].takePackets() else { continue }
+        let air = scheduled
+        scheduled = nil
+        for number in 0..<hostCount {
             // The port is not accessed during the delivery, because the host sends packets from there.
-            if let onPacket = state.ports[number].onPacket { packets.forEach(onPacket) }
-            state.ports[number].giveBack(packets)
+            guard let delivery = traffic.withLock({ $0.ports[number].takeDelivery() }) else { continue }
+            if let receiver = delivery.receiver { delivery.packets.forEach(receiver.receive) }
+            traffic.withLock { $0.ports[number].spare = delivery.packets }
         }
         withExtendedLifetime(air) {}
     }

@@ -15,7 +15,7 @@ struct PacketQueue {
 
     mutating func removeAll() {
         buffer.reset()
-        ends.removeAll(keepingCapacity: true)
+        while !ends.isEmpty { ends.removeLast() }
     }
 
     func forEach(_ body: (RawSpan) -> Void) {
