@@ -20,6 +20,7 @@ extension Event {
             ? try Event.decodeLE(parameters) : try Event.decode(code: code, parameters: parameters)
     }
 
+    @inline(__always)
     @_lifetime(copy eventParameters)
     private static func decodeLE(_ eventParameters: RawSpan) throws(PacketDecodingError) -> Event {
         var reader = ByteReader(eventParameters)

@@ -5,19 +5,23 @@ public struct SupportedCommands: Sendable, Equatable {
     /// The length in bytes.
     public static let length = 64
 
-    private var octets: [UInt8]
+    /// Inline, so that a copy allocates nothing and retains nothing.
+    private var octets = InlineArray<64, UInt8>(repeating: 0)
 
     /// Creates an empty set.
-    public init() {
-        octets = [UInt8](repeating: 0, count: Self.length)
-    }
+    public init() {}
 
     init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
-        octets = [UInt8](copying: try reader.readBytes(count: Self.length))
+        let bytes = try reader.readBytes(count: Self.length)
+        for index in octets.indices { octets[index] = bytes[checked: index] ?? 0 }
     }
 
     func encode(into buffer: inout PacketBuffer) {
-        buffer.append(octets)
+        for index in octets.indices { buffer.append(octets[index]) }
+    }
+
+    public static func == (left: Self, right: Self) -> Bool {
+        left.octets.indices.allSatisfy { left.octets[$0] == right.octets[$0] }
     }
 
     /// Whether a bit is set; false outside the ranges.
