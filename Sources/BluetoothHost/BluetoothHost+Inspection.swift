@@ -105,7 +105,7 @@ extension BluetoothHost {
         for link in links.values {
             held += sender.packetsInController(link.slot)
             timersAccountedFor += 2
-            if let contradiction = contradictionInSecurity(of: link) { return "\(link.peer): \(contradiction)" }
+            if let contradiction = disagreementAboutSecurity(of: link) { return "\(link.peer): \(contradiction)" }
             if let deadline = link.deadline, link.timer.map({ $0.due > deadline }) ?? true {
                 return "a link's deadline has no timer"
             }
@@ -158,7 +158,7 @@ extension BluetoothHost {
         return nil
     }
 
-    private func contradictionInSecurity(of link: Link) -> String? {
+    private func disagreementAboutSecurity(of link: Link) -> String? {
         if let contradiction = link.security.contradiction(securityContext(of: link)) { return contradiction }
         if !link.att.hasSecurity(link.security.published) {
             return "attributes and client have other security than the link"

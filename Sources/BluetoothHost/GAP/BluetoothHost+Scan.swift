@@ -46,8 +46,8 @@ extension BluetoothHost {
     func receive(_ event: borrowing LEAdvertisingReport) throws(PacketDecodingError) {
         var reports = event.reports
         while let report = try reports.next() {
-            guard let received = report.address.deviceAddress, let address = gap.identityOfAdvertiser(at: received)
-            else { continue }
+            guard let received = report.address.deviceAddress, !isSilenced(received) else { continue }
+            let address = identity(of: received)
             let type = report.eventType
             deliver(
                 AdvertisingReceipt(
@@ -67,7 +67,7 @@ extension BluetoothHost {
     func receive(_ event: borrowing LEExtendedAdvertisingReport) throws(PacketDecodingError) {
         var reports = event.reports
         while let report = try reports.next() {
-            guard let received = report.address.deviceAddress, !gap.isSilenced(received) else { continue }
+            guard let received = report.address.deviceAddress, !isSilenced(received) else { continue }
             let type = report.eventType
             let source = ExtendedReportAssembler.Source(
                 address: received,
@@ -84,7 +84,7 @@ extension BluetoothHost {
                 continue
             }
             let data = assembled.data ?? []
-            let address = gap.identity(of: received)
+            let address = identity(of: received)
             let receipt = AdvertisingReceipt(
                 address: address,
                 privateAddress: address == received ? nil : received,
@@ -101,8 +101,18 @@ extension BluetoothHost {
         }
     }
 
+    /// The identity address of the device that uses an address, if a bond has its key; otherwise the address itself. Only
+    /// private addresses need access to the engine.
+    private func identity(of received: DeviceAddress) -> DeviceAddress {
+        received.kind == .resolvablePrivate ? gap.identity(of: received) : received
+    }
+
+    /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``. Only this mode
+    /// needs access to the engine.
+    private func isSilenced(_ received: DeviceAddress) -> Bool { usesNetworkPrivacy && gap.isSilenced(received) }
+
     private func deliver(_ receipt: borrowing AdvertisingReceipt) {
-        if receipt.isConnectable, gap.awaitsResolution(of: receipt.address) {
+        if receipt.isConnectable, gap.scanning.isResolvingPeers, gap.awaitsResolution(of: receipt.address) {
             perform(gap.resolved(receipt.address, at: receipt.privateAddress ?? receipt.address, gapContext))
         }
         guard let matches = gap.scanning.receive(receipt, at: loop.now) else { return }

@@ -5,7 +5,9 @@ extension GAPEngine {
     // MARK: Own addresses
 
     /// This host's address on a new link. The controller itself may have used another private address.
-    func addressOfNewLink(asCentral isCentral: Bool, _ controller: ControllerInformation) -> DeviceAddress {
+    ///
+    /// It changes nothing; see ``deadline(isOn:)`` for why it is `mutating`.
+    mutating func addressOfNewLink(asCentral isCentral: Bool, _ controller: ControllerInformation) -> DeviceAddress {
         let address = addresses.addressOfNewLink(controller)
         guard !isCentral else { return address }
         return advertising.addressOfNewLink(own: address, usesExtendedCommands: controller.usesExtendedCommands)
@@ -15,17 +17,13 @@ extension GAPEngine {
 
     /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.
     mutating func identity(of address: DeviceAddress) -> DeviceAddress {
-        // Checked here, without access to the plan: most addresses need no lookup.
-        address.kind == .resolvablePrivate ? addresses.identity(of: address) : address
+        addresses.identity(of: address)
     }
 
     /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``.
     ///
     /// - Parameter address: the address as it was received.
-    func isSilenced(_ address: DeviceAddress) -> Bool {
-        // Checked here, without access to the plan: most hosts do not use this mode.
-        addresses.settings.privacyMode == .network && addresses.isSilenced(address)
-    }
+    func isSilenced(_ address: DeviceAddress) -> Bool { addresses.isSilenced(address) }
 
     /// Handles a change of the bonds: private addresses are resolved with their keys from now on.
     mutating func bondsChanged(_ context: GAPContext) -> [GAPEffect] {

@@ -37,16 +37,8 @@ extension GAPEngine {
 
     // MARK: Reports
 
-    /// The identity address of the device that uses an address. Nil if its packets are ignored in network privacy mode:
-    /// see ``AddressPlan/isSilenced(_:)``.
-    ///
-    /// - Parameter address: the address as it was received.
-    mutating func identityOfAdvertiser(at address: DeviceAddress) -> DeviceAddress? {
-        isSilenced(address) ? nil : identity(of: address)
-    }
-
     /// Whether the host searches for a peer, so that its connectable advertisements are to be passed to
-    /// ``resolved(_:at:_:)``.
+    /// ``resolved(_:at:_:)``. ``ScanPlan/isResolvingPeers`` says whether it searches for any.
     func awaitsResolution(of identity: DeviceAddress) -> Bool {
         scanning.isResolvingPeers && connecting.awaitsResolution(of: identity)
             && addresses.mustBeResolvedByScan(identity)

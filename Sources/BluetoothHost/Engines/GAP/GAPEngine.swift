@@ -170,7 +170,9 @@ struct GAPEngine: ~Copyable {
     ///
     /// - Parameter isOn: whether the controller can be used. Otherwise the deadlines of scanning and of private addresses are
     ///   ignored.
-    func deadline(isOn: Bool) -> Instant? {
+    ///
+    /// It changes nothing. It is `mutating`, because the compiler copies a structure of this size for a call that is not.
+    mutating func deadline(isOn: Bool) -> Instant? {
         let always = earliest(connecting.deadline, advertising.deadline)
         return isOn ? earliest(always, earliest(scanning.deadline, addresses.deadline)) : always
     }
