@@ -7,21 +7,26 @@ extension GeneratedTypeSample {
                 event 0C Read Remote Version Information Complete (7.7.12)
                   /// The version of the peer's controller.
                   Status:ErrorCode! = .success
-                  Company_Identifier:u16/@@company!
+                  Company_Identifier:u16/@@company! /// The manufacturer.
                 """,
             swift: """
                 /// The version of the peer's controller (Vol 4, Part E, 7.7.12).
                 public struct ReadRemoteVersionInformationComplete: EventParameters, Sendable, Equatable {
+                    /// The event code of Read Remote Version Information Complete, 0x0C.
                     public static let code: UInt8 = 0x0C
 
+                    /// `Status`: success, or the reason for the failure.
                     public var status: ErrorCode
+                    /// `Company_Identifier`: the manufacturer.
                     public var companyIdentifier: UInt16
 
+                    /// Creates the event from its parameters.
                     public init(status: ErrorCode = .success, companyIdentifier: UInt16) {
                         self.status = status
                         self.companyIdentifier = companyIdentifier
                     }
 
+                    /// Decodes the parameters, which are 3 bytes long.
                     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
                         var reader = ByteReader(parameters)
                         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -29,6 +34,7 @@ extension GeneratedTypeSample {
                         try reader.requireEnd()
                     }
 
+                    /// Appends the parameters, which are 3 bytes long, without the event header.
                     public func encode(into buffer: inout PacketBuffer) {
                         buffer.append(status.rawValue)
                         buffer.append(companyIdentifier)
@@ -41,22 +47,27 @@ extension GeneratedTypeSample {
             entry: """
                 subevent 13 LE Scan Request Received (7.7.65.19)
                   /// A scanner asked an advertising set for its scan response.
-                  Scanner_Address:PeerAddress! = .anonymous
-                  Channel_Map:ChannelMap
+                  Scanner_Address:PeerAddress! = .anonymous /// The address of the scanner.
+                  Channel_Map:ChannelMap /// 1 for a channel in use.
                 """,
             swift: """
                 /// A scanner asked an advertising set for its scan response (Vol 4, Part E, 7.7.65.19).
                 public struct LEScanRequestReceived: LEEventParameters, Sendable, Equatable {
+                    /// The subevent code of LE Scan Request Received, 0x13.
                     public static let subeventCode: UInt8 = 0x13
 
+                    /// `Scanner_Address_Type` and `Scanner_Address`: the address of the scanner.
                     public var scannerAddress: PeerAddress
+                    /// `Channel_Map`: 1 for a channel in use.
                     public var channelMap: ChannelMap
 
+                    /// Creates the event from its parameters.
                     public init(scannerAddress: PeerAddress = .anonymous, channelMap: ChannelMap) {
                         self.scannerAddress = scannerAddress
                         self.channelMap = channelMap
                     }
 
+                    /// Decodes the parameters, which are 12 bytes long.
                     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
                         var reader = ByteReader(parameters)
                         scannerAddress = try PeerAddress(decoding: &reader)
@@ -64,6 +75,7 @@ extension GeneratedTypeSample {
                         try reader.requireEnd()
                     }
 
+                    /// Appends the parameters, which are 12 bytes long, without the event header and the subevent code.
                     public func encode(into buffer: inout PacketBuffer) {
                         scannerAddress.encode(into: &buffer)
                         channelMap.encode(into: &buffer)
@@ -81,14 +93,18 @@ extension GeneratedTypeSample {
                 /// Scanning ended because its duration is over, and this sentence is so long that it needs two lines (Vol 4, Part E,
                 /// 7.7.65.17).
                 public struct LEScanTimeout: LEEventParameters, Sendable, Equatable {
+                    /// The subevent code of LE Scan Timeout, 0x11.
                     public static let subeventCode: UInt8 = 0x11
 
+                    /// Creates the event, which has no parameters.
                     public init() {}
 
+                    /// Checks that there are no parameters.
                     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
                         try ByteReader(parameters).requireEnd()
                     }
 
+                    /// Appends nothing, because there are no parameters.
                     public func encode(into buffer: inout PacketBuffer) {}
                 }
                 """

@@ -6,8 +6,8 @@ import Testing
 struct GeneratedTypeTests {
     static let types = """
         type ChannelMap coded x40
-        type ErrorCode u8 open @error
-        type PrivacyMode u8 closed @privacyMode
+        type ErrorCode u8 open @error /// Success, or the reason for the failure.
+        type PrivacyMode u8 closed @privacyMode /// Whether the peer may use its identity address.
         """
 
     @Test(arguments: GeneratedTypeSample.all)
@@ -37,9 +37,9 @@ struct GeneratedTypeTests {
             subevent 04 LE Read Remote Features Complete (7.7.65.4)
               /// The features.
               Status:ErrorCode! = .success
-              Peer_Address:PeerAddress!
-              Own_Address:typedAddress
-              Clock_Accuracy:u8/@clockAccuracy
+              Peer_Address:PeerAddress! /// The peer.
+              Own_Address:typedAddress /// The controller.
+              Clock_Accuracy:u8/@clockAccuracy /// From 0, 500 ppm, to 7, 20 ppm.
             """
         #expect(
             PacketLayouts.file(try Tables(["A.hci": table, "Types.hci": Self.types])) == #"""
@@ -102,7 +102,14 @@ struct GeneratedTypeTests {
         let text = EventEnumeration.file(try Tables(["A.hci": table]))
         #expect(
             text.contains(
-                "    case commandComplete(CommandComplete)\n\n    case lePHYUpdateCompleteV2(LEPHYUpdateCompleteV2)\n"
+                """
+                    /// Command Complete, event code 0x0E.
+                    case commandComplete(CommandComplete)
+
+                    /// LE PHY Update Complete [v2], subevent code 0x0C (Vol 4, Part E, 7.7.65.12).
+                    case lePHYUpdateCompleteV2(LEPHYUpdateCompleteV2)
+
+                """
             )
         )
         #expect(text.contains("        case .commandComplete(let event): event.encodePacket(into: &buffer)\n"))

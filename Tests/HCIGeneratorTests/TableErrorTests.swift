@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A table with an error")
 struct TableErrorTests {
-    static let types = "type Role u8 open @role\n"
+    static let types = "type Role u8 open @role /// The role.\n"
 
     /// A table and its errors, each with its line.
     static let cases: [(String, [String])] = [
@@ -21,12 +21,16 @@ struct TableErrorTests {
             ["3: expected 'Name(swiftName):type/layout! = default /// documentation'"]
         ),
         (
-            "event 11 Flush Occurred (7.7.11)\n  /// Data was discarded.\n  A_B:u8\n  A_B:u16",
+            "event 11 Flush Occurred (7.7.11)\n  /// Data was discarded.\n  A_B:u8 /// One.\n  A_B:u16 /// Two.",
             ["4: a second field 'aB'"]
         ),
         (
             "event 11 Flush Occurred (7.7.11)\n  /// Data was discarded.\n  A:u8 /// 1 to 2",
             ["3: the documentation does not end with a period"]
+        ),
+        (
+            "event 11 Flush Occurred (7.7.11)\n  /// Data was discarded.\n  A:u8\n  B:u16*1s\n  C:Role",
+            ["3: 'A' has no documentation, and neither has its type"]
         ),
         (
             "event 11 Flush Occurred (7.7.11)\n  /// Data was discarded",
@@ -109,10 +113,17 @@ struct TableErrorTests {
     }
 
     @Test func malformedOrRepeatedValueTypeIsRejected() throws {
-        let types = "# Types.\ntype Role u8 open @role\ntype PHY u8 half @phy\ntype Role coded x8\n"
+        let types = """
+            # Types.
+            type Role u8 open @role
+            type PHY u8 half @phy
+            type Role coded x8
+            type PHY u8 open @phy /// A PHY
+
+            """
         let errors = try #require(throws: TableErrors.self) { try Tables(["Types.hci": types]) }
-        #expect(errors.errors.map(\.location.line) == [3, 4])
-        #expect(errors.errors.last?.message == "a second type 'Role'")
+        #expect(errors.errors.map(\.location.line) == [3, 4, 5])
+        #expect(errors.errors[1].message == "a second type 'Role'")
     }
 
     @Test func codeThatAnotherTableHasIsRejected() throws {

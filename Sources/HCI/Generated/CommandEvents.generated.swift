@@ -6,21 +6,24 @@ import ByteCoding
 /// An event that reports whether the controller accepted a command, or that only returns command credits (Vol 4, Part
 /// E, 7.7.15).
 public struct CommandStatus: EventParameters, Sendable, Equatable {
+    /// The event code of Command Status, 0x0F.
     public static let code: UInt8 = 0x0F
 
-    /// Success if the controller started the command.
+    /// `Status`: success if the controller started the command.
     public var status: ErrorCode
-    /// How many commands the host may send now, 0 to 255.
+    /// `Num_HCI_Command_Packets`: how many commands the host may send now, 0 to 255.
     public var numHCICommandPackets: UInt8
-    /// The command, or ``Opcode/none`` if the event only returns command credits.
+    /// `Command_Opcode`: the command, or ``Opcode/none`` if the event only returns command credits.
     public var commandOpcode: Opcode
 
+    /// Creates the event from its parameters.
     public init(status: ErrorCode = .success, numHCICommandPackets: UInt8 = 1, commandOpcode: Opcode) {
         self.status = status
         self.numHCICommandPackets = numHCICommandPackets
         self.commandOpcode = commandOpcode
     }
 
+    /// Decodes the parameters, which are 4 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -29,6 +32,7 @@ public struct CommandStatus: EventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 4 bytes long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(numHCICommandPackets)

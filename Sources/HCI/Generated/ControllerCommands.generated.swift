@@ -5,22 +5,28 @@ import ByteCoding
 
 /// A command to set which events the controller sends (Vol 4, Part E, 7.3.1).
 public struct SetEventMask: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of Set Event Mask, 0x0C01, at byte 5, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x0001)
 
+    /// `Event_Mask`: one bit for each event of the first page.
     public var eventMask: EventMask
 
+    /// Creates the command from its parameters.
     public init(eventMask: EventMask = .default) {
         self.eventMask = eventMask
     }
 
+    /// Decodes the parameters, which are 8 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         eventMask = EventMask(rawValue: try reader.readUInt64())
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 8 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(eventMask.rawValue)
     }
@@ -28,31 +34,41 @@ public struct SetEventMask: Command, Equatable {
 
 /// A command to return the controller to its state after power on (Vol 4, Part E, 7.3.2).
 public struct Reset: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of Reset, 0x0C03, at byte 5, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x0003)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
 /// A command to read the transmit power of a connection (Vol 4, Part E, 7.3.35).
 public struct ReadTransmitPowerLevel: Command, Equatable {
+    /// The opcode of Read Transmit Power Level, 0x0C2D, at byte 10, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x002D)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Type`: whether to read the current or the maximum power.
     public var type: TransmitPowerLevelType
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle, type: TransmitPowerLevelType = .current) {
         self.connectionHandle = connectionHandle
         self.type = type
     }
 
+    /// Decodes the parameters, which are 3 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -60,26 +76,32 @@ public struct ReadTransmitPowerLevel: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 3 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(type.rawValue)
     }
 
+    /// The return parameters of Read Transmit Power Level that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
-        /// In dBm, -30 to 20.
+        /// `Transmit_Power_Level`, in dBm, -30 to 20.
         public var transmitPowerLevel: Int8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle, transmitPowerLevel: Int8) {
             self.connectionHandle = connectionHandle
             self.transmitPowerLevel = transmitPowerLevel
         }
 
+        /// Decodes the 3 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
             transmitPowerLevel = try reader.readInt8()
         }
 
+        /// Appends the 3 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
             buffer.append(transmitPowerLevel)
@@ -89,22 +111,28 @@ public struct ReadTransmitPowerLevel: Command, Equatable {
 
 /// A command to turn flow control of data from the controller to the host on or off (Vol 4, Part E, 7.3.38).
 public struct SetControllerToHostFlowControl: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of Set Controller To Host Flow Control, 0x0C31, at byte 10, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x0031)
 
+    /// `Flow_Control_Enable`: the kinds of data under flow control.
     public var flowControlEnable: FlowControlEnable
 
+    /// Creates the command from its parameters.
     public init(flowControlEnable: FlowControlEnable) {
         self.flowControlEnable = flowControlEnable
     }
 
+    /// Decodes the parameters, which are 1 byte long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         flowControlEnable = try reader.readValue("Flow_Control_Enable")
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 1 byte long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(flowControlEnable.rawValue)
     }
@@ -112,19 +140,22 @@ public struct SetControllerToHostFlowControl: Command, Equatable {
 
 /// A command to tell the controller the number and size of the host's receive buffers (Vol 4, Part E, 7.3.39).
 public struct HostBufferSize: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of Host Buffer Size, 0x0C33, at byte 10, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x0033)
 
-    /// In bytes, without the packet's header.
+    /// `Host_ACL_Data_Packet_Length`, in bytes, without the packet's header.
     public var hostACLDataPacketLength: UInt16
-    /// In bytes, without the packet's header.
+    /// `Host_Synchronous_Data_Packet_Length`, in bytes, without the packet's header.
     public var hostSynchronousDataPacketLength: UInt8
-    /// In packets.
+    /// `Host_Total_Num_ACL_Data_Packets`, in packets.
     public var hostTotalNumACLDataPackets: UInt16
-    /// In packets.
+    /// `Host_Total_Num_Synchronous_Data_Packets`, in packets.
     public var hostTotalNumSynchronousDataPackets: UInt16
 
+    /// Creates the command from its parameters.
     public init(
         hostACLDataPacketLength: UInt16,
         hostSynchronousDataPacketLength: UInt8 = 0,
@@ -137,6 +168,7 @@ public struct HostBufferSize: Command, Equatable {
         self.hostTotalNumSynchronousDataPackets = hostTotalNumSynchronousDataPackets
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         hostACLDataPacketLength = try reader.readUInt16()
@@ -146,6 +178,7 @@ public struct HostBufferSize: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(hostACLDataPacketLength)
         buffer.append(hostSynchronousDataPacketLength)
@@ -156,22 +189,28 @@ public struct HostBufferSize: Command, Equatable {
 
 /// A command to set which events of the second page the controller sends (Vol 4, Part E, 7.3.69).
 public struct SetEventMaskPage2: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of Set Event Mask Page 2, 0x0C63, at byte 22, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x0063)
 
+    /// `Event_Mask_Page_2`: one bit for each event of the second page.
     public var eventMaskPage2: EventMaskPage2
 
+    /// Creates the command from its parameters.
     public init(eventMaskPage2: EventMaskPage2 = []) {
         self.eventMaskPage2 = eventMaskPage2
     }
 
+    /// Decodes the parameters, which are 8 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         eventMaskPage2 = EventMaskPage2(rawValue: try reader.readUInt64())
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 8 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(eventMaskPage2.rawValue)
     }
@@ -179,20 +218,24 @@ public struct SetEventMaskPage2: Command, Equatable {
 
 /// A command to tell a dual-mode controller whether its host supports LE (Vol 4, Part E, 7.3.79).
 public struct WriteLEHostSupport: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of Write LE Host Support, 0x0C6D, at byte 24, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x006D)
 
-    /// Whether the host supports LE.
+    /// `LE_Supported_Host`: whether the host supports LE.
     public var leSupportedHost: Bool
-    /// Not used; always 0.
+    /// `Simultaneous_LE_Host`: not used; always 0.
     public var simultaneousLEHost: UInt8
 
+    /// Creates the command from its parameters.
     public init(leSupportedHost: Bool = true, simultaneousLEHost: UInt8 = 0) {
         self.leSupportedHost = leSupportedHost
         self.simultaneousLEHost = simultaneousLEHost
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         leSupportedHost = try reader.readFlag("LE_Supported_Host")
@@ -200,6 +243,7 @@ public struct WriteLEHostSupport: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(flag: leSupportedHost)
         buffer.append(simultaneousLEHost)
@@ -208,39 +252,49 @@ public struct WriteLEHostSupport: Command, Equatable {
 
 /// A command to read how long an encrypted connection may receive no packet with a valid MIC (Vol 4, Part E, 7.3.93).
 public struct ReadAuthenticatedPayloadTimeout: Command, Equatable {
+    /// The opcode of Read Authenticated Payload Timeout, 0x0C7B, at byte 32, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x007B)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }
 
+    /// The return parameters of Read Authenticated Payload Timeout that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
-        /// In units of 10 ms, 0x0001 to 0xFFFF.
+        /// `Authenticated_Payload_Timeout`, in units of 10 ms, 0x0001 to 0xFFFF.
         public var authenticatedPayloadTimeout: UInt16
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle, authenticatedPayloadTimeout: UInt16) {
             self.connectionHandle = connectionHandle
             self.authenticatedPayloadTimeout = authenticatedPayloadTimeout
         }
 
+        /// Decodes the 4 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
             authenticatedPayloadTimeout = try reader.readUInt16()
         }
 
+        /// Appends the 4 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
             buffer.append(authenticatedPayloadTimeout)
@@ -250,18 +304,22 @@ public struct ReadAuthenticatedPayloadTimeout: Command, Equatable {
 
 /// A command to set how long an encrypted connection may receive no packet with a valid MIC (Vol 4, Part E, 7.3.94).
 public struct WriteAuthenticatedPayloadTimeout: Command, Equatable {
+    /// The opcode of Write Authenticated Payload Timeout, 0x0C7C, at byte 32, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x03, command: 0x007C)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In units of 10 ms, 0x0001 to 0xFFFF, and at least the time `connectionInterval * (peripheralLatency + 1)`. The
-    /// controller's default is 30 s.
+    /// `Authenticated_Payload_Timeout`, in units of 10 ms, 0x0001 to 0xFFFF, and at least the time `connectionInterval
+    /// * (peripheralLatency + 1)`. The controller's default is 30 s.
     public var authenticatedPayloadTimeout: UInt16
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle, authenticatedPayloadTimeout: UInt16 = 3000) {
         self.connectionHandle = connectionHandle
         self.authenticatedPayloadTimeout = authenticatedPayloadTimeout
     }
 
+    /// Decodes the parameters, which are 4 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -269,22 +327,28 @@ public struct WriteAuthenticatedPayloadTimeout: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 4 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(authenticatedPayloadTimeout)
     }
 
+    /// The return parameters of Write Authenticated Payload Timeout that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle) {
             self.connectionHandle = connectionHandle
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
         }

@@ -5,21 +5,25 @@ import ByteCoding
 
 /// An event that reports a hardware failure of the controller (Vol 4, Part E, 7.7.16).
 public struct HardwareError: EventParameters, Sendable, Equatable {
+    /// The event code of Hardware Error, 0x10.
     public static let code: UInt8 = 0x10
 
-    /// Defined by the manufacturer.
+    /// `Hardware_Code`: defined by the manufacturer.
     public var hardwareCode: UInt8
 
+    /// Creates the event from its parameters.
     public init(hardwareCode: UInt8) {
         self.hardwareCode = hardwareCode
     }
 
+    /// Decodes the parameters, which are 1 byte long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         hardwareCode = try reader.readUInt8()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 1 byte long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(hardwareCode)
     }
@@ -28,20 +32,25 @@ public struct HardwareError: EventParameters, Sendable, Equatable {
 /// An event that reports that the host sent more data packets than the controller has buffers for (Vol 4, Part E,
 /// 7.7.26).
 public struct DataBufferOverflow: EventParameters, Sendable, Equatable {
+    /// The event code of Data Buffer Overflow, 0x1A.
     public static let code: UInt8 = 0x1A
 
+    /// `Link_Type`: the kind of data that overflowed.
     public var linkType: LinkType
 
+    /// Creates the event from its parameters.
     public init(linkType: LinkType) {
         self.linkType = linkType
     }
 
+    /// Decodes the parameters, which are 1 byte long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         linkType = LinkType(rawValue: try reader.readUInt8())
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 1 byte long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(linkType.rawValue)
     }

@@ -4,39 +4,72 @@ import ByteCoding
 
 /// An event packet, decoded. Data of variable length is borrowed (Vol 4, Part E, 7.7).
 public enum Event: ~Escapable {
+    /// Disconnection Complete, event code 0x05 (Vol 4, Part E, 7.7.5).
     case disconnectionComplete(DisconnectionComplete)
+    /// Encryption Change, event code 0x08 (Vol 4, Part E, 7.7.8).
     case encryptionChange(EncryptionChange)
+    /// Read Remote Version Information Complete, event code 0x0C (Vol 4, Part E, 7.7.12).
     case readRemoteVersionInformationComplete(ReadRemoteVersionInformationComplete)
+    /// Command Complete, event code 0x0E (Vol 4, Part E, 7.7.14).
     case commandComplete(CommandComplete)
+    /// Command Status, event code 0x0F (Vol 4, Part E, 7.7.15).
     case commandStatus(CommandStatus)
+    /// Hardware Error, event code 0x10 (Vol 4, Part E, 7.7.16).
     case hardwareError(HardwareError)
+    /// Number Of Completed Packets, event code 0x13 (Vol 4, Part E, 7.7.19).
     case numberOfCompletedPackets(NumberOfCompletedPackets)
+    /// Data Buffer Overflow, event code 0x1A (Vol 4, Part E, 7.7.26).
     case dataBufferOverflow(DataBufferOverflow)
+    /// Encryption Key Refresh Complete, event code 0x30 (Vol 4, Part E, 7.7.39).
     case encryptionKeyRefreshComplete(EncryptionKeyRefreshComplete)
+    /// Authenticated Payload Timeout Expired, event code 0x57 (Vol 4, Part E, 7.7.75).
     case authenticatedPayloadTimeoutExpired(AuthenticatedPayloadTimeoutExpired)
+    /// Encryption Change [v2], event code 0x59 (Vol 4, Part E, 7.7.8).
     case encryptionChangeV2(EncryptionChangeV2)
 
+    /// LE Connection Complete, subevent code 0x01 (Vol 4, Part E, 7.7.65.1).
     case leConnectionComplete(LEConnectionComplete)
+    /// LE Advertising Report, subevent code 0x02 (Vol 4, Part E, 7.7.65.2).
     case leAdvertisingReport(LEAdvertisingReport)
+    /// LE Connection Update Complete, subevent code 0x03 (Vol 4, Part E, 7.7.65.3).
     case leConnectionUpdateComplete(LEConnectionUpdateComplete)
+    /// LE Read Remote Features Complete, subevent code 0x04 (Vol 4, Part E, 7.7.65.4).
     case leReadRemoteFeaturesComplete(LEReadRemoteFeaturesComplete)
+    /// LE Long Term Key Request, subevent code 0x05 (Vol 4, Part E, 7.7.65.5).
     case leLongTermKeyRequest(LELongTermKeyRequest)
+    /// LE Remote Connection Parameter Request, subevent code 0x06 (Vol 4, Part E, 7.7.65.6).
     case leRemoteConnectionParameterRequest(LERemoteConnectionParameterRequest)
+    /// LE Data Length Change, subevent code 0x07 (Vol 4, Part E, 7.7.65.7).
     case leDataLengthChange(LEDataLengthChange)
+    /// LE Read Local P-256 Public Key Complete, subevent code 0x08 (Vol 4, Part E, 7.7.65.8).
     case leReadLocalP256PublicKeyComplete(LEReadLocalP256PublicKeyComplete)
+    /// LE Generate DHKey Complete, subevent code 0x09 (Vol 4, Part E, 7.7.65.9).
     case leGenerateDHKeyComplete(LEGenerateDHKeyComplete)
+    /// LE Enhanced Connection Complete, subevent code 0x0A (Vol 4, Part E, 7.7.65.10).
     case leEnhancedConnectionComplete(LEEnhancedConnectionComplete)
+    /// LE Directed Advertising Report, subevent code 0x0B (Vol 4, Part E, 7.7.65.11).
     case leDirectedAdvertisingReport(LEDirectedAdvertisingReport)
+    /// LE PHY Update Complete, subevent code 0x0C (Vol 4, Part E, 7.7.65.12).
     case lePHYUpdateComplete(LEPHYUpdateComplete)
+    /// LE Extended Advertising Report, subevent code 0x0D (Vol 4, Part E, 7.7.65.13).
     case leExtendedAdvertisingReport(LEExtendedAdvertisingReport)
+    /// LE Periodic Advertising Sync Established, subevent code 0x0E (Vol 4, Part E, 7.7.65.14).
     case lePeriodicAdvertisingSyncEstablished(LEPeriodicAdvertisingSyncEstablished)
+    /// LE Periodic Advertising Report, subevent code 0x0F (Vol 4, Part E, 7.7.65.15).
     case lePeriodicAdvertisingReport(LEPeriodicAdvertisingReport)
+    /// LE Periodic Advertising Sync Lost, subevent code 0x10 (Vol 4, Part E, 7.7.65.16).
     case lePeriodicAdvertisingSyncLost(LEPeriodicAdvertisingSyncLost)
+    /// LE Scan Timeout, subevent code 0x11 (Vol 4, Part E, 7.7.65.17).
     case leScanTimeout(LEScanTimeout)
+    /// LE Advertising Set Terminated, subevent code 0x12 (Vol 4, Part E, 7.7.65.18).
     case leAdvertisingSetTerminated(LEAdvertisingSetTerminated)
+    /// LE Scan Request Received, subevent code 0x13 (Vol 4, Part E, 7.7.65.19).
     case leScanRequestReceived(LEScanRequestReceived)
+    /// LE Channel Selection Algorithm, subevent code 0x14 (Vol 4, Part E, 7.7.65.20).
     case leChannelSelectionAlgorithm(LEChannelSelectionAlgorithm)
+    /// LE Subrate Change, subevent code 0x23 (Vol 4, Part E, 7.7.65.35).
     case leSubrateChange(LESubrateChange)
+    /// LE Enhanced Connection Complete [v2], subevent code 0x29 (Vol 4, Part E, 7.7.65.10).
     case leEnhancedConnectionCompleteV2(LEEnhancedConnectionCompleteV2)
 
     /// An event that has no case: its code, the subevent code of an LE Meta event, and the bytes after it.

@@ -5,26 +5,34 @@ import ByteCoding
 
 /// A command to read the controller's versions and manufacturer (Vol 4, Part E, 7.4.1).
 public struct ReadLocalVersionInformation: Command, Equatable {
+    /// The opcode of Read Local Version Information, 0x1001, at byte 14, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x04, command: 0x0001)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of Read Local Version Information that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `HCI_Version`: the version of the Core Specification that HCI supports.
         public var hciVersion: CoreVersion
-        /// Defined by the manufacturer.
+        /// `HCI_Subversion`: defined by the manufacturer.
         public var hciSubversion: UInt16
+        /// `LMP_Version`: the version of the Core Specification that LMP or the Link Layer supports.
         public var lmpVersion: CoreVersion
-        /// The manufacturer's company identifier in Assigned Numbers.
+        /// `Company_Identifier`: the manufacturer's company identifier in Assigned Numbers.
         public var companyIdentifier: UInt16
-        /// Defined by the manufacturer.
+        /// `LMP_Subversion`: defined by the manufacturer.
         public var lmpSubversion: UInt16
 
+        /// Creates the return parameters of a command that succeeded.
         public init(
             hciVersion: CoreVersion,
             hciSubversion: UInt16,
@@ -39,6 +47,7 @@ public struct ReadLocalVersionInformation: Command, Equatable {
             self.lmpSubversion = lmpSubversion
         }
 
+        /// Decodes the 8 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             hciVersion = CoreVersion(rawValue: try reader.readUInt8())
             hciSubversion = try reader.readUInt16()
@@ -47,6 +56,7 @@ public struct ReadLocalVersionInformation: Command, Equatable {
             lmpSubversion = try reader.readUInt16()
         }
 
+        /// Appends the 8 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(hciVersion.rawValue)
             buffer.append(hciSubversion)
@@ -59,27 +69,36 @@ public struct ReadLocalVersionInformation: Command, Equatable {
 
 /// A command to read which commands the controller supports (Vol 4, Part E, 7.4.2).
 public struct ReadLocalSupportedCommands: Command, Equatable {
+    /// The opcode of Read Local Supported Commands, 0x1002.
     public static let opcode = Opcode(group: 0x04, command: 0x0002)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of Read Local Supported Commands that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Supported_Commands`: one bit for each command.
         public var supportedCommands: SupportedCommands
 
+        /// Creates the return parameters of a command that succeeded.
         public init(supportedCommands: SupportedCommands) {
             self.supportedCommands = supportedCommands
         }
 
+        /// Decodes the 64 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             supportedCommands = try SupportedCommands(decoding: &reader)
         }
 
+        /// Appends the 64 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             supportedCommands.encode(into: &buffer)
         }
@@ -88,27 +107,36 @@ public struct ReadLocalSupportedCommands: Command, Equatable {
 
 /// A command to read page 0 of the controller's LMP features (Vol 4, Part E, 7.4.3).
 public struct ReadLocalSupportedFeatures: Command, Equatable {
+    /// The opcode of Read Local Supported Features, 0x1003, at byte 14, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x04, command: 0x0003)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of Read Local Supported Features that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `LMP_Features`: one bit for each feature of page 0.
         public var lmpFeatures: LMPFeatures
 
+        /// Creates the return parameters of a command that succeeded.
         public init(lmpFeatures: LMPFeatures) {
             self.lmpFeatures = lmpFeatures
         }
 
+        /// Decodes the 8 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             lmpFeatures = LMPFeatures(rawValue: try reader.readUInt64())
         }
 
+        /// Appends the 8 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(lmpFeatures.rawValue)
         }
@@ -118,26 +146,32 @@ public struct ReadLocalSupportedFeatures: Command, Equatable {
 /// A command to read the number and size of the controller's BR/EDR buffers, which LE shares if it has none of its own
 /// (Vol 4, Part E, 7.4.5).
 public struct ReadBufferSize: Command, Equatable {
+    /// The opcode of Read Buffer Size, 0x1005, at byte 14, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x04, command: 0x0005)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of Read Buffer Size that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In bytes, without the packet's header.
+        /// `ACL_Data_Packet_Length`, in bytes, without the packet's header.
         public var aclDataPacketLength: UInt16
-        /// In bytes, without the packet's header.
+        /// `Synchronous_Data_Packet_Length`, in bytes, without the packet's header.
         public var synchronousDataPacketLength: UInt8
-        /// In packets.
+        /// `Total_Num_ACL_Data_Packets`, in packets.
         public var totalNumACLDataPackets: UInt16
-        /// In packets.
+        /// `Total_Num_Synchronous_Data_Packets`, in packets.
         public var totalNumSynchronousDataPackets: UInt16
 
+        /// Creates the return parameters of a command that succeeded.
         public init(
             aclDataPacketLength: UInt16,
             synchronousDataPacketLength: UInt8,
@@ -150,6 +184,7 @@ public struct ReadBufferSize: Command, Equatable {
             self.totalNumSynchronousDataPackets = totalNumSynchronousDataPackets
         }
 
+        /// Decodes the 7 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             aclDataPacketLength = try reader.readUInt16()
             synchronousDataPacketLength = try reader.readUInt8()
@@ -157,6 +192,7 @@ public struct ReadBufferSize: Command, Equatable {
             totalNumSynchronousDataPackets = try reader.readUInt16()
         }
 
+        /// Appends the 7 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(aclDataPacketLength)
             buffer.append(synchronousDataPacketLength)
@@ -168,28 +204,36 @@ public struct ReadBufferSize: Command, Equatable {
 
 /// A command to read the controller's public address (Vol 4, Part E, 7.4.6).
 public struct ReadBDADDR: Command, Equatable {
+    /// The opcode of Read BD_ADDR, 0x1009, at byte 15, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x04, command: 0x0009)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of Read BD_ADDR that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// All zero if the controller has none.
+        /// `BD_ADDR`: all zero if the controller has none.
         public var bdADDR: DeviceAddress
 
+        /// Creates the return parameters of a command that succeeded.
         public init(bdADDR: DeviceAddress) {
             self.bdADDR = bdADDR
         }
 
+        /// Decodes the 6 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             bdADDR = DeviceAddress(try reader.readUInt48(), isRandom: false)
         }
 
+        /// Appends the 6 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.appendUInt48(bdADDR.value)
         }

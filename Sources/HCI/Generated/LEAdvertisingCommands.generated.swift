@@ -5,22 +5,29 @@ import ByteCoding
 
 /// A command to set the parameters of legacy advertising (Vol 4, Part E, 7.8.5).
 public struct LESetAdvertisingParameters: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Advertising Parameters, 0x2006, at byte 25, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0006)
 
-    /// In units of 0.625 ms, 0x0020 to 0x4000.
+    /// `Advertising_Interval_Min`, in units of 0.625 ms, 0x0020 to 0x4000.
     public var advertisingIntervalMin: UInt16
-    /// In units of 0.625 ms, `advertisingIntervalMin` to 0x4000.
+    /// `Advertising_Interval_Max`, in units of 0.625 ms, `advertisingIntervalMin` to 0x4000.
     public var advertisingIntervalMax: UInt16
+    /// `Advertising_Type`: the operations that the advertising allows.
     public var advertisingType: AdvertisingType
+    /// `Own_Address_Type`: the kind of address that the controller uses.
     public var ownAddressType: OwnAddressType
-    /// The peer of directed advertising. If the own address is resolvable, the peer whose resolving list entry has its
-    /// local IRK.
+    /// `Peer_Address_Type` and `Peer_Address`: the peer of directed advertising. If the own address is resolvable, the
+    /// peer whose resolving list entry has its local IRK.
     public var peerAddress: DeviceAddress
+    /// `Advertising_Channel_Map`: the primary channels for advertising.
     public var advertisingChannelMap: AdvertisingChannelMap
+    /// `Advertising_Filter_Policy`: the devices from which the advertiser accepts requests.
     public var advertisingFilterPolicy: AdvertisingFilterPolicy
 
+    /// Creates the command from its parameters.
     public init(
         advertisingIntervalMin: UInt16 = 0x0800,
         advertisingIntervalMax: UInt16 = 0x0800,
@@ -39,6 +46,7 @@ public struct LESetAdvertisingParameters: Command, Equatable {
         self.advertisingFilterPolicy = advertisingFilterPolicy
     }
 
+    /// Decodes the parameters, which are 15 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingIntervalMin = try reader.readUInt16()
@@ -51,6 +59,7 @@ public struct LESetAdvertisingParameters: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 15 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingIntervalMin)
         buffer.append(advertisingIntervalMax)
@@ -64,28 +73,36 @@ public struct LESetAdvertisingParameters: Command, Equatable {
 
 /// A command to read the transmit power of legacy advertising (Vol 4, Part E, 7.8.6).
 public struct LEReadAdvertisingPhysicalChannelTxPower: Command, Equatable {
+    /// The opcode of LE Read Advertising Physical Channel Tx Power, 0x2007, at byte 25, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0007)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Advertising Physical Channel Tx Power that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In dBm, -127 to 20.
+        /// `TX_Power_Level`, in dBm, -127 to 20.
         public var txPowerLevel: Int8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(txPowerLevel: Int8) {
             self.txPowerLevel = txPowerLevel
         }
 
+        /// Decodes the 1 byte after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             txPowerLevel = try reader.readInt8()
         }
 
+        /// Appends the 1 byte after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(txPowerLevel)
         }
@@ -94,23 +111,28 @@ public struct LEReadAdvertisingPhysicalChannelTxPower: Command, Equatable {
 
 /// A command to set the data of legacy advertising (Vol 4, Part E, 7.8.7).
 public struct LESetAdvertisingData: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Advertising Data, 0x2008, at byte 25, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0008)
 
-    /// At most 31 bytes.
+    /// `Advertising_Data`: at most 31 bytes.
     public var advertisingData: LegacyAdvertisingData
 
+    /// Creates the command from its parameters.
     public init(advertisingData: LegacyAdvertisingData = LegacyAdvertisingData()) {
         self.advertisingData = advertisingData
     }
 
+    /// Decodes the parameters, which are 32 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingData = try LegacyAdvertisingData(decoding: &reader)
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 32 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         advertisingData.encode(into: &buffer)
     }
@@ -118,23 +140,28 @@ public struct LESetAdvertisingData: Command, Equatable {
 
 /// A command to set the scan response data of legacy advertising (Vol 4, Part E, 7.8.8).
 public struct LESetScanResponseData: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Scan Response Data, 0x2009, at byte 26, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0009)
 
-    /// At most 31 bytes.
+    /// `Scan_Response_Data`: at most 31 bytes.
     public var scanResponseData: LegacyAdvertisingData
 
+    /// Creates the command from its parameters.
     public init(scanResponseData: LegacyAdvertisingData = LegacyAdvertisingData()) {
         self.scanResponseData = scanResponseData
     }
 
+    /// Decodes the parameters, which are 32 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         scanResponseData = try LegacyAdvertisingData(decoding: &reader)
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 32 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         scanResponseData.encode(into: &buffer)
     }
@@ -142,22 +169,28 @@ public struct LESetScanResponseData: Command, Equatable {
 
 /// A command to start or stop legacy advertising (Vol 4, Part E, 7.8.9).
 public struct LESetAdvertisingEnable: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Advertising Enable, 0x200A, at byte 26, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x000A)
 
+    /// `Advertising_Enable`: whether the controller advertises.
     public var advertisingEnable: Bool
 
+    /// Creates the command from its parameters.
     public init(advertisingEnable: Bool) {
         self.advertisingEnable = advertisingEnable
     }
 
+    /// Decodes the parameters, which are 1 byte long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingEnable = try reader.readFlag("Advertising_Enable")
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 1 byte long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(flag: advertisingEnable)
     }

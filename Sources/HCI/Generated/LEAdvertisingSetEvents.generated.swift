@@ -5,16 +5,20 @@ import ByteCoding
 
 /// An event that reports that an advertising set stopped advertising (Vol 4, Part E, 7.7.65.18).
 public struct LEAdvertisingSetTerminated: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Advertising Set Terminated, 0x12.
     public static let subeventCode: UInt8 = 0x12
 
-    /// Success if the set stopped because of a new connection.
+    /// `Status`: success if the set stopped because of a new connection.
     public var status: ErrorCode
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
-    /// Valid only if the status is success.
+    /// `Connection_Handle`: valid only if the status is success.
     public var connectionHandle: ConnectionHandle
+    /// `Num_Completed_Extended_Advertising_Events`: the number of extended advertising events that the controller
+    /// completed.
     public var numCompletedExtendedAdvertisingEvents: UInt8
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         advertisingHandle: UInt8,
@@ -27,6 +31,7 @@ public struct LEAdvertisingSetTerminated: LEEventParameters, Sendable, Equatable
         self.numCompletedExtendedAdvertisingEvents = numCompletedExtendedAdvertisingEvents
     }
 
+    /// Decodes the parameters, which are 5 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -36,6 +41,7 @@ public struct LEAdvertisingSetTerminated: LEEventParameters, Sendable, Equatable
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 5 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(advertisingHandle)
@@ -46,17 +52,22 @@ public struct LEAdvertisingSetTerminated: LEEventParameters, Sendable, Equatable
 
 /// An event that reports a scan request to an advertising set (Vol 4, Part E, 7.7.65.19).
 public struct LEScanRequestReceived: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Scan Request Received, 0x13.
     public static let subeventCode: UInt8 = 0x13
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
+    /// `Scanner_Address_Type` and `Scanner_Address`: the address of the scanner, or its identity address if the
+    /// controller resolved the address.
     public var scannerAddress: PeerAddress
 
+    /// Creates the event from its parameters.
     public init(advertisingHandle: UInt8, scannerAddress: PeerAddress) {
         self.advertisingHandle = advertisingHandle
         self.scannerAddress = scannerAddress
     }
 
+    /// Decodes the parameters, which are 8 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
@@ -64,6 +75,7 @@ public struct LEScanRequestReceived: LEEventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 8 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
         scannerAddress.encode(into: &buffer)

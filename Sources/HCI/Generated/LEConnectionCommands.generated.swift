@@ -5,31 +5,36 @@ import ByteCoding
 
 /// A command to create a connection to an advertiser (Vol 4, Part E, 7.8.12).
 public struct LECreateConnection: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Create Connection, 0x200D, at byte 26, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x000D)
 
-    /// In units of 0.625 ms, 0x0004 to 0x4000.
+    /// `LE_Scan_Interval`, in units of 0.625 ms, 0x0004 to 0x4000.
     public var leScanInterval: UInt16
-    /// In units of 0.625 ms, 0x0004 to the scan interval.
+    /// `LE_Scan_Window`, in units of 0.625 ms, 0x0004 to the scan interval.
     public var leScanWindow: UInt16
+    /// `Initiator_Filter_Policy`: the advertisers that the controller connects to.
     public var initiatorFilterPolicy: InitiatorFilterPolicy
-    /// Ignored if the filter accept list is used.
+    /// `Peer_Address_Type` and `Peer_Address`: ignored if the filter accept list is used.
     public var peerAddress: PeerAddress
+    /// `Own_Address_Type`: the kind of address that the controller uses.
     public var ownAddressType: OwnAddressType
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Connection_Interval_Min`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionIntervalMin: UInt16
-    /// In units of 1.25 ms, `connectionIntervalMin` to 0x0C80.
+    /// `Connection_Interval_Max`, in units of 1.25 ms, `connectionIntervalMin` to 0x0C80.
     public var connectionIntervalMax: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Max_Latency`, in connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// In units of 0.625 ms.
+    /// `Min_CE_Length`, in units of 0.625 ms.
     public var minCELength: UInt16
-    /// In units of 0.625 ms, at least `minCELength`.
+    /// `Max_CE_Length`, in units of 0.625 ms, at least `minCELength`.
     public var maxCELength: UInt16
 
+    /// Creates the command from its parameters.
     public init(
         leScanInterval: UInt16 = 0x0060,
         leScanWindow: UInt16 = 0x0060,
@@ -56,6 +61,7 @@ public struct LECreateConnection: Command, Equatable {
         self.maxCELength = maxCELength
     }
 
+    /// Decodes the parameters, which are 25 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         leScanInterval = try reader.readUInt16()
@@ -72,6 +78,7 @@ public struct LECreateConnection: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 25 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(leScanInterval)
         buffer.append(leScanWindow)
@@ -89,39 +96,48 @@ public struct LECreateConnection: Command, Equatable {
 
 /// A command to cancel ``LECreateConnection`` or ``LEExtendedCreateConnection`` (Vol 4, Part E, 7.8.13).
 public struct LECreateConnectionCancel: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Create Connection Cancel, 0x200E, at byte 26, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x000E)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
 /// A command to change the parameters of a connection (Vol 4, Part E, 7.8.18).
 public struct LEConnectionUpdate: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Connection Update, 0x2013, at byte 27, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0013)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Connection_Interval_Min`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionIntervalMin: UInt16
-    /// In units of 1.25 ms, `connectionIntervalMin` to 0x0C80.
+    /// `Connection_Interval_Max`, in units of 1.25 ms, `connectionIntervalMin` to 0x0C80.
     public var connectionIntervalMax: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Max_Latency`, in connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// In units of 0.625 ms.
+    /// `Min_CE_Length`, in units of 0.625 ms.
     public var minCELength: UInt16
-    /// In units of 0.625 ms, at least `minCELength`.
+    /// `Max_CE_Length`, in units of 0.625 ms, at least `minCELength`.
     public var maxCELength: UInt16
 
+    /// Creates the command from its parameters.
     public init(
         connectionHandle: ConnectionHandle,
         connectionIntervalMin: UInt16,
@@ -140,6 +156,7 @@ public struct LEConnectionUpdate: Command, Equatable {
         self.maxCELength = maxCELength
     }
 
+    /// Decodes the parameters, which are 14 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -152,6 +169,7 @@ public struct LEConnectionUpdate: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 14 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(connectionIntervalMin)
@@ -165,23 +183,28 @@ public struct LEConnectionUpdate: Command, Equatable {
 
 /// A command to tell the controller which data channels are bad (Vol 4, Part E, 7.8.19).
 public struct LESetHostChannelClassification: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Host Channel Classification, 0x2014, at byte 27, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0014)
 
-    /// 0 for a bad channel, 1 for an unknown one.
+    /// `Channel_Map`: 0 for a bad channel, 1 for an unknown one.
     public var channelMap: ChannelMap
 
+    /// Creates the command from its parameters.
     public init(channelMap: ChannelMap) {
         self.channelMap = channelMap
     }
 
+    /// Decodes the parameters, which are 5 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         channelMap = try ChannelMap(decoding: &reader)
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 5 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         channelMap.encode(into: &buffer)
     }
@@ -189,39 +212,49 @@ public struct LESetHostChannelClassification: Command, Equatable {
 
 /// A command to read which data channels a connection uses (Vol 4, Part E, 7.8.20).
 public struct LEReadChannelMap: Command, Equatable {
+    /// The opcode of LE Read Channel Map, 0x2015, at byte 27, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0015)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }
 
+    /// The return parameters of LE Read Channel Map that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
-        /// 1 for a channel in use.
+        /// `Channel_Map`: 1 for a channel in use.
         public var channelMap: ChannelMap
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle, channelMap: ChannelMap) {
             self.connectionHandle = connectionHandle
             self.channelMap = channelMap
         }
 
+        /// Decodes the 7 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
             channelMap = try ChannelMap(decoding: &reader)
         }
 
+        /// Appends the 7 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
             channelMap.encode(into: &buffer)
@@ -231,22 +264,28 @@ public struct LEReadChannelMap: Command, Equatable {
 
 /// A command to read page 0 of the LE features of the peer (Vol 4, Part E, 7.8.21).
 public struct LEReadRemoteFeatures: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Read Remote Features, 0x2016, at byte 27, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0016)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }
@@ -254,22 +293,25 @@ public struct LEReadRemoteFeatures: Command, Equatable {
 
 /// A command to accept the connection parameters that the peer requested (Vol 4, Part E, 7.8.31).
 public struct LERemoteConnectionParameterRequestReply: Command, Equatable {
+    /// The opcode of LE Remote Connection Parameter Request Reply, 0x2020, at byte 33, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0020)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Interval_Min`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var intervalMin: UInt16
-    /// In units of 1.25 ms, `intervalMin` to 0x0C80.
+    /// `Interval_Max`, in units of 1.25 ms, `intervalMin` to 0x0C80.
     public var intervalMax: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Max_Latency`, in connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var timeout: UInt16
-    /// In units of 0.625 ms.
+    /// `Min_CE_Length`, in units of 0.625 ms.
     public var minCELength: UInt16
-    /// In units of 0.625 ms, at least `minCELength`.
+    /// `Max_CE_Length`, in units of 0.625 ms, at least `minCELength`.
     public var maxCELength: UInt16
 
+    /// Creates the command from its parameters.
     public init(
         connectionHandle: ConnectionHandle,
         intervalMin: UInt16,
@@ -288,6 +330,7 @@ public struct LERemoteConnectionParameterRequestReply: Command, Equatable {
         self.maxCELength = maxCELength
     }
 
+    /// Decodes the parameters, which are 14 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -300,6 +343,7 @@ public struct LERemoteConnectionParameterRequestReply: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 14 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(intervalMin)
@@ -310,17 +354,22 @@ public struct LERemoteConnectionParameterRequestReply: Command, Equatable {
         buffer.append(maxCELength)
     }
 
+    /// The return parameters of LE Remote Connection Parameter Request Reply that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle) {
             self.connectionHandle = connectionHandle
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
         }
@@ -329,16 +378,22 @@ public struct LERemoteConnectionParameterRequestReply: Command, Equatable {
 
 /// A command to reject the connection parameters that the peer requested (Vol 4, Part E, 7.8.32).
 public struct LERemoteConnectionParameterRequestNegativeReply: Command, Equatable {
+    /// The opcode of LE Remote Connection Parameter Request Negative Reply, 0x2021, at byte 33, bit 5 of
+    /// ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0021)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Reason`: the reason that the peer receives.
     public var reason: ErrorCode
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle, reason: ErrorCode = .unacceptableConnectionParameters) {
         self.connectionHandle = connectionHandle
         self.reason = reason
     }
 
+    /// Decodes the parameters, which are 3 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -346,22 +401,28 @@ public struct LERemoteConnectionParameterRequestNegativeReply: Command, Equatabl
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 3 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(reason.rawValue)
     }
 
+    /// The return parameters of LE Remote Connection Parameter Request Negative Reply that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle) {
             self.connectionHandle = connectionHandle
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
         }
@@ -371,21 +432,25 @@ public struct LERemoteConnectionParameterRequestNegativeReply: Command, Equatabl
 /// A command to set the subrate parameters that the controller accepts as central on later connections (Vol 4, Part E,
 /// 7.8.123).
 public struct LESetDefaultSubrate: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Default Subrate, 0x207D, at byte 46, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x007D)
 
-    /// In connection intervals, 0x0001 to 0x01F4.
+    /// `Subrate_Min`, in connection intervals, 0x0001 to 0x01F4.
     public var subrateMin: UInt16
-    /// In connection intervals, `subrateMin` to 0x01F4.
+    /// `Subrate_Max`, in connection intervals, `subrateMin` to 0x01F4.
     public var subrateMax: UInt16
-    /// In subrated connection intervals, 0x0000 to 0x01F3. `subrateMax * (maxLatency + 1)` is at most 500.
+    /// `Max_Latency`, in subrated connection intervals, 0x0000 to 0x01F3. `subrateMax * (maxLatency + 1)` is at most
+    /// 500.
     public var maxLatency: UInt16
-    /// In connection events, 0x0000 to 0x01F3, less than `subrateMax`.
+    /// `Continuation_Number`, in connection events, 0x0000 to 0x01F3, less than `subrateMax`.
     public var continuationNumber: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
 
+    /// Creates the command from its parameters.
     public init(
         subrateMin: UInt16,
         subrateMax: UInt16,
@@ -400,6 +465,7 @@ public struct LESetDefaultSubrate: Command, Equatable {
         self.supervisionTimeout = supervisionTimeout
     }
 
+    /// Decodes the parameters, which are 10 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         subrateMin = try reader.readUInt16()
@@ -410,6 +476,7 @@ public struct LESetDefaultSubrate: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 10 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(subrateMin)
         buffer.append(subrateMax)
@@ -421,23 +488,28 @@ public struct LESetDefaultSubrate: Command, Equatable {
 
 /// A command to request other subrate parameters for a connection (Vol 4, Part E, 7.8.124).
 public struct LESubrateRequest: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Subrate Request, 0x207E, at byte 46, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x007E)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In connection intervals, 0x0001 to 0x01F4.
+    /// `Subrate_Min`, in connection intervals, 0x0001 to 0x01F4.
     public var subrateMin: UInt16
-    /// In connection intervals, `subrateMin` to 0x01F4.
+    /// `Subrate_Max`, in connection intervals, `subrateMin` to 0x01F4.
     public var subrateMax: UInt16
-    /// In subrated connection intervals, 0x0000 to 0x01F3. `subrateMax * (maxLatency + 1)` is at most 500.
+    /// `Max_Latency`, in subrated connection intervals, 0x0000 to 0x01F3. `subrateMax * (maxLatency + 1)` is at most
+    /// 500.
     public var maxLatency: UInt16
-    /// In connection events, 0x0000 to 0x01F3, less than `subrateMax`.
+    /// `Continuation_Number`, in connection events, 0x0000 to 0x01F3, less than `subrateMax`.
     public var continuationNumber: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80, and more than twice the longest interval between connection events that the
-    /// other parameters allow.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80, and more than twice the longest interval between
+    /// connection events that the other parameters allow.
     public var supervisionTimeout: UInt16
 
+    /// Creates the command from its parameters.
     public init(
         connectionHandle: ConnectionHandle,
         subrateMin: UInt16,
@@ -454,6 +526,7 @@ public struct LESubrateRequest: Command, Equatable {
         self.supervisionTimeout = supervisionTimeout
     }
 
+    /// Decodes the parameters, which are 12 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -465,6 +538,7 @@ public struct LESubrateRequest: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 12 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(subrateMin)

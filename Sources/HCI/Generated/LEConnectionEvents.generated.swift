@@ -5,21 +5,27 @@ import ByteCoding
 
 /// An event that reports a new connection, or why there is none (Vol 4, Part E, 7.7.65.1).
 public struct LEConnectionComplete: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Connection Complete, 0x01.
     public static let subeventCode: UInt8 = 0x01
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Role`: the role of the controller in the connection.
     public var role: Role
+    /// `Peer_Address_Type` and `Peer_Address`: the address of the peer.
     public var peerAddress: PeerAddress
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Connection_Interval`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Peripheral_Latency`, in connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// From 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
+    /// `Central_Clock_Accuracy`: from 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
     public var centralClockAccuracy: UInt8
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         connectionHandle: ConnectionHandle,
@@ -40,6 +46,7 @@ public struct LEConnectionComplete: LEEventParameters, Sendable, Equatable {
         self.centralClockAccuracy = centralClockAccuracy
     }
 
+    /// Decodes the parameters, which are 18 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -53,6 +60,7 @@ public struct LEConnectionComplete: LEEventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 18 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -67,17 +75,21 @@ public struct LEConnectionComplete: LEEventParameters, Sendable, Equatable {
 
 /// An event that reports new parameters of a connection, or why they did not change (Vol 4, Part E, 7.7.65.3).
 public struct LEConnectionUpdateComplete: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Connection Update Complete, 0x03.
     public static let subeventCode: UInt8 = 0x03
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Connection_Interval`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Peripheral_Latency`, in connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         connectionHandle: ConnectionHandle,
@@ -92,6 +104,7 @@ public struct LEConnectionUpdateComplete: LEEventParameters, Sendable, Equatable
         self.supervisionTimeout = supervisionTimeout
     }
 
+    /// Decodes the parameters, which are 9 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -102,6 +115,7 @@ public struct LEConnectionUpdateComplete: LEEventParameters, Sendable, Equatable
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 9 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -113,18 +127,24 @@ public struct LEConnectionUpdateComplete: LEEventParameters, Sendable, Equatable
 
 /// An event that reports page 0 of the LE features of the peer (Vol 4, Part E, 7.7.65.4).
 public struct LEReadRemoteFeaturesComplete: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Read Remote Features Complete, 0x04.
     public static let subeventCode: UInt8 = 0x04
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `LE_Features`: one bit for each feature of page 0.
     public var leFeatures: LEFeatures
 
+    /// Creates the event from its parameters.
     public init(status: ErrorCode = .success, connectionHandle: ConnectionHandle, leFeatures: LEFeatures) {
         self.status = status
         self.connectionHandle = connectionHandle
         self.leFeatures = leFeatures
     }
 
+    /// Decodes the parameters, which are 11 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -133,6 +153,7 @@ public struct LEReadRemoteFeaturesComplete: LEEventParameters, Sendable, Equatab
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 11 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -142,18 +163,21 @@ public struct LEReadRemoteFeaturesComplete: LEEventParameters, Sendable, Equatab
 
 /// An event that reports that the peer requests other connection parameters (Vol 4, Part E, 7.7.65.6).
 public struct LERemoteConnectionParameterRequest: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Remote Connection Parameter Request, 0x06.
     public static let subeventCode: UInt8 = 0x06
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Interval_Min`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var intervalMin: UInt16
-    /// In units of 1.25 ms, `intervalMin` to 0x0C80.
+    /// `Interval_Max`, in units of 1.25 ms, `intervalMin` to 0x0C80.
     public var intervalMax: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Max_Latency`, in connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var timeout: UInt16
 
+    /// Creates the event from its parameters.
     public init(
         connectionHandle: ConnectionHandle,
         intervalMin: UInt16,
@@ -168,6 +192,7 @@ public struct LERemoteConnectionParameterRequest: LEEventParameters, Sendable, E
         self.timeout = timeout
     }
 
+    /// Decodes the parameters, which are 10 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -178,6 +203,7 @@ public struct LERemoteConnectionParameterRequest: LEEventParameters, Sendable, E
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 10 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(intervalMin)
@@ -189,18 +215,21 @@ public struct LERemoteConnectionParameterRequest: LEEventParameters, Sendable, E
 
 /// An event that reports new maximum lengths and times of the packets of a connection (Vol 4, Part E, 7.7.65.7).
 public struct LEDataLengthChange: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Data Length Change, 0x07.
     public static let subeventCode: UInt8 = 0x07
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In bytes, 0x001B to 0x00FB.
+    /// `Max_TX_Octets`, in bytes, 0x001B to 0x00FB.
     public var maxTXOctets: UInt16
-    /// In microseconds, 0x0148 to 0x4290.
+    /// `Max_TX_Time`, in microseconds, 0x0148 to 0x4290.
     public var maxTXTime: UInt16
-    /// In bytes, 0x001B to 0x00FB.
+    /// `Max_RX_Octets`, in bytes, 0x001B to 0x00FB.
     public var maxRXOctets: UInt16
-    /// In microseconds, 0x0148 to 0x4290.
+    /// `Max_RX_Time`, in microseconds, 0x0148 to 0x4290.
     public var maxRXTime: UInt16
 
+    /// Creates the event from its parameters.
     public init(
         connectionHandle: ConnectionHandle,
         maxTXOctets: UInt16,
@@ -215,6 +244,7 @@ public struct LEDataLengthChange: LEEventParameters, Sendable, Equatable {
         self.maxRXTime = maxRXTime
     }
 
+    /// Decodes the parameters, which are 10 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -225,6 +255,7 @@ public struct LEDataLengthChange: LEEventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 10 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(maxTXOctets)
@@ -236,13 +267,19 @@ public struct LEDataLengthChange: LEEventParameters, Sendable, Equatable {
 
 /// An event that reports the PHYs of a connection after a PHY update, or why it failed (Vol 4, Part E, 7.7.65.12).
 public struct LEPHYUpdateComplete: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE PHY Update Complete, 0x0C.
     public static let subeventCode: UInt8 = 0x0C
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `TX_PHY`: the PHY on which the controller sends.
     public var txPHY: PHY
+    /// `RX_PHY`: the PHY on which the controller receives.
     public var rxPHY: PHY
 
+    /// Creates the event from its parameters.
     public init(status: ErrorCode = .success, connectionHandle: ConnectionHandle, txPHY: PHY, rxPHY: PHY) {
         self.status = status
         self.connectionHandle = connectionHandle
@@ -250,6 +287,7 @@ public struct LEPHYUpdateComplete: LEEventParameters, Sendable, Equatable {
         self.rxPHY = rxPHY
     }
 
+    /// Decodes the parameters, which are 5 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -259,6 +297,7 @@ public struct LEPHYUpdateComplete: LEEventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 5 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -269,17 +308,21 @@ public struct LEPHYUpdateComplete: LEEventParameters, Sendable, Equatable {
 
 /// An event that reports which channel selection algorithm a new connection uses (Vol 4, Part E, 7.7.65.20).
 public struct LEChannelSelectionAlgorithm: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Channel Selection Algorithm, 0x14.
     public static let subeventCode: UInt8 = 0x14
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// 0 for algorithm #1, 1 for algorithm #2.
+    /// `Channel_Selection_Algorithm`: 0 for algorithm #1, 1 for algorithm #2.
     public var channelSelectionAlgorithm: UInt8
 
+    /// Creates the event from its parameters.
     public init(connectionHandle: ConnectionHandle, channelSelectionAlgorithm: UInt8) {
         self.connectionHandle = connectionHandle
         self.channelSelectionAlgorithm = channelSelectionAlgorithm
     }
 
+    /// Decodes the parameters, which are 3 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -287,6 +330,7 @@ public struct LEChannelSelectionAlgorithm: LEEventParameters, Sendable, Equatabl
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 3 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(channelSelectionAlgorithm)
@@ -295,20 +339,23 @@ public struct LEChannelSelectionAlgorithm: LEEventParameters, Sendable, Equatabl
 
 /// An event that reports new subrate parameters of a connection, or why a request failed (Vol 4, Part E, 7.7.65.35).
 public struct LESubrateChange: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Subrate Change, 0x23.
     public static let subeventCode: UInt8 = 0x23
 
-    /// If it is not success, the parameters did not change.
+    /// `Status`: success, or the reason why the parameters did not change.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In connection intervals, 0x0001 to 0x01F4.
+    /// `Subrate_Factor`, in connection intervals, 0x0001 to 0x01F4.
     public var subrateFactor: UInt16
-    /// In subrated connection intervals, 0x0000 to 0x01F3.
+    /// `Peripheral_Latency`, in subrated connection intervals, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Continuation_Number`, in connection events, 0x0000 to 0x01F3.
     public var continuationNumber: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         connectionHandle: ConnectionHandle,
@@ -325,6 +372,7 @@ public struct LESubrateChange: LEEventParameters, Sendable, Equatable {
         self.supervisionTimeout = supervisionTimeout
     }
 
+    /// Decodes the parameters, which are 11 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -336,6 +384,7 @@ public struct LESubrateChange: LEEventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 11 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)

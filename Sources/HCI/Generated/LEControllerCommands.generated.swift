@@ -5,22 +5,28 @@ import ByteCoding
 
 /// A command to set which LE Meta events the controller sends (Vol 4, Part E, 7.8.1).
 public struct LESetEventMask: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Event Mask, 0x2001, at byte 25, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0001)
 
+    /// `LE_Event_Mask`: one bit for each LE Meta event.
     public var leEventMask: LEEventMask
 
+    /// Creates the command from its parameters.
     public init(leEventMask: LEEventMask = .default) {
         self.leEventMask = leEventMask
     }
 
+    /// Decodes the parameters, which are 8 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         leEventMask = LEEventMask(rawValue: try reader.readUInt64())
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 8 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(leEventMask.rawValue)
     }
@@ -28,32 +34,40 @@ public struct LESetEventMask: Command, Equatable {
 
 /// A command to read the number and size of the controller's LE ACL buffers, version 1 (Vol 4, Part E, 7.8.2).
 public struct LEReadBufferSize: Command, Equatable {
+    /// The opcode of LE Read Buffer Size, 0x2002, at byte 25, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0002)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Buffer Size that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In bytes, without the packet's header; 0 if LE shares the BR/EDR buffers.
+        /// `LE_ACL_Data_Packet_Length`, in bytes, without the packet's header; 0 if LE shares the BR/EDR buffers.
         public var leACLDataPacketLength: UInt16
-        /// In packets.
+        /// `Total_Num_LE_ACL_Data_Packets`, in packets.
         public var totalNumLEACLDataPackets: UInt8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(leACLDataPacketLength: UInt16, totalNumLEACLDataPackets: UInt8) {
             self.leACLDataPacketLength = leACLDataPacketLength
             self.totalNumLEACLDataPackets = totalNumLEACLDataPackets
         }
 
+        /// Decodes the 3 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             leACLDataPacketLength = try reader.readUInt16()
             totalNumLEACLDataPackets = try reader.readUInt8()
         }
 
+        /// Appends the 3 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(leACLDataPacketLength)
             buffer.append(totalNumLEACLDataPackets)
@@ -63,27 +77,36 @@ public struct LEReadBufferSize: Command, Equatable {
 
 /// A command to read page 0 of the controller's LE features (Vol 4, Part E, 7.8.3).
 public struct LEReadLocalSupportedFeatures: Command, Equatable {
+    /// The opcode of LE Read Local Supported Features, 0x2003, at byte 25, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0003)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Local Supported Features that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `LE_Features`: one bit for each feature of page 0.
         public var leFeatures: LEFeatures
 
+        /// Creates the return parameters of a command that succeeded.
         public init(leFeatures: LEFeatures) {
             self.leFeatures = leFeatures
         }
 
+        /// Decodes the 8 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             leFeatures = LEFeatures(rawValue: try reader.readUInt64())
         }
 
+        /// Appends the 8 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(leFeatures.rawValue)
         }
@@ -92,23 +115,28 @@ public struct LEReadLocalSupportedFeatures: Command, Equatable {
 
 /// A command to set the random address for legacy advertising, scanning and initiating (Vol 4, Part E, 7.8.4).
 public struct LESetRandomAddress: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Random Address, 0x2005, at byte 25, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0005)
 
-    /// Encoded without its type.
+    /// `Random_Address`: encoded without its type.
     public var randomAddress: DeviceAddress
 
+    /// Creates the command from its parameters.
     public init(randomAddress: DeviceAddress) {
         self.randomAddress = randomAddress
     }
 
+    /// Decodes the parameters, which are 6 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         randomAddress = DeviceAddress(try reader.readUInt48(), isRandom: true)
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 6 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.appendUInt48(randomAddress.value)
     }
@@ -116,27 +144,36 @@ public struct LESetRandomAddress: Command, Equatable {
 
 /// A command to generate a random number (Vol 4, Part E, 7.8.23).
 public struct LERand: Command, Equatable {
+    /// The opcode of LE Rand, 0x2018, at byte 27, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0018)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Rand that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Random_Number`: the generated number.
         public var randomNumber: UInt64
 
+        /// Creates the return parameters of a command that succeeded.
         public init(randomNumber: UInt64) {
             self.randomNumber = randomNumber
         }
 
+        /// Decodes the 8 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             randomNumber = try reader.readUInt64()
         }
 
+        /// Appends the 8 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(randomNumber)
         }
@@ -145,28 +182,36 @@ public struct LERand: Command, Equatable {
 
 /// A command to read which combinations of roles and states the controller supports (Vol 4, Part E, 7.8.27).
 public struct LEReadSupportedStates: Command, Equatable {
+    /// The opcode of LE Read Supported States, 0x201C, at byte 28, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x001C)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Supported States that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// One bit for each combination, as listed in 7.8.27.
+        /// `LE_States`: one bit for each combination, as listed in 7.8.27.
         public var leStates: UInt64
 
+        /// Creates the return parameters of a command that succeeded.
         public init(leStates: UInt64) {
             self.leStates = leStates
         }
 
+        /// Decodes the 8 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             leStates = try reader.readUInt64()
         }
 
+        /// Appends the 8 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(leStates)
         }
@@ -175,32 +220,40 @@ public struct LEReadSupportedStates: Command, Equatable {
 
 /// A command to read the minimum and maximum transmit power that the controller supports (Vol 4, Part E, 7.8.74).
 public struct LEReadTransmitPower: Command, Equatable {
+    /// The opcode of LE Read Transmit Power, 0x204B, at byte 38, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x004B)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Transmit Power that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In dBm, -127 to 20.
+        /// `Min_TX_Power`, in dBm, -127 to 20.
         public var minTXPower: Int8
-        /// In dBm, -127 to 20.
+        /// `Max_TX_Power`, in dBm, -127 to 20.
         public var maxTXPower: Int8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(minTXPower: Int8, maxTXPower: Int8) {
             self.minTXPower = minTXPower
             self.maxTXPower = maxTXPower
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             minTXPower = try reader.readInt8()
             maxTXPower = try reader.readInt8()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(minTXPower)
             buffer.append(maxTXPower)
@@ -210,26 +263,32 @@ public struct LEReadTransmitPower: Command, Equatable {
 
 /// A command to read the number and size of the controller's LE ACL and ISO buffers, version 2 (Vol 4, Part E, 7.8.2).
 public struct LEReadBufferSizeV2: Command, Equatable {
+    /// The opcode of LE Read Buffer Size [v2], 0x2060, at byte 41, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0060)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Buffer Size [v2] that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In bytes, without the packet's header; 0 if LE shares the BR/EDR buffers.
+        /// `LE_ACL_Data_Packet_Length`, in bytes, without the packet's header; 0 if LE shares the BR/EDR buffers.
         public var leACLDataPacketLength: UInt16
-        /// In packets.
+        /// `Total_Num_LE_ACL_Data_Packets`, in packets.
         public var totalNumLEACLDataPackets: UInt8
-        /// In bytes, without the packet's header; 0 if the controller has no ISO buffers.
+        /// `ISO_Data_Packet_Length`, in bytes, without the packet's header; 0 if the controller has no ISO buffers.
         public var isoDataPacketLength: UInt16
-        /// In packets.
+        /// `Total_Num_ISO_Data_Packets`, in packets.
         public var totalNumISODataPackets: UInt8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(
             leACLDataPacketLength: UInt16,
             totalNumLEACLDataPackets: UInt8,
@@ -242,6 +301,7 @@ public struct LEReadBufferSizeV2: Command, Equatable {
             self.totalNumISODataPackets = totalNumISODataPackets
         }
 
+        /// Decodes the 6 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             leACLDataPacketLength = try reader.readUInt16()
             totalNumLEACLDataPackets = try reader.readUInt8()
@@ -249,6 +309,7 @@ public struct LEReadBufferSizeV2: Command, Equatable {
             totalNumISODataPackets = try reader.readUInt8()
         }
 
+        /// Appends the 6 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(leACLDataPacketLength)
             buffer.append(totalNumLEACLDataPackets)

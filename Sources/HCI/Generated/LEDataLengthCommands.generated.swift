@@ -5,20 +5,24 @@ import ByteCoding
 
 /// A command to suggest the maximum length and time of packets sent on a connection (Vol 4, Part E, 7.8.33).
 public struct LESetDataLength: Command, Equatable {
+    /// The opcode of LE Set Data Length, 0x2022, at byte 33, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0022)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// In bytes, 0x001B to 0x00FB.
+    /// `TX_Octets`, in bytes, 0x001B to 0x00FB.
     public var txOctets: UInt16
-    /// In microseconds, 0x0148 to 0x4290.
+    /// `TX_Time`, in microseconds, 0x0148 to 0x4290.
     public var txTime: UInt16
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle, txOctets: UInt16, txTime: UInt16) {
         self.connectionHandle = connectionHandle
         self.txOctets = txOctets
         self.txTime = txTime
     }
 
+    /// Decodes the parameters, which are 6 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -27,23 +31,29 @@ public struct LESetDataLength: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 6 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(txOctets)
         buffer.append(txTime)
     }
 
+    /// The return parameters of LE Set Data Length that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle) {
             self.connectionHandle = connectionHandle
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
         }
@@ -53,32 +63,40 @@ public struct LESetDataLength: Command, Equatable {
 /// A command to read the maximum length and time of sent packets that the host suggested for new connections (Vol 4,
 /// Part E, 7.8.34).
 public struct LEReadSuggestedDefaultDataLength: Command, Equatable {
+    /// The opcode of LE Read Suggested Default Data Length, 0x2023, at byte 33, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0023)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Suggested Default Data Length that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In bytes, 0x001B to 0x00FB.
+        /// `Suggested_Max_TX_Octets`, in bytes, 0x001B to 0x00FB.
         public var suggestedMaxTXOctets: UInt16
-        /// In microseconds, 0x0148 to 0x4290.
+        /// `Suggested_Max_TX_Time`, in microseconds, 0x0148 to 0x4290.
         public var suggestedMaxTXTime: UInt16
 
+        /// Creates the return parameters of a command that succeeded.
         public init(suggestedMaxTXOctets: UInt16, suggestedMaxTXTime: UInt16) {
             self.suggestedMaxTXOctets = suggestedMaxTXOctets
             self.suggestedMaxTXTime = suggestedMaxTXTime
         }
 
+        /// Decodes the 4 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             suggestedMaxTXOctets = try reader.readUInt16()
             suggestedMaxTXTime = try reader.readUInt16()
         }
 
+        /// Appends the 4 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(suggestedMaxTXOctets)
             buffer.append(suggestedMaxTXTime)
@@ -88,20 +106,24 @@ public struct LEReadSuggestedDefaultDataLength: Command, Equatable {
 
 /// A command to suggest the maximum length and time of sent packets for new connections (Vol 4, Part E, 7.8.35).
 public struct LEWriteSuggestedDefaultDataLength: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Write Suggested Default Data Length, 0x2024, at byte 34, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0024)
 
-    /// In bytes, 0x001B to 0x00FB.
+    /// `Suggested_Max_TX_Octets`, in bytes, 0x001B to 0x00FB.
     public var suggestedMaxTXOctets: UInt16
-    /// In microseconds, 0x0148 to 0x4290.
+    /// `Suggested_Max_TX_Time`, in microseconds, 0x0148 to 0x4290.
     public var suggestedMaxTXTime: UInt16
 
+    /// Creates the command from its parameters.
     public init(suggestedMaxTXOctets: UInt16, suggestedMaxTXTime: UInt16) {
         self.suggestedMaxTXOctets = suggestedMaxTXOctets
         self.suggestedMaxTXTime = suggestedMaxTXTime
     }
 
+    /// Decodes the parameters, which are 4 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         suggestedMaxTXOctets = try reader.readUInt16()
@@ -109,6 +131,7 @@ public struct LEWriteSuggestedDefaultDataLength: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 4 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(suggestedMaxTXOctets)
         buffer.append(suggestedMaxTXTime)
@@ -118,26 +141,32 @@ public struct LEWriteSuggestedDefaultDataLength: Command, Equatable {
 /// A command to read the maximum length and time of the packets that the controller can send and receive (Vol 4, Part
 /// E, 7.8.46).
 public struct LEReadMaximumDataLength: Command, Equatable {
+    /// The opcode of LE Read Maximum Data Length, 0x202F, at byte 35, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x002F)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Maximum Data Length that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In bytes, 0x001B to 0x00FB.
+        /// `Supported_Max_TX_Octets`, in bytes, 0x001B to 0x00FB.
         public var supportedMaxTXOctets: UInt16
-        /// In microseconds, 0x0148 to 0x4290.
+        /// `Supported_Max_TX_Time`, in microseconds, 0x0148 to 0x4290.
         public var supportedMaxTXTime: UInt16
-        /// In bytes, 0x001B to 0x00FB.
+        /// `Supported_Max_RX_Octets`, in bytes, 0x001B to 0x00FB.
         public var supportedMaxRXOctets: UInt16
-        /// In microseconds, 0x0148 to 0x4290.
+        /// `Supported_Max_RX_Time`, in microseconds, 0x0148 to 0x4290.
         public var supportedMaxRXTime: UInt16
 
+        /// Creates the return parameters of a command that succeeded.
         public init(
             supportedMaxTXOctets: UInt16,
             supportedMaxTXTime: UInt16,
@@ -150,6 +179,7 @@ public struct LEReadMaximumDataLength: Command, Equatable {
             self.supportedMaxRXTime = supportedMaxRXTime
         }
 
+        /// Decodes the 8 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             supportedMaxTXOctets = try reader.readUInt16()
             supportedMaxTXTime = try reader.readUInt16()
@@ -157,6 +187,7 @@ public struct LEReadMaximumDataLength: Command, Equatable {
             supportedMaxRXTime = try reader.readUInt16()
         }
 
+        /// Appends the 8 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(supportedMaxTXOctets)
             buffer.append(supportedMaxTXTime)

@@ -5,26 +5,32 @@ import ByteCoding
 
 /// An event that reports a new connection, or why there is none, version 1 (Vol 4, Part E, 7.7.65.10).
 public struct LEEnhancedConnectionComplete: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Enhanced Connection Complete, 0x0A.
     public static let subeventCode: UInt8 = 0x0A
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Role`: the role of the controller in the connection.
     public var role: Role
-    /// The identity address if the controller resolved the peer's resolvable private address.
+    /// `Peer_Address_Type` and `Peer_Address`: the identity address if the controller resolved the peer's resolvable
+    /// private address.
     public var peerAddress: PeerAddress
-    /// All zero unless the controller generated an address for this connection.
+    /// `Local_Resolvable_Private_Address`: all zero unless the controller generated an address for this connection.
     public var localResolvablePrivateAddress: DeviceAddress
-    /// All zero unless the controller resolved the peer's address.
+    /// `Peer_Resolvable_Private_Address`: all zero unless the controller resolved the peer's address.
     public var peerResolvablePrivateAddress: DeviceAddress
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Connection_Interval`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Peripheral_Latency`, in connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// From 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
+    /// `Central_Clock_Accuracy`: from 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
     public var centralClockAccuracy: UInt8
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         connectionHandle: ConnectionHandle,
@@ -49,6 +55,7 @@ public struct LEEnhancedConnectionComplete: LEEventParameters, Sendable, Equatab
         self.centralClockAccuracy = centralClockAccuracy
     }
 
+    /// Decodes the parameters, which are 30 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -64,6 +71,7 @@ public struct LEEnhancedConnectionComplete: LEEventParameters, Sendable, Equatab
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 30 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -80,30 +88,36 @@ public struct LEEnhancedConnectionComplete: LEEventParameters, Sendable, Equatab
 
 /// An event that reports a new connection, or why there is none, version 2 (Vol 4, Part E, 7.7.65.10).
 public struct LEEnhancedConnectionCompleteV2: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Enhanced Connection Complete [v2], 0x29.
     public static let subeventCode: UInt8 = 0x29
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Role`: the role of the controller in the connection.
     public var role: Role
-    /// The identity address if the controller resolved the peer's resolvable private address.
+    /// `Peer_Address_Type` and `Peer_Address`: the identity address if the controller resolved the peer's resolvable
+    /// private address.
     public var peerAddress: PeerAddress
-    /// All zero unless the controller generated an address for this connection.
+    /// `Local_Resolvable_Private_Address`: all zero unless the controller generated an address for this connection.
     public var localResolvablePrivateAddress: DeviceAddress
-    /// All zero unless the controller resolved the peer's address.
+    /// `Peer_Resolvable_Private_Address`: all zero unless the controller resolved the peer's address.
     public var peerResolvablePrivateAddress: DeviceAddress
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// `Connection_Interval`, in units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events, 0x0000 to 0x01F3.
+    /// `Peripheral_Latency`, in connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms, 0x000A to 0x0C80.
+    /// `Supervision_Timeout`, in units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// From 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
+    /// `Central_Clock_Accuracy`: from 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
     public var centralClockAccuracy: UInt8
-    /// The advertising set from which the connection was created; 0xFF if there is none.
+    /// `Advertising_Handle`: the advertising set from which the connection was created; 0xFF if there is none.
     public var advertisingHandle: UInt8
-    /// The periodic advertising train from which the connection was created; 0xFFFF if there is none.
+    /// `Sync_Handle`: the periodic advertising train from which the connection was created; 0xFFFF if there is none.
     public var syncHandle: UInt16
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         connectionHandle: ConnectionHandle,
@@ -132,6 +146,7 @@ public struct LEEnhancedConnectionCompleteV2: LEEventParameters, Sendable, Equat
         self.syncHandle = syncHandle
     }
 
+    /// Decodes the parameters, which are 33 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -149,6 +164,7 @@ public struct LEEnhancedConnectionCompleteV2: LEEventParameters, Sendable, Equat
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 33 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)

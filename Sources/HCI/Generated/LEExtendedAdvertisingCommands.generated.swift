@@ -5,20 +5,24 @@ import ByteCoding
 
 /// A command to set the random address of one advertising set (Vol 4, Part E, 7.8.52).
 public struct LESetAdvertisingSetRandomAddress: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Advertising Set Random Address, 0x2035, at byte 36, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0035)
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
-    /// Encoded without its type.
+    /// `Random_Address`: encoded without its type.
     public var randomAddress: DeviceAddress
 
+    /// Creates the command from its parameters.
     public init(advertisingHandle: UInt8, randomAddress: DeviceAddress) {
         self.advertisingHandle = advertisingHandle
         self.randomAddress = randomAddress
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
@@ -26,6 +30,7 @@ public struct LESetAdvertisingSetRandomAddress: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
         buffer.appendUInt48(randomAddress.value)
@@ -34,32 +39,40 @@ public struct LESetAdvertisingSetRandomAddress: Command, Equatable {
 
 /// A command to set the parameters of one advertising set, version 1 (Vol 4, Part E, 7.8.53).
 public struct LESetExtendedAdvertisingParameters: Command, Equatable {
+    /// The opcode of LE Set Extended Advertising Parameters, 0x2036, at byte 36, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0036)
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
+    /// `Advertising_Event_Properties`: the operations that the advertising allows, and the contents of its PDUs.
     public var advertisingEventProperties: AdvertisingEventProperties
-    /// In units of 0.625 ms, 0x000020 to 0xFFFFFF.
+    /// `Primary_Advertising_Interval_Min`, in units of 0.625 ms, 0x000020 to 0xFFFFFF.
     public var primaryAdvertisingIntervalMin: UInt32
-    /// In units of 0.625 ms, `primaryAdvertisingIntervalMin` to 0xFFFFFF.
+    /// `Primary_Advertising_Interval_Max`, in units of 0.625 ms, `primaryAdvertisingIntervalMin` to 0xFFFFFF.
     public var primaryAdvertisingIntervalMax: UInt32
+    /// `Primary_Advertising_Channel_Map`: the primary channels for advertising.
     public var primaryAdvertisingChannelMap: AdvertisingChannelMap
+    /// `Own_Address_Type`: the kind of address that the controller uses.
     public var ownAddressType: OwnAddressType
-    /// The peer of directed advertising. If the own address is resolvable, the peer whose resolving list entry has its
-    /// local IRK.
+    /// `Peer_Address_Type` and `Peer_Address`: the peer of directed advertising. If the own address is resolvable, the
+    /// peer whose resolving list entry has its local IRK.
     public var peerAddress: DeviceAddress
+    /// `Advertising_Filter_Policy`: the devices from which the advertiser accepts requests.
     public var advertisingFilterPolicy: AdvertisingFilterPolicy
-    /// In dBm, -127 to 20; 127 if the host has no preference.
+    /// `Advertising_TX_Power`, in dBm, -127 to 20; 127 if the host has no preference.
     public var advertisingTXPower: Int8
+    /// `Primary_Advertising_PHY`: the PHY on the primary channels, LE 1M or LE Coded.
     public var primaryAdvertisingPHY: PHY
-    /// In advertising events, 0x00 to 0xFF.
+    /// `Secondary_Advertising_Max_Skip`, in advertising events, 0x00 to 0xFF.
     public var secondaryAdvertisingMaxSkip: UInt8
+    /// `Secondary_Advertising_PHY`: the PHY on the secondary channels.
     public var secondaryAdvertisingPHY: PHY
-    /// 0x00 to 0x0F.
+    /// `Advertising_SID`: 0x00 to 0x0F.
     public var advertisingSID: UInt8
-    /// Whether ``LEScanRequestReceived`` reports scan requests.
+    /// `Scan_Request_Notification_Enable`: whether ``LEScanRequestReceived`` reports scan requests.
     public var scanRequestNotificationEnable: Bool
 
+    /// Creates the command from its parameters.
     public init(
         advertisingHandle: UInt8,
         advertisingEventProperties: AdvertisingEventProperties = [],
@@ -92,6 +105,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
         self.scanRequestNotificationEnable = scanRequestNotificationEnable
     }
 
+    /// Decodes the parameters, which are 25 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
@@ -111,6 +125,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 25 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
         buffer.append(advertisingEventProperties.rawValue)
@@ -128,18 +143,22 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
         buffer.append(flag: scanRequestNotificationEnable)
     }
 
+    /// The return parameters of LE Set Extended Advertising Parameters that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In dBm, -127 to 20.
+        /// `Selected_TX_Power`, in dBm, -127 to 20.
         public var selectedTXPower: Int8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(selectedTXPower: Int8) {
             self.selectedTXPower = selectedTXPower
         }
 
+        /// Decodes the 1 byte after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             selectedTXPower = try reader.readInt8()
         }
 
+        /// Appends the 1 byte after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(selectedTXPower)
         }
@@ -148,17 +167,22 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
 
 /// A command to set the advertising data of one advertising set, complete or as a fragment (Vol 4, Part E, 7.8.54).
 public struct LESetExtendedAdvertisingData: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Extended Advertising Data, 0x2037, at byte 36, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0037)
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
+    /// `Operation`: whether the data is complete, or which fragment it is.
     public var operation: AdvertisingDataOperation
+    /// `Fragment_Preference`: whether the controller may split the data over several PDUs.
     public var fragmentPreference: FragmentPreference
-    /// At most 251 bytes.
+    /// `Advertising_Data`: at most 251 bytes.
     public var advertisingData: AdvertisingDataFragment
 
+    /// Creates the command from its parameters.
     public init(
         advertisingHandle: UInt8,
         operation: AdvertisingDataOperation = .complete,
@@ -171,6 +195,7 @@ public struct LESetExtendedAdvertisingData: Command, Equatable {
         self.advertisingData = advertisingData
     }
 
+    /// Decodes the parameters, which fill `parameters`.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
@@ -180,6 +205,7 @@ public struct LESetExtendedAdvertisingData: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
         buffer.append(operation.rawValue)
@@ -190,17 +216,22 @@ public struct LESetExtendedAdvertisingData: Command, Equatable {
 
 /// A command to set the scan response data of one advertising set, complete or as a fragment (Vol 4, Part E, 7.8.55).
 public struct LESetExtendedScanResponseData: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Extended Scan Response Data, 0x2038, at byte 36, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0038)
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
+    /// `Operation`: whether the data is complete, or which fragment it is.
     public var operation: AdvertisingDataOperation
+    /// `Fragment_Preference`: whether the controller may split the data over several PDUs.
     public var fragmentPreference: FragmentPreference
-    /// At most 251 bytes.
+    /// `Scan_Response_Data`: at most 251 bytes.
     public var scanResponseData: AdvertisingDataFragment
 
+    /// Creates the command from its parameters.
     public init(
         advertisingHandle: UInt8,
         operation: AdvertisingDataOperation = .complete,
@@ -213,6 +244,7 @@ public struct LESetExtendedScanResponseData: Command, Equatable {
         self.scanResponseData = scanResponseData
     }
 
+    /// Decodes the parameters, which fill `parameters`.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
@@ -222,6 +254,7 @@ public struct LESetExtendedScanResponseData: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
         buffer.append(operation.rawValue)
@@ -232,28 +265,36 @@ public struct LESetExtendedScanResponseData: Command, Equatable {
 
 /// A command to read how much advertising data the controller can hold for one advertising set (Vol 4, Part E, 7.8.57).
 public struct LEReadMaximumAdvertisingDataLength: Command, Equatable {
+    /// The opcode of LE Read Maximum Advertising Data Length, 0x203A, at byte 36, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x003A)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Maximum Advertising Data Length that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In bytes, 0x001F to 0x0672.
+        /// `Max_Advertising_Data_Length`, in bytes, 0x001F to 0x0672.
         public var maxAdvertisingDataLength: UInt16
 
+        /// Creates the return parameters of a command that succeeded.
         public init(maxAdvertisingDataLength: UInt16) {
             self.maxAdvertisingDataLength = maxAdvertisingDataLength
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             maxAdvertisingDataLength = try reader.readUInt16()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(maxAdvertisingDataLength)
         }
@@ -262,28 +303,36 @@ public struct LEReadMaximumAdvertisingDataLength: Command, Equatable {
 
 /// A command to read how many advertising sets the controller supports at a time (Vol 4, Part E, 7.8.58).
 public struct LEReadNumberOfSupportedAdvertisingSets: Command, Equatable {
+    /// The opcode of LE Read Number Of Supported Advertising Sets, 0x203B, at byte 36, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x003B)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Number Of Supported Advertising Sets that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// 0x01 to 0xF0.
+        /// `Num_Supported_Advertising_Sets`: 0x01 to 0xF0.
         public var numSupportedAdvertisingSets: UInt8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(numSupportedAdvertisingSets: UInt8) {
             self.numSupportedAdvertisingSets = numSupportedAdvertisingSets
         }
 
+        /// Decodes the 1 byte after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             numSupportedAdvertisingSets = try reader.readUInt8()
         }
 
+        /// Appends the 1 byte after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(numSupportedAdvertisingSets)
         }
@@ -292,23 +341,28 @@ public struct LEReadNumberOfSupportedAdvertisingSets: Command, Equatable {
 
 /// A command to remove one advertising set (Vol 4, Part E, 7.8.59).
 public struct LERemoveAdvertisingSet: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Remove Advertising Set, 0x203C, at byte 37, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x003C)
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
 
+    /// Creates the command from its parameters.
     public init(advertisingHandle: UInt8) {
         self.advertisingHandle = advertisingHandle
     }
 
+    /// Decodes the parameters, which are 1 byte long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 1 byte long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
     }
@@ -316,15 +370,20 @@ public struct LERemoveAdvertisingSet: Command, Equatable {
 
 /// A command to remove all advertising sets (Vol 4, Part E, 7.8.60).
 public struct LEClearAdvertisingSets: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Clear Advertising Sets, 0x203D, at byte 37, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x003D)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }

@@ -5,17 +5,22 @@ import ByteCoding
 
 /// A command to start or stop extended scanning (Vol 4, Part E, 7.8.65).
 public struct LESetExtendedScanEnable: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Extended Scan Enable, 0x2042, at byte 37, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0042)
 
+    /// `Enable`: whether the controller scans.
     public var enable: Bool
+    /// `Filter_Duplicates`: whether the controller filters duplicate reports, and for how long.
     public var filterDuplicates: DuplicateFilter
-    /// In units of 10 ms, 0x0001 to 0xFFFF; 0 to scan until the host stops it.
+    /// `Duration`, in units of 10 ms, 0x0001 to 0xFFFF; 0 to scan until the host stops it.
     public var duration: UInt16
-    /// In units of 1.28 s, 0x0001 to 0xFFFF; 0 to scan without a pause.
+    /// `Period`, in units of 1.28 s, 0x0001 to 0xFFFF; 0 to scan without a pause.
     public var period: UInt16
 
+    /// Creates the command from its parameters.
     public init(enable: Bool, filterDuplicates: DuplicateFilter = .disabled, duration: UInt16 = 0, period: UInt16 = 0) {
         self.enable = enable
         self.filterDuplicates = filterDuplicates
@@ -23,6 +28,7 @@ public struct LESetExtendedScanEnable: Command, Equatable {
         self.period = period
     }
 
+    /// Decodes the parameters, which are 6 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         enable = try reader.readFlag("Enable")
@@ -32,6 +38,7 @@ public struct LESetExtendedScanEnable: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 6 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(flag: enable)
         buffer.append(filterDuplicates.rawValue)

@@ -5,28 +5,36 @@ import ByteCoding
 
 /// A command to read how many devices the filter accept list can hold (Vol 4, Part E, 7.8.14).
 public struct LEReadFilterAcceptListSize: Command, Equatable {
+    /// The opcode of LE Read Filter Accept List Size, 0x200F, at byte 26, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x000F)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Filter Accept List Size that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// 0x01 to 0xFF.
+        /// `Filter_Accept_List_Size`: 0x01 to 0xFF.
         public var filterAcceptListSize: UInt8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(filterAcceptListSize: UInt8) {
             self.filterAcceptListSize = filterAcceptListSize
         }
 
+        /// Decodes the 1 byte after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             filterAcceptListSize = try reader.readUInt8()
         }
 
+        /// Appends the 1 byte after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(filterAcceptListSize)
         }
@@ -35,38 +43,48 @@ public struct LEReadFilterAcceptListSize: Command, Equatable {
 
 /// A command to remove all devices from the filter accept list (Vol 4, Part E, 7.8.15).
 public struct LEClearFilterAcceptList: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Clear Filter Accept List, 0x2010, at byte 26, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0010)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
 /// A command to add a device to the filter accept list (Vol 4, Part E, 7.8.16).
 public struct LEAddDeviceToFilterAcceptList: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Add Device To Filter Accept List, 0x2011, at byte 27, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0011)
 
-    /// ``PeerAddress/anonymous`` stands for all anonymous advertisers.
+    /// `Address_Type` and `Address`: ``PeerAddress/anonymous`` stands for all anonymous advertisers.
     public var address: PeerAddress
 
+    /// Creates the command from its parameters.
     public init(address: PeerAddress) {
         self.address = address
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         address = try PeerAddress(decoding: &reader)
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         address.encode(into: &buffer)
     }
@@ -74,23 +92,28 @@ public struct LEAddDeviceToFilterAcceptList: Command, Equatable {
 
 /// A command to remove a device from the filter accept list (Vol 4, Part E, 7.8.17).
 public struct LERemoveDeviceFromFilterAcceptList: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Remove Device From Filter Accept List, 0x2012, at byte 27, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0012)
 
-    /// ``PeerAddress/anonymous`` stands for all anonymous advertisers.
+    /// `Address_Type` and `Address`: ``PeerAddress/anonymous`` stands for all anonymous advertisers.
     public var address: PeerAddress
 
+    /// Creates the command from its parameters.
     public init(address: PeerAddress) {
         self.address = address
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         address = try PeerAddress(decoding: &reader)
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         address.encode(into: &buffer)
     }

@@ -5,41 +5,53 @@ import ByteCoding
 
 /// A command to read the PHYs of a connection (Vol 4, Part E, 7.8.47).
 public struct LEReadPHY: Command, Equatable {
+    /// The opcode of LE Read PHY, 0x2030, at byte 35, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0030)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }
 
+    /// The return parameters of LE Read PHY that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
+        /// `TX_PHY`: the PHY on which the controller sends.
         public var txPHY: PHY
+        /// `RX_PHY`: the PHY on which the controller receives.
         public var rxPHY: PHY
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle, txPHY: PHY, rxPHY: PHY) {
             self.connectionHandle = connectionHandle
             self.txPHY = txPHY
             self.rxPHY = rxPHY
         }
 
+        /// Decodes the 4 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
             txPHY = PHY(rawValue: try reader.readUInt8())
             rxPHY = PHY(rawValue: try reader.readUInt8())
         }
 
+        /// Appends the 4 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
             buffer.append(txPHY.rawValue)
@@ -50,22 +62,27 @@ public struct LEReadPHY: Command, Equatable {
 
 /// A command to set the preferred PHYs for new connections (Vol 4, Part E, 7.8.48).
 public struct LESetDefaultPHY: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Default PHY, 0x2031, at byte 35, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0031)
 
+    /// `All_PHYs`: the directions in which the host has no preference for a PHY.
     public var allPHYs: PHYPreference
-    /// Ignored if `allPHYs` contains ``PHYPreference/anyTransmitter``.
+    /// `TX_PHYs`: ignored if `allPHYs` contains ``PHYPreference/anyTransmitter``.
     public var txPHYs: PHYSet
-    /// Ignored if `allPHYs` contains ``PHYPreference/anyReceiver``.
+    /// `RX_PHYs`: ignored if `allPHYs` contains ``PHYPreference/anyReceiver``.
     public var rxPHYs: PHYSet
 
+    /// Creates the command from its parameters.
     public init(allPHYs: PHYPreference = [], txPHYs: PHYSet = [], rxPHYs: PHYSet = []) {
         self.allPHYs = allPHYs
         self.txPHYs = txPHYs
         self.rxPHYs = rxPHYs
     }
 
+    /// Decodes the parameters, which are 3 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         allPHYs = PHYPreference(rawValue: try reader.readUInt8())
@@ -74,6 +91,7 @@ public struct LESetDefaultPHY: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 3 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(allPHYs.rawValue)
         buffer.append(txPHYs.rawValue)
@@ -83,18 +101,24 @@ public struct LESetDefaultPHY: Command, Equatable {
 
 /// A command to request other PHYs for a connection (Vol 4, Part E, 7.8.49).
 public struct LESetPHY: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Set PHY, 0x2032, at byte 35, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0032)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `All_PHYs`: the directions in which the host has no preference for a PHY.
     public var allPHYs: PHYPreference
-    /// Ignored if `allPHYs` contains ``PHYPreference/anyTransmitter``.
+    /// `TX_PHYs`: ignored if `allPHYs` contains ``PHYPreference/anyTransmitter``.
     public var txPHYs: PHYSet
-    /// Ignored if `allPHYs` contains ``PHYPreference/anyReceiver``.
+    /// `RX_PHYs`: ignored if `allPHYs` contains ``PHYPreference/anyReceiver``.
     public var rxPHYs: PHYSet
+    /// `PHY_Options`: the coding that the host prefers for sending on the LE Coded PHY.
     public var phyOptions: PHYOptions
 
+    /// Creates the command from its parameters.
     public init(
         connectionHandle: ConnectionHandle,
         allPHYs: PHYPreference = [],
@@ -109,6 +133,7 @@ public struct LESetPHY: Command, Equatable {
         self.phyOptions = phyOptions
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -119,6 +144,7 @@ public struct LESetPHY: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(allPHYs.rawValue)

@@ -5,18 +5,22 @@ import ByteCoding
 
 /// A command to set the parameters of periodic advertising of one advertising set, version 1 (Vol 4, Part E, 7.8.61).
 public struct LESetPeriodicAdvertisingParameters: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Periodic Advertising Parameters, 0x203E, at byte 37, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x003E)
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
-    /// In units of 1.25 ms, 0x0006 to 0xFFFF.
+    /// `Periodic_Advertising_Interval_Min`, in units of 1.25 ms, 0x0006 to 0xFFFF.
     public var periodicAdvertisingIntervalMin: UInt16
-    /// In units of 1.25 ms, `periodicAdvertisingIntervalMin` to 0xFFFF.
+    /// `Periodic_Advertising_Interval_Max`, in units of 1.25 ms, `periodicAdvertisingIntervalMin` to 0xFFFF.
     public var periodicAdvertisingIntervalMax: UInt16
+    /// `Periodic_Advertising_Properties`: the fields of each PDU besides the data.
     public var periodicAdvertisingProperties: PeriodicAdvertisingProperties
 
+    /// Creates the command from its parameters.
     public init(
         advertisingHandle: UInt8,
         periodicAdvertisingIntervalMin: UInt16,
@@ -29,6 +33,7 @@ public struct LESetPeriodicAdvertisingParameters: Command, Equatable {
         self.periodicAdvertisingProperties = periodicAdvertisingProperties
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
@@ -38,6 +43,7 @@ public struct LESetPeriodicAdvertisingParameters: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
         buffer.append(periodicAdvertisingIntervalMin)
@@ -48,16 +54,20 @@ public struct LESetPeriodicAdvertisingParameters: Command, Equatable {
 
 /// A command to set the data of periodic advertising, complete or as a fragment (Vol 4, Part E, 7.8.62).
 public struct LESetPeriodicAdvertisingData: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Periodic Advertising Data, 0x203F, at byte 37, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x003F)
 
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
+    /// `Operation`: whether the data is complete, or which fragment it is.
     public var operation: AdvertisingDataOperation
-    /// At most 252 bytes.
+    /// `Advertising_Data`: at most 252 bytes.
     public var advertisingData: PeriodicAdvertisingDataFragment
 
+    /// Creates the command from its parameters.
     public init(
         advertisingHandle: UInt8,
         operation: AdvertisingDataOperation = .complete,
@@ -68,6 +78,7 @@ public struct LESetPeriodicAdvertisingData: Command, Equatable {
         self.advertisingData = advertisingData
     }
 
+    /// Decodes the parameters, which fill `parameters`.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         advertisingHandle = try reader.readUInt8()
@@ -76,6 +87,7 @@ public struct LESetPeriodicAdvertisingData: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(advertisingHandle)
         buffer.append(operation.rawValue)
@@ -85,19 +97,24 @@ public struct LESetPeriodicAdvertisingData: Command, Equatable {
 
 /// A command to start or stop periodic advertising (Vol 4, Part E, 7.8.63).
 public struct LESetPeriodicAdvertisingEnable: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Periodic Advertising Enable, 0x2040, at byte 37, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0040)
 
+    /// `Enable`: whether the controller advertises, and whether its PDUs have the ADI field.
     public var enable: PeriodicAdvertisingEnable
-    /// 0x00 to 0xEF.
+    /// `Advertising_Handle`: 0x00 to 0xEF.
     public var advertisingHandle: UInt8
 
+    /// Creates the command from its parameters.
     public init(enable: PeriodicAdvertisingEnable, advertisingHandle: UInt8) {
         self.enable = enable
         self.advertisingHandle = advertisingHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         enable = PeriodicAdvertisingEnable(rawValue: try reader.readUInt8())
@@ -105,6 +122,7 @@ public struct LESetPeriodicAdvertisingEnable: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(enable.rawValue)
         buffer.append(advertisingHandle)
@@ -113,22 +131,26 @@ public struct LESetPeriodicAdvertisingEnable: Command, Equatable {
 
 /// A command to synchronize with a periodic advertising train (Vol 4, Part E, 7.8.67).
 public struct LEPeriodicAdvertisingCreateSync: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Periodic Advertising Create Sync, 0x2044, at byte 38, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0044)
 
+    /// `Options`: how the controller finds the advertiser and reports it.
     public var options: PeriodicSyncOptions
-    /// 0x00 to 0x0F.
+    /// `Advertising_SID`: 0x00 to 0x0F.
     public var advertisingSID: UInt8
-    /// Ignored if the periodic advertiser list is used.
+    /// `Advertiser_Address_Type` and `Advertiser_Address`: ignored if the periodic advertiser list is used.
     public var advertiserAddress: DeviceAddress
-    /// In periodic advertising events, 0x0000 to 0x01F3.
+    /// `Skip`, in periodic advertising events, 0x0000 to 0x01F3.
     public var skip: UInt16
-    /// In units of 10 ms, 0x000A to 0x4000.
+    /// `Sync_Timeout`, in units of 10 ms, 0x000A to 0x4000.
     public var syncTimeout: UInt16
-    /// Which types of constant tone extension to ignore: one bit for each, as listed in 7.8.67.
+    /// `Sync_CTE_Type`: which types of constant tone extension to ignore: one bit for each, as listed in 7.8.67.
     public var syncCTEType: UInt8
 
+    /// Creates the command from its parameters.
     public init(
         options: PeriodicSyncOptions = [],
         advertisingSID: UInt8,
@@ -145,6 +167,7 @@ public struct LEPeriodicAdvertisingCreateSync: Command, Equatable {
         self.syncCTEType = syncCTEType
     }
 
+    /// Decodes the parameters, which are 14 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         options = PeriodicSyncOptions(rawValue: try reader.readUInt8())
@@ -156,6 +179,7 @@ public struct LEPeriodicAdvertisingCreateSync: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 14 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(options.rawValue)
         buffer.append(advertisingSID)
@@ -168,38 +192,48 @@ public struct LEPeriodicAdvertisingCreateSync: Command, Equatable {
 
 /// A command to cancel ``LEPeriodicAdvertisingCreateSync`` (Vol 4, Part E, 7.8.68).
 public struct LEPeriodicAdvertisingCreateSyncCancel: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Periodic Advertising Create Sync Cancel, 0x2045, at byte 38, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0045)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
 /// A command to stop receiving a periodic advertising train (Vol 4, Part E, 7.8.69).
 public struct LEPeriodicAdvertisingTerminateSync: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Periodic Advertising Terminate Sync, 0x2046, at byte 38, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0046)
 
-    /// 0x0000 to 0x0EFF.
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
     public var syncHandle: UInt16
 
+    /// Creates the command from its parameters.
     public init(syncHandle: UInt16) {
         self.syncHandle = syncHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         syncHandle = try reader.readUInt16()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(syncHandle)
     }

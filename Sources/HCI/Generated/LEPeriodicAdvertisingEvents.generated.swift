@@ -6,20 +6,26 @@ import ByteCoding
 /// An event that reports synchronization with a periodic advertising train, or why there is none, version 1 (Vol 4,
 /// Part E, 7.7.65.14).
 public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Periodic Advertising Sync Established, 0x0E.
     public static let subeventCode: UInt8 = 0x0E
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
-    /// 0x0000 to 0x0EFF.
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
     public var syncHandle: UInt16
-    /// 0x00 to 0x0F.
+    /// `Advertising_SID`: 0x00 to 0x0F.
     public var advertisingSID: UInt8
+    /// `Advertiser_Address_Type` and `Advertiser_Address`: the address of the advertiser, or its identity address if
+    /// the controller resolved the address.
     public var advertiserAddress: PeerAddress
+    /// `Advertiser_PHY`: the PHY of the periodic advertising.
     public var advertiserPHY: PHY
-    /// In units of 1.25 ms, 0x0006 to 0xFFFF.
+    /// `Periodic_Advertising_Interval`, in units of 1.25 ms, 0x0006 to 0xFFFF.
     public var periodicAdvertisingInterval: UInt16
-    /// From 0, 500 ppm, to 7, 20 ppm.
+    /// `Advertiser_Clock_Accuracy`: from 0, 500 ppm, to 7, 20 ppm.
     public var advertiserClockAccuracy: UInt8
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         syncHandle: UInt16,
@@ -38,6 +44,7 @@ public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters, Sendable,
         self.advertiserClockAccuracy = advertiserClockAccuracy
     }
 
+    /// Decodes the parameters, which are 15 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -50,6 +57,7 @@ public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters, Sendable,
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 15 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(syncHandle)
@@ -63,21 +71,25 @@ public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters, Sendable,
 
 /// An event that reports that synchronization with a periodic advertising train was lost (Vol 4, Part E, 7.7.65.16).
 public struct LEPeriodicAdvertisingSyncLost: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Periodic Advertising Sync Lost, 0x10.
     public static let subeventCode: UInt8 = 0x10
 
-    /// 0x0000 to 0x0EFF.
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
     public var syncHandle: UInt16
 
+    /// Creates the event from its parameters.
     public init(syncHandle: UInt16) {
         self.syncHandle = syncHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         syncHandle = try reader.readUInt16()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(syncHandle)
     }

@@ -5,22 +5,28 @@ import ByteCoding
 
 /// A command to add the identity and keys of a device to the resolving list (Vol 4, Part E, 7.8.38).
 public struct LEAddDeviceToResolvingList: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Add Device To Resolving List, 0x2027, at byte 34, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0027)
 
+    /// `Peer_Identity_Address_Type` and `Peer_Identity_Address`: the public or static random identity address of the
+    /// peer.
     public var peerIdentityAddress: DeviceAddress
-    /// All zero if the peer uses no resolvable private addresses.
+    /// `Peer_IRK`: all zero if the peer uses no resolvable private addresses.
     public var peerIRK: UInt128
-    /// All zero if the controller uses no resolvable private addresses with this peer.
+    /// `Local_IRK`: all zero if the controller uses no resolvable private addresses with this peer.
     public var localIRK: UInt128
 
+    /// Creates the command from its parameters.
     public init(peerIdentityAddress: DeviceAddress, peerIRK: UInt128, localIRK: UInt128) {
         self.peerIdentityAddress = peerIdentityAddress
         self.peerIRK = peerIRK
         self.localIRK = localIRK
     }
 
+    /// Decodes the parameters, which are 39 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         peerIdentityAddress = try reader.readDeviceAddress("Peer_Identity_Address")
@@ -29,6 +35,7 @@ public struct LEAddDeviceToResolvingList: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 39 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(peerIdentityAddress)
         buffer.append(peerIRK)
@@ -38,22 +45,29 @@ public struct LEAddDeviceToResolvingList: Command, Equatable {
 
 /// A command to remove a device from the resolving list (Vol 4, Part E, 7.8.39).
 public struct LERemoveDeviceFromResolvingList: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Remove Device From Resolving List, 0x2028, at byte 34, bit 4 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0028)
 
+    /// `Peer_Identity_Address_Type` and `Peer_Identity_Address`: the public or static random identity address of the
+    /// peer.
     public var peerIdentityAddress: DeviceAddress
 
+    /// Creates the command from its parameters.
     public init(peerIdentityAddress: DeviceAddress) {
         self.peerIdentityAddress = peerIdentityAddress
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         peerIdentityAddress = try reader.readDeviceAddress("Peer_Identity_Address")
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(peerIdentityAddress)
     }
@@ -61,42 +75,56 @@ public struct LERemoveDeviceFromResolvingList: Command, Equatable {
 
 /// A command to remove all devices from the resolving list (Vol 4, Part E, 7.8.40).
 public struct LEClearResolvingList: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Clear Resolving List, 0x2029, at byte 34, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0029)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
 /// A command to read how many devices the resolving list can hold (Vol 4, Part E, 7.8.41).
 public struct LEReadResolvingListSize: Command, Equatable {
+    /// The opcode of LE Read Resolving List Size, 0x202A, at byte 34, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x002A)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 
+    /// The return parameters of LE Read Resolving List Size that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Resolving_List_Size`: the number of devices that the list can hold.
         public var resolvingListSize: UInt8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(resolvingListSize: UInt8) {
             self.resolvingListSize = resolvingListSize
         }
 
+        /// Decodes the 1 byte after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             resolvingListSize = try reader.readUInt8()
         }
 
+        /// Appends the 1 byte after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(resolvingListSize)
         }
@@ -105,35 +133,46 @@ public struct LEReadResolvingListSize: Command, Equatable {
 
 /// A command to read the current resolvable private address of a peer (Vol 4, Part E, 7.8.42).
 public struct LEReadPeerResolvableAddress: Command, Equatable {
+    /// The opcode of LE Read Peer Resolvable Address, 0x202B, at byte 34, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x002B)
 
+    /// `Peer_Identity_Address_Type` and `Peer_Identity_Address`: the public or static random identity address of the
+    /// peer.
     public var peerIdentityAddress: DeviceAddress
 
+    /// Creates the command from its parameters.
     public init(peerIdentityAddress: DeviceAddress) {
         self.peerIdentityAddress = peerIdentityAddress
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         peerIdentityAddress = try reader.readDeviceAddress("Peer_Identity_Address")
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(peerIdentityAddress)
     }
 
+    /// The return parameters of LE Read Peer Resolvable Address that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Peer_Resolvable_Address`: the address that the peer uses now. Encoded without its type.
         public var peerResolvableAddress: DeviceAddress
 
+        /// Creates the return parameters of a command that succeeded.
         public init(peerResolvableAddress: DeviceAddress) {
             self.peerResolvableAddress = peerResolvableAddress
         }
 
+        /// Decodes the 6 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             peerResolvableAddress = DeviceAddress(try reader.readUInt48(), isRandom: true)
         }
 
+        /// Appends the 6 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.appendUInt48(peerResolvableAddress.value)
         }
@@ -142,35 +181,47 @@ public struct LEReadPeerResolvableAddress: Command, Equatable {
 
 /// A command to read the current local resolvable private address for a peer (Vol 4, Part E, 7.8.43).
 public struct LEReadLocalResolvableAddress: Command, Equatable {
+    /// The opcode of LE Read Local Resolvable Address, 0x202C, at byte 35, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x002C)
 
+    /// `Peer_Identity_Address_Type` and `Peer_Identity_Address`: the public or static random identity address of the
+    /// peer.
     public var peerIdentityAddress: DeviceAddress
 
+    /// Creates the command from its parameters.
     public init(peerIdentityAddress: DeviceAddress) {
         self.peerIdentityAddress = peerIdentityAddress
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         peerIdentityAddress = try reader.readDeviceAddress("Peer_Identity_Address")
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(peerIdentityAddress)
     }
 
+    /// The return parameters of LE Read Local Resolvable Address that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Local_Resolvable_Address`: the address that the controller uses now with the peer. Encoded without its
+        /// type.
         public var localResolvableAddress: DeviceAddress
 
+        /// Creates the return parameters of a command that succeeded.
         public init(localResolvableAddress: DeviceAddress) {
             self.localResolvableAddress = localResolvableAddress
         }
 
+        /// Decodes the 6 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             localResolvableAddress = DeviceAddress(try reader.readUInt48(), isRandom: true)
         }
 
+        /// Appends the 6 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.appendUInt48(localResolvableAddress.value)
         }
@@ -179,22 +230,28 @@ public struct LEReadLocalResolvableAddress: Command, Equatable {
 
 /// A command to turn address resolution in the controller on or off (Vol 4, Part E, 7.8.44).
 public struct LESetAddressResolutionEnable: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Address Resolution Enable, 0x202D, at byte 35, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x002D)
 
+    /// `Address_Resolution_Enable`: whether the controller resolves addresses.
     public var addressResolutionEnable: Bool
 
+    /// Creates the command from its parameters.
     public init(addressResolutionEnable: Bool) {
         self.addressResolutionEnable = addressResolutionEnable
     }
 
+    /// Decodes the parameters, which are 1 byte long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         addressResolutionEnable = try reader.readFlag("Address_Resolution_Enable")
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 1 byte long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(flag: addressResolutionEnable)
     }
@@ -202,23 +259,28 @@ public struct LESetAddressResolutionEnable: Command, Equatable {
 
 /// A command to set how long the controller uses a resolvable private address (Vol 4, Part E, 7.8.45).
 public struct LESetResolvablePrivateAddressTimeout: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Resolvable Private Address Timeout, 0x202E, at byte 35, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x002E)
 
-    /// In seconds, 0x0001 to 0x0E10.
+    /// `RPA_Timeout`, in seconds, 0x0001 to 0x0E10.
     public var rpaTimeout: UInt16
 
+    /// Creates the command from its parameters.
     public init(rpaTimeout: UInt16 = 0x0384) {
         self.rpaTimeout = rpaTimeout
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         rpaTimeout = try reader.readUInt16()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(rpaTimeout)
     }
@@ -227,18 +289,25 @@ public struct LESetResolvablePrivateAddressTimeout: Command, Equatable {
 /// A command to set whether the controller accepts the identity address of a peer that has an IRK (Vol 4, Part E,
 /// 7.8.77).
 public struct LESetPrivacyMode: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Privacy Mode, 0x204E, at byte 39, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x004E)
 
+    /// `Peer_Identity_Address_Type` and `Peer_Identity_Address`: the public or static random identity address of the
+    /// peer.
     public var peerIdentityAddress: DeviceAddress
+    /// `Privacy_Mode`: whether the peer may use its identity address.
     public var privacyMode: PrivacyMode
 
+    /// Creates the command from its parameters.
     public init(peerIdentityAddress: DeviceAddress, privacyMode: PrivacyMode = .network) {
         self.peerIdentityAddress = peerIdentityAddress
         self.privacyMode = privacyMode
     }
 
+    /// Decodes the parameters, which are 8 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         peerIdentityAddress = try reader.readDeviceAddress("Peer_Identity_Address")
@@ -246,6 +315,7 @@ public struct LESetPrivacyMode: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 8 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(peerIdentityAddress)
         buffer.append(privacyMode.rawValue)

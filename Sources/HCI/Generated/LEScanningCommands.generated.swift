@@ -5,18 +5,24 @@ import ByteCoding
 
 /// A command to set the parameters of legacy scanning (Vol 4, Part E, 7.8.10).
 public struct LESetScanParameters: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Scan Parameters, 0x200B, at byte 26, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x000B)
 
+    /// `LE_Scan_Type`: whether the controller requests scan responses.
     public var leScanType: ScanType
-    /// In units of 0.625 ms, 0x0004 to 0x4000.
+    /// `LE_Scan_Interval`, in units of 0.625 ms, 0x0004 to 0x4000.
     public var leScanInterval: UInt16
-    /// In units of 0.625 ms, 0x0004 to the scan interval.
+    /// `LE_Scan_Window`, in units of 0.625 ms, 0x0004 to the scan interval.
     public var leScanWindow: UInt16
+    /// `Own_Address_Type`: the kind of address that the controller uses.
     public var ownAddressType: OwnAddressType
+    /// `Scanning_Filter_Policy`: the advertisers that the controller reports.
     public var scanningFilterPolicy: ScanningFilterPolicy
 
+    /// Creates the command from its parameters.
     public init(
         leScanType: ScanType = .passive,
         leScanInterval: UInt16 = 0x0010,
@@ -31,6 +37,7 @@ public struct LESetScanParameters: Command, Equatable {
         self.scanningFilterPolicy = scanningFilterPolicy
     }
 
+    /// Decodes the parameters, which are 7 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         leScanType = try reader.readValue("LE_Scan_Type")
@@ -41,6 +48,7 @@ public struct LESetScanParameters: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 7 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(leScanType.rawValue)
         buffer.append(leScanInterval)
@@ -52,19 +60,24 @@ public struct LESetScanParameters: Command, Equatable {
 
 /// A command to start or stop legacy scanning (Vol 4, Part E, 7.8.11).
 public struct LESetScanEnable: Command, Equatable {
+    /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
 
+    /// The opcode of LE Set Scan Enable, 0x200C, at byte 26, bit 3 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x000C)
 
+    /// `LE_Scan_Enable`: whether the controller scans.
     public var leScanEnable: Bool
-    /// Whether the controller filters duplicate reports.
+    /// `Filter_Duplicates`: whether the controller filters duplicate reports.
     public var filterDuplicates: Bool
 
+    /// Creates the command from its parameters.
     public init(leScanEnable: Bool, filterDuplicates: Bool = false) {
         self.leScanEnable = leScanEnable
         self.filterDuplicates = filterDuplicates
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         leScanEnable = try reader.readFlag("LE_Scan_Enable")
@@ -72,6 +85,7 @@ public struct LESetScanEnable: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(flag: leScanEnable)
         buffer.append(flag: filterDuplicates)

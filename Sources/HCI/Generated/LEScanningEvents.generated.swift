@@ -5,13 +5,17 @@ import ByteCoding
 
 /// An event that reports that scanning ended because its duration expired (Vol 4, Part E, 7.7.65.17).
 public struct LEScanTimeout: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Scan Timeout, 0x11.
     public static let subeventCode: UInt8 = 0x11
 
+    /// Creates the event, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }

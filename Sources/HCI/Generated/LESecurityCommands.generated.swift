@@ -5,16 +5,21 @@ import ByteCoding
 
 /// A command to encrypt one block with AES-128 (Vol 4, Part E, 7.8.22).
 public struct LEEncrypt: Command, Equatable {
+    /// The opcode of LE Encrypt, 0x2017, at byte 27, bit 6 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0017)
 
+    /// `Key`: the AES-128 key.
     public var key: UInt128
+    /// `Plaintext_Data`: the block to encrypt.
     public var plaintextData: UInt128
 
+    /// Creates the command from its parameters.
     public init(key: UInt128, plaintextData: UInt128) {
         self.key = key
         self.plaintextData = plaintextData
     }
 
+    /// Decodes the parameters, which are 32 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         key = try reader.readUInt128()
@@ -22,22 +27,28 @@ public struct LEEncrypt: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 32 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(key)
         buffer.append(plaintextData)
     }
 
+    /// The return parameters of LE Encrypt that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Encrypted_Data`: the encrypted block.
         public var encryptedData: UInt128
 
+        /// Creates the return parameters of a command that succeeded.
         public init(encryptedData: UInt128) {
             self.encryptedData = encryptedData
         }
 
+        /// Decodes the 16 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             encryptedData = try reader.readUInt128()
         }
 
+        /// Appends the 16 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(encryptedData)
         }
@@ -46,17 +57,22 @@ public struct LEEncrypt: Command, Equatable {
 
 /// A command to start or refresh the encryption of a connection as its central (Vol 4, Part E, 7.8.24).
 public struct LEEnableEncryption: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Enable Encryption, 0x2019, at byte 28, bit 0 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0019)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// 0 for a key from LE Secure Connections.
+    /// `Random_Number`: 0 for a key from LE Secure Connections.
     public var randomNumber: UInt64
-    /// 0 for a key from LE Secure Connections.
+    /// `Encrypted_Diversifier`: 0 for a key from LE Secure Connections.
     public var encryptedDiversifier: UInt16
+    /// `Long_Term_Key`: the key of the connection, 16 bytes.
     public var longTermKey: UInt128
 
+    /// Creates the command from its parameters.
     public init(
         connectionHandle: ConnectionHandle,
         randomNumber: UInt64 = 0,
@@ -69,6 +85,7 @@ public struct LEEnableEncryption: Command, Equatable {
         self.longTermKey = longTermKey
     }
 
+    /// Decodes the parameters, which are 28 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -78,6 +95,7 @@ public struct LEEnableEncryption: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 28 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(randomNumber)
@@ -88,16 +106,21 @@ public struct LEEnableEncryption: Command, Equatable {
 
 /// A command to reply to ``LELongTermKeyRequest`` with the key (Vol 4, Part E, 7.8.25).
 public struct LELongTermKeyRequestReply: Command, Equatable {
+    /// The opcode of LE Long Term Key Request Reply, 0x201A, at byte 28, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x001A)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Long_Term_Key`: the key of the connection, 16 bytes.
     public var longTermKey: UInt128
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle, longTermKey: UInt128) {
         self.connectionHandle = connectionHandle
         self.longTermKey = longTermKey
     }
 
+    /// Decodes the parameters, which are 18 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -105,22 +128,28 @@ public struct LELongTermKeyRequestReply: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 18 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(longTermKey)
     }
 
+    /// The return parameters of LE Long Term Key Request Reply that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle) {
             self.connectionHandle = connectionHandle
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
         }
@@ -129,35 +158,45 @@ public struct LELongTermKeyRequestReply: Command, Equatable {
 
 /// A command to reply to ``LELongTermKeyRequest`` that the host has no key (Vol 4, Part E, 7.8.26).
 public struct LELongTermKeyRequestNegativeReply: Command, Equatable {
+    /// The opcode of LE Long Term Key Request Negative Reply, 0x201B, at byte 28, bit 2 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x001B)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }
 
+    /// The return parameters of LE Long Term Key Request Negative Reply that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle) {
             self.connectionHandle = connectionHandle
         }
 
+        /// Decodes the 2 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
         }
 
+        /// Appends the 2 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
         }
@@ -167,15 +206,20 @@ public struct LELongTermKeyRequestNegativeReply: Command, Equatable {
 /// A command to generate a P-256 key pair, whose public key ``LEReadLocalP256PublicKeyComplete`` reports (Vol 4, Part
 /// E, 7.8.36).
 public struct LEReadLocalP256PublicKey: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of LE Read Local P-256 Public Key, 0x2025, at byte 34, bit 1 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x08, command: 0x0025)
 
+    /// Creates the command, which has no parameters.
     public init() {}
 
+    /// Checks that there are no parameters.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         try ByteReader(parameters).requireEnd()
     }
 
+    /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }

@@ -6,20 +6,24 @@ import ByteCoding
 /// An event that requests the long-term key of a connection that the central starts to encrypt (Vol 4, Part E,
 /// 7.7.65.5).
 public struct LELongTermKeyRequest: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Long Term Key Request, 0x05.
     public static let subeventCode: UInt8 = 0x05
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// 0 for a key from LE Secure Connections.
+    /// `Random_Number`: 0 for a key from LE Secure Connections.
     public var randomNumber: UInt64
-    /// 0 for a key from LE Secure Connections.
+    /// `Encrypted_Diversifier`: 0 for a key from LE Secure Connections.
     public var encryptedDiversifier: UInt16
 
+    /// Creates the event from its parameters.
     public init(connectionHandle: ConnectionHandle, randomNumber: UInt64, encryptedDiversifier: UInt16) {
         self.connectionHandle = connectionHandle
         self.randomNumber = randomNumber
         self.encryptedDiversifier = encryptedDiversifier
     }
 
+    /// Decodes the parameters, which are 12 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -28,6 +32,7 @@ public struct LELongTermKeyRequest: LEEventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 12 bytes long, without the event header and the subevent code.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(randomNumber)

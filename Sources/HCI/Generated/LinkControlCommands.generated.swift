@@ -5,19 +5,24 @@ import ByteCoding
 
 /// A command to end a connection (Vol 4, Part E, 7.1.6).
 public struct Disconnect: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of Disconnect, 0x0406, at byte 0, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x01, command: 0x0006)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
-    /// The reason that the peer receives.
+    /// `Reason`: the reason that the peer receives.
     public var reason: ErrorCode
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle, reason: ErrorCode = .remoteUserTerminatedConnection) {
         self.connectionHandle = connectionHandle
         self.reason = reason
     }
 
+    /// Decodes the parameters, which are 3 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
@@ -25,6 +30,7 @@ public struct Disconnect: Command, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 3 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
         buffer.append(reason.rawValue)
@@ -33,22 +39,28 @@ public struct Disconnect: Command, Equatable {
 
 /// A command to read the version and manufacturer of the peer's controller (Vol 4, Part E, 7.1.23).
 public struct ReadRemoteVersionInformation: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
     public typealias ReturnParameters = NoReturnParameters
 
+    /// The opcode of Read Remote Version Information, 0x041D, at byte 2, bit 7 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x01, command: 0x001D)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }

@@ -5,18 +5,24 @@ import ByteCoding
 
 /// An event that reports the end of a connection (Vol 4, Part E, 7.7.5).
 public struct DisconnectionComplete: EventParameters, Sendable, Equatable {
+    /// The event code of Disconnection Complete, 0x05.
     public static let code: UInt8 = 0x05
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Reason`: the reason why the connection ended.
     public var reason: ErrorCode
 
+    /// Creates the event from its parameters.
     public init(status: ErrorCode = .success, connectionHandle: ConnectionHandle, reason: ErrorCode) {
         self.status = status
         self.connectionHandle = connectionHandle
         self.reason = reason
     }
 
+    /// Decodes the parameters, which are 4 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -25,6 +31,7 @@ public struct DisconnectionComplete: EventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 4 bytes long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -35,18 +42,24 @@ public struct DisconnectionComplete: EventParameters, Sendable, Equatable {
 /// An event that reports that the encryption of a connection changed, or why it did not, version 1 (Vol 4, Part E,
 /// 7.7.8).
 public struct EncryptionChange: EventParameters, Sendable, Equatable {
+    /// The event code of Encryption Change, 0x08.
     public static let code: UInt8 = 0x08
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Encryption_Enabled`: whether the connection is encrypted, and by which cipher.
     public var encryptionEnabled: EncryptionState
 
+    /// Creates the event from its parameters.
     public init(status: ErrorCode = .success, connectionHandle: ConnectionHandle, encryptionEnabled: EncryptionState) {
         self.status = status
         self.connectionHandle = connectionHandle
         self.encryptionEnabled = encryptionEnabled
     }
 
+    /// Decodes the parameters, which are 4 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -55,6 +68,7 @@ public struct EncryptionChange: EventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 4 bytes long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -64,16 +78,21 @@ public struct EncryptionChange: EventParameters, Sendable, Equatable {
 
 /// An event that reports the version and manufacturer of the peer's controller (Vol 4, Part E, 7.7.12).
 public struct ReadRemoteVersionInformationComplete: EventParameters, Sendable, Equatable {
+    /// The event code of Read Remote Version Information Complete, 0x0C.
     public static let code: UInt8 = 0x0C
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Version`: the version of the Core Specification that the peer's LMP or Link Layer supports.
     public var version: CoreVersion
-    /// The manufacturer's company identifier in Assigned Numbers.
+    /// `Company_Identifier`: the manufacturer's company identifier in Assigned Numbers.
     public var companyIdentifier: UInt16
-    /// Defined by the manufacturer.
+    /// `Subversion`: defined by the manufacturer.
     public var subversion: UInt16
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         connectionHandle: ConnectionHandle,
@@ -88,6 +107,7 @@ public struct ReadRemoteVersionInformationComplete: EventParameters, Sendable, E
         self.subversion = subversion
     }
 
+    /// Decodes the parameters, which are 8 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -98,6 +118,7 @@ public struct ReadRemoteVersionInformationComplete: EventParameters, Sendable, E
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 8 bytes long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -109,16 +130,21 @@ public struct ReadRemoteVersionInformationComplete: EventParameters, Sendable, E
 
 /// An event that reports that the key of an encrypted connection was refreshed (Vol 4, Part E, 7.7.39).
 public struct EncryptionKeyRefreshComplete: EventParameters, Sendable, Equatable {
+    /// The event code of Encryption Key Refresh Complete, 0x30.
     public static let code: UInt8 = 0x30
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the event from its parameters.
     public init(status: ErrorCode = .success, connectionHandle: ConnectionHandle) {
         self.status = status
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 3 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -126,6 +152,7 @@ public struct EncryptionKeyRefreshComplete: EventParameters, Sendable, Equatable
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 3 bytes long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)
@@ -135,20 +162,25 @@ public struct EncryptionKeyRefreshComplete: EventParameters, Sendable, Equatable
 /// An event that reports that an encrypted connection received no packet with a valid MIC during the authenticated
 /// payload timeout (Vol 4, Part E, 7.7.75).
 public struct AuthenticatedPayloadTimeoutExpired: EventParameters, Sendable, Equatable {
+    /// The event code of Authenticated Payload Timeout Expired, 0x57.
     public static let code: UInt8 = 0x57
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the event from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }
@@ -157,14 +189,19 @@ public struct AuthenticatedPayloadTimeoutExpired: EventParameters, Sendable, Equ
 /// An event that reports that the encryption of a connection changed, or why it did not, version 2 (Vol 4, Part E,
 /// 7.7.8).
 public struct EncryptionChangeV2: EventParameters, Sendable, Equatable {
+    /// The event code of Encryption Change [v2], 0x59.
     public static let code: UInt8 = 0x59
 
+    /// `Status`: success, or the reason for the failure.
     public var status: ErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
+    /// `Encryption_Enabled`: whether the connection is encrypted, and by which cipher.
     public var encryptionEnabled: EncryptionState
-    /// In bytes, 1 to 16.
+    /// `Encryption_Key_Size`, in bytes, 1 to 16.
     public var encryptionKeySize: UInt8
 
+    /// Creates the event from its parameters.
     public init(
         status: ErrorCode = .success,
         connectionHandle: ConnectionHandle,
@@ -177,6 +214,7 @@ public struct EncryptionChangeV2: EventParameters, Sendable, Equatable {
         self.encryptionKeySize = encryptionKeySize
     }
 
+    /// Decodes the parameters, which are 5 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         status = ErrorCode(rawValue: try reader.readUInt8())
@@ -186,6 +224,7 @@ public struct EncryptionChangeV2: EventParameters, Sendable, Equatable {
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 5 bytes long, without the event header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(status.rawValue)
         buffer.append(connectionHandle.rawValue)

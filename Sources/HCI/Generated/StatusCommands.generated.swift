@@ -5,39 +5,49 @@ import ByteCoding
 
 /// A command to read the signal strength of the packets received on a connection (Vol 4, Part E, 7.5.4).
 public struct ReadRSSI: Command, Equatable {
+    /// The opcode of Read RSSI, 0x1405, at byte 15, bit 5 of ``SupportedCommands``.
     public static let opcode = Opcode(group: 0x05, command: 0x0005)
 
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
     public var connectionHandle: ConnectionHandle
 
+    /// Creates the command from its parameters.
     public init(connectionHandle: ConnectionHandle) {
         self.connectionHandle = connectionHandle
     }
 
+    /// Decodes the parameters, which are 2 bytes long.
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
         try reader.requireEnd()
     }
 
+    /// Appends the parameters, which are 2 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
     }
 
+    /// The return parameters of Read RSSI that follow the status.
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
         public var connectionHandle: ConnectionHandle
-        /// In dBm, -127 to 20 on LE; 127 if it is not available.
+        /// `RSSI`, in dBm, -127 to 20 on LE; 127 if it is not available.
         public var rssi: Int8
 
+        /// Creates the return parameters of a command that succeeded.
         public init(connectionHandle: ConnectionHandle, rssi: Int8) {
             self.connectionHandle = connectionHandle
             self.rssi = rssi
         }
 
+        /// Decodes the 3 bytes after the status, which was success.
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
             connectionHandle = try reader.readConnectionHandle()
             rssi = try reader.readInt8()
         }
 
+        /// Appends the 3 bytes after the status.
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
             buffer.append(connectionHandle.rawValue)
             buffer.append(rssi)

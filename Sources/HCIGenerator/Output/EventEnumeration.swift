@@ -6,9 +6,9 @@ enum EventEnumeration {
         var text = SwiftText.file(from: Tables.directory, importing: ["ByteCoding"])
         text.documentation("An event packet, decoded. Data of variable length is borrowed (Vol 4, Part E, 7.7).")
         text.block("public enum Event: ~Escapable") { text in
-            for event in events { text.line("case \(caseName(event))(\(event.typeName))") }
+            writeCases(of: events, to: &text)
             text.line()
-            for event in subevents { text.line("case \(caseName(event))(\(event.typeName))") }
+            writeCases(of: subevents, to: &text)
             text.line()
             text.documentation(
                 "An event that has no case: its code, the subevent code of an LE Meta event, and the bytes after it."
@@ -24,6 +24,13 @@ enum EventEnumeration {
             writeEncoding(events + subevents, to: &text)
         }
         return text.text
+    }
+
+    private static func writeCases(of events: [Entry], to text: inout SwiftText) {
+        for event in events {
+            text.documentation(PacketDocumentation(entry: event).enumerationCase)
+            text.line("case \(caseName(event))(\(event.typeName))")
+        }
     }
 
     private static func caseName(_ entry: Entry) -> String { SwiftName.enumerationCase(entry.name) }

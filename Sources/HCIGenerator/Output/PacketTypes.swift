@@ -20,17 +20,15 @@ enum PacketTypes {
         guard let sentence = entry.documentation, case .fields(let fields) = entry.parameters else { return }
         text.documentation(sentence.dropLast() + " (Vol 4, Part E, \(entry.section ?? "")).")
         text.block("public struct \(entry.typeName): \(conformances(of: entry.kind))") { text in
-            writeCode(of: entry, to: &text)
+            let documentation = PacketDocumentation(entry: entry)
+            writeCode(of: entry, documentation, to: &text)
             text.line()
-            writeProperties(fields, to: &text)
+            writeProperties(fields, initializer: documentation.initializer(fields), to: &text)
             text.line()
-            if fields.isEmpty {
-                writeEmptyCoding(to: &text)
-            } else {
-                writeCoding(of: fields, to: &text)
-            }
+            writeCoding(of: fields, documentation, to: &text)
             if case .fields(let fields) = entry.returns {
                 text.line()
+                text.documentation(documentation.returns)
                 writeReturns(fields, to: &text)
             }
         }
@@ -44,14 +42,20 @@ enum PacketTypes {
         }
     }
 
-    private static func writeCode(of entry: Entry, to text: inout SwiftText) {
+    private static func writeCode(
+        of entry: Entry,
+        _ documentation: PacketDocumentation,
+        to text: inout SwiftText
+    ) {
+        if entry.kind == .command, case .unknown = entry.returns {
+            let returns = entry.isAnsweredByStatus ? "NoReturnParameters" : "StatusReturnParameters"
+            text.documentation(documentation.returns)
+            text.line("public typealias ReturnParameters = \(returns)")
+            text.line()
+        }
+        text.documentation(documentation.code)
         switch entry.kind {
         case .command:
-            if case .unknown = entry.returns {
-                let returns = entry.isAnsweredByStatus ? "NoReturnParameters" : "StatusReturnParameters"
-                text.line("public typealias ReturnParameters = \(returns)")
-                text.line()
-            }
             let group = SwiftName.hexadecimal(entry.code >> 10, digits: 2)
             let command = SwiftName.hexadecimal(entry.code & 0x03FF, digits: 4)
             text.line("public static let opcode = Opcode(group: \(group), command: \(command))")
@@ -61,13 +65,14 @@ enum PacketTypes {
     }
 
     /// Writes the properties and the initializer that sets them.
-    private static func writeProperties(_ fields: [Field], to text: inout SwiftText) {
-        guard !fields.isEmpty else { return text.line("public init() {}") }
+    private static func writeProperties(_ fields: [Field], initializer: String, to text: inout SwiftText) {
         for field in fields {
-            if let documentation = field.documentation { text.documentation(documentation) }
+            text.documentation(field.documentation)
             text.line("public var \(field.swiftName): \(field.type.swiftName)")
         }
-        text.line()
+        if !fields.isEmpty { text.line() }
+        text.documentation(initializer)
+        guard !fields.isEmpty else { return text.line("public init() {}") }
         let parameters = fields.map { field in
             "\(field.swiftName): \(field.type.swiftName)" + (field.defaultValue.map { " = \($0)" } ?? "")
         }
@@ -78,21 +83,21 @@ enum PacketTypes {
         text.line("}")
     }
 
-    private static func writeEmptyCoding(to text: inout SwiftText) {
+    private static func writeCoding(
+        of fields: [Field],
+        _ documentation: PacketDocumentation,
+        to text: inout SwiftText
+    ) {
+        text.documentation(documentation.decoding(fields))
         text.block("public init(decoding parameters: RawSpan) throws(PacketDecodingError)") { text in
-            text.line("try ByteReader(parameters).requireEnd()")
-        }
-        text.line()
-        text.line("public func encode(into buffer: inout PacketBuffer) {}")
-    }
-
-    private static func writeCoding(of fields: [Field], to text: inout SwiftText) {
-        text.block("public init(decoding parameters: RawSpan) throws(PacketDecodingError)") { text in
+            guard !fields.isEmpty else { return text.line("try ByteReader(parameters).requireEnd()") }
             text.line("var reader = ByteReader(parameters)")
             for field in fields { text.line("\(field.swiftName) = \(field.type.decoding(field.name))") }
             text.line("try reader.requireEnd()")
         }
         text.line()
+        text.documentation(documentation.encoding(fields))
+        guard !fields.isEmpty else { return text.line("public func encode(into buffer: inout PacketBuffer) {}") }
         text.block("public func encode(into buffer: inout PacketBuffer)") { text in
             for field in fields { text.line(field.type.encoding(field.swiftName)) }
         }
@@ -100,13 +105,15 @@ enum PacketTypes {
 
     private static func writeReturns(_ fields: [Field], to text: inout SwiftText) {
         text.block("public struct ReturnParameters: HCI.ReturnParameters, Equatable") { text in
-            writeProperties(fields, to: &text)
+            writeProperties(fields, initializer: PacketDocumentation.returnsInitializer, to: &text)
             text.line()
+            text.documentation(PacketDocumentation.returnsDecoding(fields))
             let declaration = "public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError)"
             text.block(declaration) { text in
                 for field in fields { text.line("\(field.swiftName) = \(field.type.decoding(field.name))") }
             }
             text.line()
+            text.documentation(PacketDocumentation.returnsEncoding(fields))
             text.block("public func encodeAfterStatus(into buffer: inout PacketBuffer)") { text in
                 for field in fields { text.line(field.type.encoding(field.swiftName)) }
             }

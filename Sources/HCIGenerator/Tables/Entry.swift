@@ -71,15 +71,28 @@ struct Field: Sendable {
     let isInLine: Bool
     /// A Swift expression.
     let defaultValue: String?
-    /// Documentation that follows the unit.
+    /// Documentation that follows the name and the unit.
     let note: String?
 
-    /// The documentation of the property: the unit, then the note.
-    var documentation: String? {
-        guard let unit = type.unit else { return note }
-        guard let note else { return unit + "." }
-        let continues = note.hasPrefix(";") || note.hasPrefix(":")
-        return unit + (continues ? "" : ", ") + note
+    /// Whether something is known about the field besides its name.
+    var isDocumented: Bool { type.unit != nil || note != nil || type.documentation != nil }
+
+    /// The documentation of the property: the names in the specification, the unit, then the note or that of the type.
+    var documentation: String {
+        let names = type.isTypedAddress ? "`\(name)_Type` and `\(name)`" : "`\(name)`"
+        let text = note ?? type.documentation ?? ""
+        guard let unit = type.unit else {
+            return names + (text.hasPrefix("In ") ? ", " : ": ") + Self.lowercasingFirstWord(of: text)
+        }
+        guard !text.isEmpty else { return "\(names), \(unit)." }
+        let continues = text.hasPrefix(";") || text.hasPrefix(":")
+        return "\(names), \(unit)" + (continues ? "" : ", ") + Self.lowercasingFirstWord(of: text)
+    }
+
+    /// The text without the capital of its first word, unless that word is a name in capitals, such as LE.
+    private static func lowercasingFirstWord(of text: String) -> String {
+        guard let second = text.dropFirst().first, !second.isUppercase else { return text }
+        return text.prefix(1).lowercased() + text.dropFirst()
     }
 
     /// The words of the layout: one, or two for an address with its type.

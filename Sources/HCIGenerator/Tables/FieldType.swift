@@ -33,6 +33,18 @@ enum FieldType: Equatable, Sendable {
 
         /// The name of the wire type in `ByteReader.read…` and, if it has no Swift type, in `PacketBuffer.append…`.
         var wireName: String { self == .u24 ? "UInt24" : swiftName }
+
+        /// The number of bytes on the wire.
+        var byteCount: Int {
+            switch self {
+            case .u8, .i8: 1
+            case .u16: 2
+            case .u24: 3
+            case .u32: 4
+            case .u64: 8
+            case .u128: 16
+            }
+        }
     }
 
     /// Finds a type by its name in a table.
@@ -44,7 +56,7 @@ enum FieldType: Equatable, Sendable {
         case "randomAddress": self = .address(isRandom: true)
         case "publicAddress": self = .address(isRandom: false)
         case "PeerAddress": self = .peerAddress
-        case "i8dBm": self = .integer(.i8, layout: name, unit: "In dBm")
+        case "i8dBm": self = .integer(.i8, layout: name, unit: "in dBm")
         default:
             if let type = valueTypes[name] {
                 self = .value(type)
@@ -66,15 +78,15 @@ enum FieldType: Equatable, Sendable {
         self = .integer(integer, layout: name, unit: unit)
     }
 
-    /// The words for a unit of time: `625us` becomes "In units of 0.625 ms".
+    /// The words for a unit of time: `625us` becomes "in units of 0.625 ms".
     private static func unit(_ text: Substring) -> String? {
         let digits = text.prefix { $0.isNumber }
         guard let count = Int(digits), count > 0 else { return nil }
         switch text.dropFirst(digits.count) {
-        case "us": return count == 1 ? "In microseconds" : "In units of \(thousandths(count)) ms"
-        case "ms" where count < 1000: return count == 1 ? "In milliseconds" : "In units of \(count) ms"
-        case "ms": return "In units of \(thousandths(count)) s"
-        case "s": return count == 1 ? "In seconds" : "In units of \(count) s"
+        case "us": return count == 1 ? "in microseconds" : "in units of \(thousandths(count)) ms"
+        case "ms" where count < 1000: return count == 1 ? "in milliseconds" : "in units of \(count) ms"
+        case "ms": return "in units of \(thousandths(count)) s"
+        case "s": return count == 1 ? "in seconds" : "in units of \(count) s"
         default: return nil
         }
     }
@@ -100,10 +112,31 @@ extension FieldType {
         }
     }
 
-    /// The beginning of the property's documentation: its unit.
+    /// The unit of the property, such as "in dBm".
     var unit: String? {
         guard case .integer(_, _, let unit) = self else { return nil }
         return unit
+    }
+
+    /// The documentation of a property whose field has none.
+    var documentation: String? {
+        switch self {
+        case .handle: "The connection, 0x0000 to 0x0EFF."
+        case .value(let type): type.documentation
+        case .integer, .flag, .typedAddress, .address, .peerAddress: nil
+        }
+    }
+
+    /// The number of bytes on the wire; nil if it varies.
+    var byteCount: Int? {
+        switch self {
+        case .integer(let integer, _, _): integer.byteCount
+        case .handle: 2
+        case .flag: 1
+        case .address: 6
+        case .typedAddress, .peerAddress: 7
+        case .value(let type): type.byteCount
+        }
     }
 
     /// Whether the layout has two words: the type of the address, and the address.

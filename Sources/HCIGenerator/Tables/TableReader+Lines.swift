@@ -49,7 +49,7 @@ extension TableReader {
         guard let type = FieldType(String(match.3), valueTypes: valueTypes) else {
             throw TableError("unknown type '\(match.3)'", at: location)
         }
-        return Field(
+        let field = Field(
             location: location,
             name: String(match.1),
             swiftName: match.2.map { String($0) } ?? SwiftName.property(String(match.1)),
@@ -59,6 +59,10 @@ extension TableReader {
             defaultValue: match.6.map { String($0) },
             note: note
         )
+        guard field.isDocumented else {
+            throw TableError("'\(field.name)' has no documentation, and neither has its type", at: location)
+        }
+        return field
     }
 
     /// Whether a word has the form of one in a layout. Dissection's tests read the types.

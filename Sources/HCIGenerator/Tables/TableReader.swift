@@ -11,8 +11,9 @@
 /// - `/// Sentence.` documents the Swift type. Such an entry needs a section, and gets a type.
 /// - `Name(swiftName):type/layout! = default /// documentation` is a field of the type. `(swiftName)` is needed only if
 ///   ``SwiftName/property(_:)`` gives another name, `/layout` only if dissection shows another type. `!` includes the
-///   field in the line about the packet. The default is a Swift expression. The documentation follows the unit of the
-///   type, after a comma unless it begins with `;` or `:`.
+///   field in the line about the packet. The default is a Swift expression. The documentation follows the name of the
+///   field and the unit of the type, after a comma unless it begins with `;` or `:`. A field needs it unless its type
+///   has a unit or documentation.
 /// - `returns`: the fields after it follow the status in Command Complete.
 /// - `none`: the packet of an entry without a generated type has no parameters.
 ///

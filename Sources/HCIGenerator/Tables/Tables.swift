@@ -51,7 +51,8 @@ struct Tables: Sendable {
             if line.isEmpty || line.hasPrefix("#") { continue }
             let location = Location(file: typesFile, line: index + 1)
             guard let type = ValueType(parsing: String(line)) else {
-                errors.append(TableError("expected 'type Name u8 closed|open layout', or 'coded'", at: location))
+                let form = "expected 'type Name u8 closed|open layout /// Sentence.', or 'coded'"
+                errors.append(TableError(form, at: location))
                 continue
             }
             if types.updateValue(type, forKey: type.name) != nil {
