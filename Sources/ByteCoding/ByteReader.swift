@@ -8,6 +8,7 @@ public struct ByteReader: ~Escapable {
     @usableFromInline
     var offset = 0
 
+    /// Creates a reader at the start of `bytes`.
     @inlinable
     @_lifetime(copy bytes)
     public init(_ bytes: RawSpan) {
@@ -22,20 +23,30 @@ public struct ByteReader: ~Escapable {
     @inlinable
     public var remaining: Int { bytes.byteCount &- offset }
 
+    /// Whether all bytes have been read.
     @inlinable
     public var isAtEnd: Bool { offset == bytes.byteCount }
 
+    /// Reads one byte.
+    ///
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if none remains.
     @inlinable
     @inline(__always)
     public mutating func readUInt8() throws(PacketDecodingError) -> UInt8 {
         try load(UInt8.self)
     }
 
+    /// Reads one byte as a signed number.
+    ///
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if none remains.
     @inlinable
     public mutating func readInt8() throws(PacketDecodingError) -> Int8 {
         try load(Int8.self)
     }
 
+    /// Reads two bytes, least significant first.
+    ///
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if fewer remain.
     @inlinable
     @inline(__always)
     public mutating func readUInt16() throws(PacketDecodingError) -> UInt16 {
@@ -52,6 +63,9 @@ public struct ByteReader: ~Escapable {
         return UInt32(UInt16(littleEndian: low)) | UInt32(high) << 16
     }
 
+    /// Reads four bytes, least significant first.
+    ///
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if fewer remain.
     @inlinable
     @inline(__always)
     public mutating func readUInt32() throws(PacketDecodingError) -> UInt32 {
@@ -69,11 +83,18 @@ public struct ByteReader: ~Escapable {
         return UInt64(UInt32(littleEndian: low)) | UInt64(UInt16(littleEndian: high)) << 32
     }
 
+    /// Reads eight bytes, least significant first.
+    ///
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if fewer remain.
     @inlinable
     public mutating func readUInt64() throws(PacketDecodingError) -> UInt64 {
         UInt64(littleEndian: try load(UInt64.self))
     }
 
+    /// Reads 16 bytes, least significant first.
+    ///
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if fewer remain. It then reports the 8 bytes of
+    ///   the missing half as needed.
     @inlinable
     public mutating func readUInt128() throws(PacketDecodingError) -> UInt128 {
         let low = try readUInt64()
@@ -106,6 +127,9 @@ public struct ByteReader: ~Escapable {
         return unsafe bytes.extracting(unchecked: start..<offset)
     }
 
+    /// Moves past the next `count` bytes.
+    ///
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if fewer remain, or `count` is negative.
     @inlinable
     public mutating func skip(_ count: Int) throws(PacketDecodingError) {
         try require(count)

@@ -31,6 +31,7 @@ public struct PacketBuffer: Sendable {
     @inlinable
     public var count: Int { end &- start }
 
+    /// Whether the packet has no bytes. Its headroom does not count.
     @inlinable
     public var isEmpty: Bool { count == 0 }
 
@@ -50,16 +51,19 @@ public struct PacketBuffer: Sendable {
 
     // MARK: Appending
 
+    /// Appends one byte.
     @inlinable
     public mutating func append(_ value: UInt8) {
         appendInteger(value)
     }
 
+    /// Appends a signed number as one byte, in two's complement.
     @inlinable
     public mutating func append(_ value: Int8) {
         appendInteger(value)
     }
 
+    /// Appends two bytes, least significant first.
     @inlinable
     public mutating func append(_ value: UInt16) {
         appendInteger(value)
@@ -72,6 +76,7 @@ public struct PacketBuffer: Sendable {
         append(UInt8(truncatingIfNeeded: value >> 16))
     }
 
+    /// Appends four bytes, least significant first.
     @inlinable
     public mutating func append(_ value: UInt32) {
         appendInteger(value)
@@ -84,17 +89,20 @@ public struct PacketBuffer: Sendable {
         append(UInt16(truncatingIfNeeded: value >> 32))
     }
 
+    /// Appends eight bytes, least significant first.
     @inlinable
     public mutating func append(_ value: UInt64) {
         appendInteger(value)
     }
 
+    /// Appends 16 bytes, least significant first.
     @inlinable
     public mutating func append(_ value: UInt128) {
         append(UInt64(truncatingIfNeeded: value))
         append(UInt64(truncatingIfNeeded: value >> 64))
     }
 
+    /// Appends a copy of `bytes`.
     @inlinable
     public mutating func append(_ bytes: RawSpan) {
         makeRoom(bytes.byteCount)
@@ -103,6 +111,7 @@ public struct PacketBuffer: Sendable {
         end &+= bytes.byteCount
     }
 
+    /// Appends a copy of `bytes`.
     @inlinable
     public mutating func append(_ bytes: [UInt8]) {
         append(bytes.rawSpan)
@@ -227,6 +236,7 @@ public struct PacketBuffer: Sendable {
 
     // MARK: Prepending
 
+    /// Prepends one byte. If the headroom is used up, all bytes move to make more.
     @inlinable
     public mutating func prepend(_ value: UInt8) {
         makeHeadroom(1)
@@ -234,6 +244,7 @@ public struct PacketBuffer: Sendable {
         store(value, at: start)
     }
 
+    /// Prepends two bytes, least significant first. If the headroom is too short, all bytes move to make more.
     @inlinable
     public mutating func prepend(_ value: UInt16) {
         makeHeadroom(2)
