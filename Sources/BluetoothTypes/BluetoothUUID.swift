@@ -8,8 +8,11 @@ import ByteCoding
 public struct BluetoothUUID: Sendable {
     /// The number of bits stored and sent.
     public enum Width: UInt8, Sendable {
+        /// 2 bytes: the short form of most assigned UUIDs.
         case bits16 = 2
+        /// 4 bytes: a short form that the Attribute Protocol does not carry; see ``BluetoothUUID/attributeForm``.
         case bits32 = 4
+        /// 16 bytes: the full form, which anyone may generate.
         case bits128 = 16
 
         /// The number of bytes of a UUID of this width in a packet.
@@ -19,24 +22,28 @@ public struct BluetoothUUID: Sendable {
 
     /// The 128-bit form as a number. The first byte of the written UUID is the most significant.
     public let value: UInt128
+    /// The width in which ``encode(into:)`` sends the UUID. It does not affect equality.
     public let width: Width
 
     /// 00000000-0000-1000-8000-00805F9B34FB.
     @inlinable
     static var base: UInt128 { 0x0000_0000_0000_1000_8000_0080_5F9B_34FB }
 
+    /// Creates the UUID with a 16-bit short form.
     @inlinable
     public init(_ value: UInt16) {
         self.value = UInt128(value) << 96 | BluetoothUUID.base
         width = .bits16
     }
 
+    /// Creates the UUID with a 32-bit short form. The width stays 32 bits even if the value fits 16 bits.
     @inlinable
     public init(_ value: UInt32) {
         self.value = UInt128(value) << 96 | BluetoothUUID.base
         width = .bits32
     }
 
+    /// Creates a UUID from its 128-bit form. The width stays 128 bits even if the UUID has a short form.
     @inlinable
     public init(_ value: UInt128) {
         self.value = value

@@ -3,8 +3,10 @@
 /// Protocol code receives the time as a parameter and never reads a clock. So a simulation or a recorded trace controls
 /// it exactly.
 public struct Instant: Hashable, Comparable, Sendable {
+    /// The time since the clock's origin, in nanoseconds.
     public var nanoseconds: UInt64
 
+    /// Creates the instant `nanoseconds` after the clock's origin.
     @inlinable
     public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 

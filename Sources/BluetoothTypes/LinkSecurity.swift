@@ -1,5 +1,6 @@
 /// The security properties of a link that an attribute or a channel can require (Vol 3, Part C, 10.3).
 public struct LinkSecurity: Hashable, Sendable {
+    /// Whether the link is encrypted now.
     public var isEncrypted: Bool
     /// Whether the key is protected against a man-in-the-middle attack.
     public var isAuthenticated: Bool
@@ -17,6 +18,7 @@ public struct LinkSecurity: Hashable, Sendable {
     /// impersonate a bonded device.
     public var isIdentityUnverified: Bool
 
+    /// Creates a state. By default, it is that of a link without security to a peer that is not bonded.
     public init(
         isEncrypted: Bool = false,
         isAuthenticated: Bool = false,

@@ -2,9 +2,12 @@ import ByteCoding
 
 /// One AD structure, borrowed: its type and its data (Vol 3, Part C, 11).
 public struct ADStructure: ~Escapable {
+    /// The kind of data in ``data``.
     public let type: ADType
+    /// The bytes after the AD type, borrowed: at most 254, possibly none. Numbers in them are little-endian.
     public let data: RawSpan
 
+    /// Creates a structure that borrows `data`.
     @inlinable
     @_lifetime(copy data)
     public init(type: ADType, data: RawSpan) {
@@ -42,6 +45,7 @@ public struct ADStructure: ~Escapable {
             self.uuidLength = uuidLength
         }
 
+        /// Returns the next UUID; nil at the end of the list, or if the structure has no UUIDs.
         @inlinable
         public mutating func next() -> BluetoothUUID? {
             guard uuidLength > 0 else { return nil }
@@ -57,12 +61,18 @@ public struct ADStructure: ~Escapable {
 public struct ADStructureIterator: ~Escapable {
     @usableFromInline var reader: ByteReader
 
+    /// Creates an iterator at the first structure of `data`, which is the data of an advertising event or a scan
+    /// response.
     @inlinable
     @_lifetime(copy data)
     public init(_ data: RawSpan) {
         reader = ByteReader(data)
     }
 
+    /// Returns the next structure; nil at the end of the significant part.
+    ///
+    /// - Throws: `PacketDecodingError.truncated` if the structure extends past the end of the data. The next call
+    ///   returns nil.
     @inlinable
     @_lifetime(copy self)
     public mutating func next() throws(PacketDecodingError) -> ADStructure? {
