@@ -11,6 +11,7 @@ public struct ConnectionParameterUpdateRequest: Equatable, Sendable {
     /// The supervision timeout in units of 10 ms: 10 to 3200.
     public var timeout: UInt16
 
+    /// Creates a request. ``isValid`` tells whether the values are in their ranges.
     public init(intervalMin: UInt16, intervalMax: UInt16, latency: UInt16, timeout: UInt16) {
         self.intervalMin = intervalMin
         self.intervalMax = intervalMax
@@ -26,6 +27,9 @@ public struct ConnectionParameterUpdateRequest: Equatable, Sendable {
             && latency <= 499 && (10...3200).contains(timeout) && Int(timeout) * 8 > longestSilence
     }
 
+    /// Decodes the command's data, without the header. ``isValid`` tells whether the values are in their ranges.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is not exactly 8 bytes long.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         intervalMin = try reader.readUInt16()
@@ -49,9 +53,14 @@ public struct ConnectionParameterUpdateRequest: Equatable, Sendable {
 
 /// The central's response (Vol 3, Part A, 4.21).
 public enum ConnectionParameterUpdateResponse: UInt16, Sendable {
+    /// The central accepts the parameters and will update the connection.
     case accepted = 0
+    /// The central rejects the parameters; the connection keeps its own.
     case rejected = 1
 
+    /// Decodes the command's data, without the header.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is not exactly 2 bytes long, or the result is neither 0 nor 1.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         let result = try reader.readUInt16()

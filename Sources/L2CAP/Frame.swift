@@ -29,7 +29,9 @@ public struct Frame: ~Escapable {
     /// The length of the header in bytes: length (2 bytes) and channel identifier (2 bytes).
     public static let headerLength = 4
 
+    /// The channel that the frame is for: the endpoint on the receiving device.
     public let channel: ChannelIdentifier
+    /// The bytes after the header, borrowed from the bytes that were decoded.
     public let payload: RawSpan
 
     /// Decodes a frame that fills `bytes`.

@@ -45,6 +45,9 @@ public struct Reassembler {
     private var state = State.idle
     private var collected: [UInt8] = []
 
+    /// Creates a reassembler with no started frame.
+    ///
+    /// - Parameter maximumPayloadLength: the longest payload that is reassembled, in bytes. Longer frames are dropped.
     public init(maximumPayloadLength: Int = Reassembler.defaultMaximumPayloadLength) {
         self.maximumPayloadLength = maximumPayloadLength
     }

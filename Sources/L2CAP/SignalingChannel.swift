@@ -6,7 +6,9 @@ import ByteCoding
 public struct SignalingChannel {
     /// The role of this device on the link.
     public enum Role: Sendable {
+        /// This device answers requests for connection parameters.
         case central
+        /// This device may send requests for connection parameters.
         case peripheral
     }
 
@@ -29,8 +31,11 @@ public struct SignalingChannel {
 
     /// The reason why a request cannot be sent now.
     public enum RequestError: Error, Equatable, Sendable {
+        /// This device is the central. It changes the parameters itself, by HCI.
         case onlyPeripheralsRequest
+        /// An earlier request is unanswered and has not timed out.
         case requestPending
+        /// A value is out of range; see ``ConnectionParameterUpdateRequest/isValid``.
         case invalidParameters
     }
 
@@ -49,6 +54,7 @@ public struct SignalingChannel {
     public var identifiers = SignalingIdentifiers()
     private var pendingParameterUpdate: Pending?
 
+    /// Creates the channel of a new link, with no pending request.
     public init(role: Role) {
         self.role = role
     }

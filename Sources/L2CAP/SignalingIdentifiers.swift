@@ -2,8 +2,10 @@
 public struct SignalingIdentifiers: Sendable {
     private var next: UInt8 = 1
 
+    /// Creates a sequence that starts with 1.
     public init() {}
 
+    /// Returns the next identifier: 1 follows 255.
     public mutating func take() -> UInt8 {
         defer { next = next == .max ? 1 : next + 1 }
         return next

@@ -10,6 +10,7 @@ public struct ChannelIdentifierList: Sendable {
     private var identifiers = InlineArray<5, ChannelIdentifier>(repeating: .null)
     public private(set) var count = 0
 
+    /// Creates an empty list.
     public init() {}
 
     /// A list of these channels; nil if there are more than ``capacity``.

@@ -2,6 +2,7 @@ import ByteCoding
 
 /// A request for up to five channels with enhanced credit-based flow control (Vol 3, Part A, 4.25).
 public struct CreditBasedConnectionRequest: Equatable, Sendable {
+    /// The service on the responding device that the channels are for.
     public var spsm: SPSM
     /// The longest SDU that the requesting device can receive on each channel, in bytes: 64 to 65,535.
     public var mtu: UInt16
@@ -12,6 +13,7 @@ public struct CreditBasedConnectionRequest: Equatable, Sendable {
     /// The channel endpoints on the requesting device.
     public var sources: ChannelIdentifierList
 
+    /// Creates a request. The values are not checked against their ranges.
     public init(spsm: SPSM, mtu: UInt16, mps: UInt16, initialCredits: UInt16, sources: ChannelIdentifierList) {
         self.spsm = spsm
         self.mtu = mtu
@@ -20,6 +22,9 @@ public struct CreditBasedConnectionRequest: Equatable, Sendable {
         self.sources = sources
     }
 
+    /// Decodes the command's data, without the header.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is too short, or its rest is not a list of at most five channels.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         spsm = SPSM(rawValue: try reader.readUInt16())
@@ -49,10 +54,12 @@ public struct CreditBasedConnectionResponse: Equatable, Sendable {
     public var mps: UInt16
     /// The number of K-frames that the requesting device may first send on each channel: at least 1.
     public var initialCredits: UInt16
+    /// The result for all channels, or the reason for the refused ones if some channels are open.
     public var result: CreditBasedConnectionResult
     /// The channel endpoints on the responding device, in the order of the request; null for each refused channel.
     public var destinations: ChannelIdentifierList
 
+    /// Creates a response. The values are not checked against their ranges.
     public init(
         mtu: UInt16,
         mps: UInt16,
@@ -72,6 +79,9 @@ public struct CreditBasedConnectionResponse: Equatable, Sendable {
         self.init(mtu: 0, mps: 0, initialCredits: 0, result: result, destinations: ChannelIdentifierList())
     }
 
+    /// Decodes the command's data, without the header.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is too short, or its rest is not a list of at most five channels.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         mtu = try reader.readUInt16()

@@ -8,19 +8,26 @@ public struct CreditBasedConnectionResult: RawRepresentable, Hashable, Sendable 
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// All requested channels are open.
     public static let successful = CreditBasedConnectionResult(rawValue: 0x0000)
     /// No service has this SPSM.
     public static let spsmNotSupported = CreditBasedConnectionResult(rawValue: 0x0002)
     /// Refused, or some refused: insufficient resources available.
     public static let noResourcesAvailable = CreditBasedConnectionResult(rawValue: 0x0004)
+    /// Refused: the link's key is not authenticated as the service requires, or there is no key to encrypt the link
+    /// with.
     public static let insufficientAuthentication = CreditBasedConnectionResult(rawValue: 0x0005)
+    /// Refused: the service requires authorization, and the requesting device is not authorized.
     public static let insufficientAuthorization = CreditBasedConnectionResult(rawValue: 0x0006)
+    /// Refused: the link's encryption key is shorter than the service requires.
     public static let encryptionKeySizeTooShort = CreditBasedConnectionResult(rawValue: 0x0007)
+    /// Refused: the service requires encryption. There is a key, but the link is not encrypted with it.
     public static let insufficientEncryption = CreditBasedConnectionResult(rawValue: 0x0008)
     /// Refused, or some refused: a source CID outside the dynamic range.
     public static let invalidSourceCID = CreditBasedConnectionResult(rawValue: 0x0009)
     /// Refused, or some refused: a source CID that the peer already uses for another channel.
     public static let sourceCIDAlreadyAllocated = CreditBasedConnectionResult(rawValue: 0x000A)
+    /// Refused: a parameter of the request, for example the MTU or MPS, is not acceptable to the responding device.
     public static let unacceptableParameters = CreditBasedConnectionResult(rawValue: 0x000B)
     /// Enhanced only: all refused, because the request itself is invalid.
     public static let invalidParameters = CreditBasedConnectionResult(rawValue: 0x000C)

@@ -10,12 +10,16 @@ public struct CreditBasedReconfigureRequest: Equatable, Sendable {
     /// The channel endpoints on the requesting device: the destinations of the frames that it receives.
     public var destinations: ChannelIdentifierList
 
+    /// Creates a request. The values are not checked against their ranges.
     public init(mtu: UInt16, mps: UInt16, destinations: ChannelIdentifierList) {
         self.mtu = mtu
         self.mps = mps
         self.destinations = destinations
     }
 
+    /// Decodes the command's data, without the header.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is too short, or its rest is not a list of at most five channels.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         mtu = try reader.readUInt16()
@@ -40,6 +44,7 @@ public struct CreditBasedReconfigureResult: RawRepresentable, Hashable, Sendable
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// The new lengths apply to all channels of the request.
     public static let successful = CreditBasedReconfigureResult(rawValue: 0x0000)
     /// The MTU would be less than before.
     public static let reductionOfMTUNotAllowed = CreditBasedReconfigureResult(rawValue: 0x0001)
@@ -47,17 +52,23 @@ public struct CreditBasedReconfigureResult: RawRepresentable, Hashable, Sendable
     public static let reductionOfMPSNotAllowed = CreditBasedReconfigureResult(rawValue: 0x0002)
     /// One or more destinations are not channels of the sender.
     public static let invalidDestinationCIDs = CreditBasedReconfigureResult(rawValue: 0x0003)
+    /// A parameter is not acceptable for another reason, for example because it is out of range.
     public static let unacceptableParameters = CreditBasedReconfigureResult(rawValue: 0x0004)
 }
 
 /// The response to a reconfiguration (Vol 3, Part A, 4.28).
 public struct CreditBasedReconfigureResponse: Equatable, Sendable {
+    /// Whether the new lengths apply, or the reason why none does.
     public var result: CreditBasedReconfigureResult
 
+    /// Creates a response.
     public init(result: CreditBasedReconfigureResult) {
         self.result = result
     }
 
+    /// Decodes the command's data, without the header.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is not exactly 2 bytes long.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         result = CreditBasedReconfigureResult(rawValue: try reader.readUInt16())

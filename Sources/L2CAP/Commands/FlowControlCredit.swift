@@ -7,11 +7,15 @@ public struct FlowControlCredit: Equatable, Sendable {
     /// The number of further K-frames: at least 1.
     public var credits: UInt16
 
+    /// Creates a grant of `credits` for `channel`.
     public init(channel: ChannelIdentifier, credits: UInt16) {
         self.channel = channel
         self.credits = credits
     }
 
+    /// Decodes the command's data, without the header. The values are not checked.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is not exactly 4 bytes long.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         channel = ChannelIdentifier(rawValue: try reader.readUInt16())

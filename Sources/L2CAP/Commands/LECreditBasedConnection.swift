@@ -2,6 +2,7 @@ import ByteCoding
 
 /// A request for one channel with LE credit-based flow control (Vol 3, Part A, 4.22).
 public struct LECreditBasedConnectionRequest: Equatable, Sendable {
+    /// The service on the responding device that the channel is for.
     public var spsm: SPSM
     /// The channel endpoint on the requesting device.
     public var source: ChannelIdentifier
@@ -12,6 +13,7 @@ public struct LECreditBasedConnectionRequest: Equatable, Sendable {
     /// The number of K-frames that the peer may send first.
     public var initialCredits: UInt16
 
+    /// Creates a request. The values are not checked against their ranges.
     public init(spsm: SPSM, source: ChannelIdentifier, mtu: UInt16, mps: UInt16, initialCredits: UInt16) {
         self.spsm = spsm
         self.source = source
@@ -20,6 +22,9 @@ public struct LECreditBasedConnectionRequest: Equatable, Sendable {
         self.initialCredits = initialCredits
     }
 
+    /// Decodes the command's data, without the header. The values are not checked.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is not exactly 10 bytes long.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         spsm = SPSM(rawValue: try reader.readUInt16())
@@ -51,8 +56,10 @@ public struct LECreditBasedConnectionResponse: Equatable, Sendable {
     public var mps: UInt16
     /// The number of K-frames that the requesting device may send first.
     public var initialCredits: UInt16
+    /// Whether the channel is open, or the reason for the refusal.
     public var result: CreditBasedConnectionResult
 
+    /// Creates a response. The values are not checked against their ranges.
     public init(
         destination: ChannelIdentifier,
         mtu: UInt16,
@@ -72,6 +79,9 @@ public struct LECreditBasedConnectionResponse: Equatable, Sendable {
         self.init(destination: .null, mtu: 0, mps: 0, initialCredits: 0, result: result)
     }
 
+    /// Decodes the command's data, without the header. The values are not checked.
+    ///
+    /// - Throws: `PacketDecodingError` if the data is not exactly 10 bytes long.
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         destination = ChannelIdentifier(rawValue: try reader.readUInt16())

@@ -112,6 +112,7 @@ public struct CreditBasedChannel {
     public let identifier: ChannelIdentifier
     /// The service at the other end of the channel.
     public let spsm: SPSM
+    /// The procedure that opened, or is to open, the channel.
     public let variant: Variant
     var phase: Phase
     var inbound: InboundFlow
@@ -149,6 +150,7 @@ public struct CreditBasedChannel {
         return inbound.readAll()
     }
 
+    /// Whether SDUs can be sent and received: false while the channel is opening or ending.
     public var isOpen: Bool {
         if case .open = phase { true } else { false }
     }

@@ -23,6 +23,7 @@ extension CreditBasedChannels {
 
     /// The reason why a channel that we requested did not open.
     public enum ConnectionFailure: Error, Equatable, Sendable {
+        /// The peer's response refused the channel with this result.
         case refused(CreditBasedConnectionResult)
         /// The peer rejected the command, for example because it does not support it.
         case rejected(CommandReject)
@@ -30,7 +31,9 @@ extension CreditBasedChannels {
         case invalidResponse
         /// The peer's endpoint belongs to another channel. That channel has ended too (Vol 3, Part A, 4.23 and 4.26).
         case destinationAlreadyAllocated
+        /// The peer did not respond in time: 30 s, or 60 s after it had answered that the request is pending.
         case timedOut
+        /// The connection ended before the channel was open.
         case linkEnded
         /// We canceled the channel before it was open.
         case canceled
@@ -38,24 +41,34 @@ extension CreditBasedChannels {
 
     /// The reason why an open channel has ended.
     public enum CloseReason: Equatable, Sendable {
+        /// This device ended the channel: see ``CreditBasedChannels/disconnect(_:)`` and
+        /// ``CreditBasedChannels/finish(_:)``.
         case byUs
+        /// The peer sent a Disconnection Request.
         case byPeer
+        /// This device ended the channel because the peer violated the protocol.
         case violation(CreditBasedChannel.Violation)
         /// The identity of the peer is no longer verified; see ``CreditBasedChannels/peerIsUnverified()``.
         case unverifiedPeer
+        /// The connection ended.
         case linkEnded
     }
 
     /// The result of our reconfiguration.
     public enum ReconfigurationOutcome: Equatable, Sendable {
+        /// The peer responded. The new lengths apply only if the result is ``CreditBasedReconfigureResult/successful``.
         case answered(CreditBasedReconfigureResult)
+        /// The peer rejected the command; the former lengths still apply.
         case rejected(CommandReject)
+        /// The peer did not respond within 30 s; the former lengths still apply.
         case timedOut
     }
 
     /// The reason why a channel cannot be requested.
     public enum ConnectionError: Error, Equatable, Sendable {
+        /// The SPSM is in neither of the two ranges of ``SPSM``.
         case invalidSPSM(SPSM)
+        /// MTU or MPS is out of range; see ``CreditBasedChannel/Configuration/isValid``.
         case invalidConfiguration
         /// One request asks for 1 to 5 channels.
         case invalidCount(Int)
@@ -65,12 +78,15 @@ extension CreditBasedChannels {
 
     /// The reason why a reconfiguration cannot be requested (Vol 3, Part A, 4.27).
     public enum ReconfigurationError: Error, Equatable, Sendable {
+        /// This channel does not exist, or it is opening or ending.
         case notOpen(ChannelIdentifier)
+        /// This channel has the variant ``CreditBasedChannel/Variant/le``, whose lengths cannot be changed.
         case notEnhanced(ChannelIdentifier)
         /// One request is for 1 to 5 channels, each listed once.
         case invalidChannels
         /// MTU or MPS is out of range.
         case invalidParameters
+        /// The MTU of a channel would decrease.
         case reductionOfMTUNotAllowed
         /// The MPS of several channels would decrease.
         case reductionOfMPSNotAllowed
@@ -80,6 +96,7 @@ extension CreditBasedChannels {
 
     /// The outcome of a frame.
     public enum FrameOutcome: Equatable, Sendable {
+        /// The frame was for an open channel and has been processed.
         case taken
         /// No channel has this identifier.
         case unknownChannel

@@ -17,8 +17,10 @@ public struct SPSM: RawRepresentable, Hashable, Sendable {
     /// The Enhanced Attribute Protocol.
     public static let enhancedAttribute = SPSM(rawValue: 0x0027)
 
+    /// Whether the value lies in ``fixedRange``.
     public var isFixed: Bool { SPSM.fixedRange.contains(rawValue) }
 
+    /// Whether the value lies in ``dynamicRange``.
     public var isDynamic: Bool { SPSM.dynamicRange.contains(rawValue) }
 
     /// Whether the value lies in one of the two ranges; all others are reserved.

@@ -53,9 +53,12 @@ public struct SPSMRegistry: Sendable {
 
     /// The properties of channels to one service.
     public struct Service: Equatable, Sendable {
+        /// The lengths and queue capacities that this device uses for each channel to the service.
         public var configuration: CreditBasedChannel.Configuration
+        /// The security that a peer's link must have before it gets a channel.
         public var security: SecurityRequirements
 
+        /// Creates a service. By default, its channels have the default lengths and require no security.
         public init(
             configuration: CreditBasedChannel.Configuration = .init(),
             security: SecurityRequirements = .init()
@@ -69,6 +72,7 @@ public struct SPSMRegistry: Sendable {
     public enum RegistrationError: Error, Equatable, Sendable {
         /// The SPSM is in neither range.
         case invalidSPSM(SPSM)
+        /// Another service has this SPSM.
         case alreadyRegistered(SPSM)
         /// Every dynamic SPSM is in use.
         case noDynamicSPSMLeft
@@ -79,6 +83,7 @@ public struct SPSMRegistry: Sendable {
     private var services: [SPSM: Service] = [:]
     private var nextDynamic = SPSM.dynamicRange.lowerBound
 
+    /// Creates a registry without services.
     public init() {}
 
     /// Whether any service's channels need encryption.
