@@ -15,6 +15,7 @@ public struct Bond: Hashable, Sendable {
     /// Signs for the peer (our CSRK).
     public var ownSigningKey: SigningKey?
 
+    /// Creates a bond without keys.
     public init(identity: DeviceAddress) {
         self.identity = identity
     }
@@ -46,9 +47,12 @@ public struct LongTermKey: Hashable, Sendable {
     public var value: UInt128
     /// EDIV and Rand, which identify keys in LE legacy pairing; zero after LE Secure Connections.
     public var encryptedDiversifier: UInt16
+    /// Rand, the second part of that identification; zero after LE Secure Connections.
     public var randomNumber: UInt64
+    /// How the key was agreed, and its size.
     public var strength: KeyStrength
 
+    /// Creates a key. The defaults of EDIV and Rand are those of a key of LE Secure Connections.
     public init(value: UInt128, encryptedDiversifier: UInt16 = 0, randomNumber: UInt64 = 0, strength: KeyStrength) {
         self.value = value
         self.encryptedDiversifier = encryptedDiversifier
@@ -78,10 +82,12 @@ public struct KeyStrength: Hashable, Sendable {
 public struct SigningKey: Hashable, Sendable {
     /// The Connection Signature Resolving Key.
     public var value: UInt128
+    /// Whether the pairing that distributed the key was protected against a man in the middle.
     public var isAuthenticated: Bool
     /// The lowest counter that has not been used.
     public var nextCounter: UInt32
 
+    /// Creates a key. By default, no counter has been used.
     public init(value: UInt128, isAuthenticated: Bool, nextCounter: UInt32 = 0) {
         self.value = value
         self.isAuthenticated = isAuthenticated

@@ -42,6 +42,7 @@ public struct PairingParameters: Hashable, Sendable {
     /// This device's out-of-band data, with its secret; nil if there is none.
     public var ownOutOfBandData: OwnOutOfBandData?
 
+    /// Creates the default parameters: bonding, without input and output, with keys of 16 bytes.
     public init() {}
 }
 
@@ -85,6 +86,7 @@ public struct LocalIdentity: Hashable, Sendable {
     /// Generates this device's private addresses (IRK); nil if it uses none.
     public var resolvingKey: UInt128?
 
+    /// Creates an identity.
     public init(address: DeviceAddress, resolvingKey: UInt128?) {
         self.address = address
         self.resolvingKey = resolvingKey

@@ -24,10 +24,14 @@ public enum PairingStep: Hashable, Sendable {
 
 /// The security that a Security Request or a local caller requires of a link.
 public struct SecurityRequirements: Hashable, Sendable {
+    /// Whether both sides are to store the keys.
     public var bonds: Bool
+    /// Whether the key must be protected against a man in the middle (MITM).
     public var isAuthenticated: Bool
+    /// Whether the key must be of LE Secure Connections.
     public var isSecureConnections: Bool
 
+    /// Creates requirements.
     public init(bonds: Bool, isAuthenticated: Bool, isSecureConnections: Bool) {
         self.bonds = bonds
         self.isAuthenticated = isAuthenticated

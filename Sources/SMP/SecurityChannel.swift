@@ -12,7 +12,9 @@ import ByteCoding
 public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     /// The role of this device on the link: the central initiates.
     public enum Role: Hashable, Sendable {
+        /// This device initiates pairings and starts encryption.
         case central
+        /// This device responds to pairings, and may request security.
         case peripheral
     }
 
@@ -28,6 +30,7 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         case closed(PairingFailure)
     }
 
+    /// The role of this device on the link.
     public let role: Role
     /// The addresses that were used to create the connection. They are part of the confirm values; they are private
     /// addresses if those were used.
@@ -35,13 +38,23 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     /// A controller may report the own address only after the connection is created. A current pairing keeps the
     /// address with which it began.
     public package(set) var ownAddress: DeviceAddress
+    /// The peer's address with which the connection was created: see ``ownAddress``.
     public let peerAddress: DeviceAddress
     /// The parameters and the identity of this device. A current pairing keeps the values with which it began.
     public var parameters = PairingParameters()
+    /// The identity that this device distributes. A current pairing keeps the value with which it began.
     public var identity: LocalIdentity
     let toolbox: Toolbox<Functions>
     var phase = Phase.idle
 
+    /// Creates the Security Manager of a new link.
+    ///
+    /// - Parameters:
+    ///   - role: the role of this device on the link.
+    ///   - ownAddress: this device's address with which the connection was created.
+    ///   - peerAddress: the peer's address with which the connection was created.
+    ///   - identity: the identity that this device distributes when it pairs.
+    ///   - functions: the ciphers to use.
     public init(
         role: Role,
         ownAddress: DeviceAddress,

@@ -32,8 +32,10 @@ public struct UInt256Octets: Hashable, Sendable {
 
 /// The private key of a P-256 key pair.
 public struct P256PrivateKey: Hashable, Sendable {
+    /// The private key, as a number.
     public let value: UInt256Octets
 
+    /// Creates a key without checking its range: ``SecurityFunctions/publicKey(of:)`` does.
     public init(_ value: UInt256Octets) {
         self.value = value
     }
@@ -41,9 +43,12 @@ public struct P256PrivateKey: Hashable, Sendable {
 
 /// The public key of a P-256 key pair: a point that may or may not be on the curve.
 public struct P256PublicKey: Hashable, Sendable {
+    /// The X coordinate.
     public let x: UInt256Octets
+    /// The Y coordinate.
     public let y: UInt256Octets
 
+    /// Creates a key without checking that the point is on the curve: ``SecurityFunctions/sharedKey(_:with:)`` does.
     public init(x: UInt256Octets, y: UInt256Octets) {
         self.x = x
         self.y = y
@@ -52,8 +57,10 @@ public struct P256PublicKey: Hashable, Sendable {
 
 /// The key that both sides compute from their own private key and the other's public key.
 public struct DiffieHellmanKey: Hashable, Sendable {
+    /// The X coordinate of the shared point: DHKey.
     public let value: UInt256Octets
 
+    /// Creates a key from the X coordinate of the shared point.
     public init(_ value: UInt256Octets) {
         self.value = value
     }

@@ -2,19 +2,33 @@ import ByteCoding
 
 /// Any command of the Security Manager Protocol (Vol 3, Part H, 3.3).
 public enum SecurityManagerPDU: Hashable, Sendable {
+    /// The initiator's features, with which a pairing begins (3.5.1).
     case pairingRequest(PairingRequest)
+    /// The responder's features (3.5.2).
     case pairingResponse(PairingResponse)
+    /// A commitment to a random value (3.5.3).
     case pairingConfirm(PairingConfirm)
+    /// The random value behind a commitment, or a nonce (3.5.4).
     case pairingRandom(PairingRandom)
+    /// The end of a pairing without a result (3.5.5).
     case pairingFailed(PairingFailed)
+    /// The sender's long term key, in LE legacy pairing (3.6.2).
     case encryptionInformation(EncryptionInformation)
+    /// EDIV and Rand of that long term key (3.6.3).
     case centralIdentification(CentralIdentification)
+    /// The sender's identity resolving key (3.6.4).
     case identityInformation(IdentityInformation)
+    /// The sender's identity address (3.6.5).
     case identityAddressInformation(IdentityAddressInformation)
+    /// The sender's signing key (3.6.6).
     case signingInformation(SigningInformation)
+    /// The peripheral's request for security (3.6.7).
     case securityRequest(SecurityRequest)
+    /// The sender's public key, in LE Secure Connections (3.5.6).
     case pairingPublicKey(PairingPublicKey)
+    /// The check of the Diffie-Hellman key, in LE Secure Connections (3.5.7).
     case pairingDHKeyCheck(PairingDHKeyCheck)
+    /// A key press during passkey entry (3.5.8).
     case keypressNotification(KeypressNotification)
 
     /// Decodes a whole PDU of the Security Manager's channel.

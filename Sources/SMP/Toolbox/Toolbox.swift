@@ -6,6 +6,7 @@ import BluetoothTypes
 public struct Toolbox<Functions: SecurityFunctions>: Sendable {
     let functions: Functions
 
+    /// Creates a toolbox from these ciphers.
     public init(_ functions: Functions) {
         self.functions = functions
     }
