@@ -7,7 +7,9 @@ public struct ClientSupportedFeatures: OptionSet, Hashable, Sendable {
 
     /// The server reports a missed change of the database to the client by an error.
     public static let robustCaching = ClientSupportedFeatures(rawValue: 0x01)
+    /// The client supports bearers over enhanced credit-based channels.
     public static let enhancedAttributeBearer = ClientSupportedFeatures(rawValue: 0x02)
+    /// The client supports Multiple Handle Value Notifications.
     public static let multipleHandleValueNotifications = ClientSupportedFeatures(rawValue: 0x04)
 
     /// The features that the client and the server of this module support.

@@ -48,6 +48,7 @@ public final class Client {
     private var learning: TypedProcedureRun<LearnDatabase>?
     private let outputs = OutputQueue<ClientOutput>()
 
+    /// Creates the client of a new bearer. It has no procedures and no cache.
     public init() {}
 
     /// Whether the client puts out ``ClientOutput/securityRequired(_:)`` when a request fails because of insufficient

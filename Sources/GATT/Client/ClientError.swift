@@ -18,6 +18,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case tooManyRequests(limit: Int)
     /// The bearer failed or the connection ended before the procedure finished.
     case bearerClosed
+    /// The caller cancelled the procedure, or asked for its outcome before it had one.
     case cancelled
     /// The request cannot be sent with these arguments.
     case invalidArgument

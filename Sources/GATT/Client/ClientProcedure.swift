@@ -6,6 +6,7 @@ import ByteCoding
 public enum ClientStep<Output: Sendable> {
     /// A request with this opcode has been written; its response comes next.
     case send(Opcode)
+    /// The procedure has ended, with its output or the reason of its failure.
     case finished(Result<Output, ClientError>)
 }
 
@@ -14,6 +15,7 @@ public enum ClientStep<Output: Sendable> {
 /// The owner starts a procedure once and then passes it each response to its requests, until it finishes. The procedure
 /// finishes whatever the server answers, because each response must make progress.
 public protocol ClientProcedure: Sendable {
+    /// The output of a successful procedure.
     associatedtype Output: Sendable
 
     /// Takes the validated cache of the server's database, before the procedure starts.
@@ -40,17 +42,32 @@ public protocol ClientProcedure: Sendable {
     // The same three for a run: each returns the opcode of the request that was written, or sets the outcome. The
     // extension below implements them.
 
+    /// Starts the procedure.
+    ///
+    /// - Returns: the opcode of the first request; nil if ``outcome`` is set instead.
     mutating func advance(mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
+
+    /// Takes the response to the last request.
+    ///
+    /// - Returns: the opcode of the next request; nil if ``outcome`` is set instead.
     mutating func advance(by response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
+
+    /// Takes an Error Response to the last request.
+    ///
+    /// - Returns: the opcode of the next request; nil if ``outcome`` is set instead.
     mutating func advance(by error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
+
+    /// Ends the procedure: sets ``outcome`` to this error.
     mutating func end(_ error: ClientError)
 }
 
 extension ClientProcedure {
+    /// Calls ``start(mtu:into:)``, and stores the outcome if the procedure needs no request.
     public mutating func advance(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         follow(start(mtu: mtu, into: &buffer))
     }
 
+    /// Takes the response to the last request, and stores the outcome if the procedure has ended.
     public mutating func advance(
         by response: RawSpan,
         mtu: Int,
@@ -59,6 +76,7 @@ extension ClientProcedure {
         follow(receive(response, mtu: mtu, into: &buffer))
     }
 
+    /// Takes an Error Response to the last request, and stores the outcome if the procedure has ended.
     public mutating func advance(
         by error: ErrorResponse,
         mtu: Int,
@@ -77,6 +95,7 @@ extension ClientProcedure {
         }
     }
 
+    /// Sets ``outcome`` to this error.
     public mutating func end(_ error: ClientError) {
         outcome = .failure(error)
     }

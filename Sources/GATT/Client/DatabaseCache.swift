@@ -10,6 +10,7 @@ public struct DatabaseCache: Hashable, Sendable {
     /// The services in the order of their handles, with their contents.
     public var services: [DiscoveredService]
 
+    /// Creates a cache of discovered services.
     public init(hash: UInt128?, services: [DiscoveredService]) {
         self.hash = hash
         self.services = services

@@ -20,6 +20,7 @@ public struct DiscoverAll: ClientProcedure {
     /// The budget that remains for the current and the following procedures.
     private var budget = DiscoveryBudget()
 
+    /// Creates the procedure, with a fresh budget of ``DiscoveryLimits``.
     public init() {}
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {

@@ -69,6 +69,7 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
     @usableFromInline
     var procedure: P
 
+    /// Creates a run of `procedure`, for the queue of a ``Client``.
     @inlinable
     public convenience init(_ procedure: P) {
         self.init(procedure, isBackground: false)

@@ -5,6 +5,7 @@ import ByteCoding
 /// Reads the Database Hash by its type, as the specification requires (Vol 3, Part G, 7.3); nil if the server has none.
 public struct ReadDatabaseHash: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
+    /// Creates the procedure. It reads the first Database Hash of the whole handle range.
     public init() {}
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<UInt128?> {

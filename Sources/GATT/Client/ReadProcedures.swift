@@ -10,6 +10,7 @@ public struct ReadValue: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
 
+    /// Creates a read of the attribute with this handle: a characteristic value or a descriptor.
     public init(handle: AttributeHandle) { self.handle = handle }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[UInt8]> {
@@ -34,6 +35,7 @@ public struct ReadLongValue: ClientProcedure {
     let handle: AttributeHandle
     private var value: [UInt8] = []
 
+    /// Creates a read of the attribute with this handle: a characteristic value or a descriptor.
     public init(handle: AttributeHandle) { self.handle = handle }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[UInt8]> {
@@ -81,6 +83,7 @@ public struct ReadUsingUUID: ClientProcedure {
     private var walk: RangeWalk
     private var values: [TypedValue] = []
 
+    /// Creates a read of all values of type `uuid` in `range`: by default, the whole database.
     public init(uuid: BluetoothUUID, range: HandleRange = .all) {
         self.uuid = uuid
         walk = RangeWalk(range)

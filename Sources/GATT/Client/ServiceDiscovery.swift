@@ -14,6 +14,7 @@ public struct DiscoverServices: ClientProcedure {
 
     private var services: [DiscoveredService] = []
 
+    /// Creates a discovery of all primary services, or of all secondary services if `isPrimary` is false.
     public init(isPrimary: Bool = true) { self.isPrimary = isPrimary }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
@@ -69,6 +70,7 @@ public struct DiscoverServicesByUUID: ClientProcedure {
     private var walk = RangeWalk(.all)
     private var services: [DiscoveredService] = []
 
+    /// Creates a discovery of the primary services with this UUID. A server may have several.
     public init(uuid: BluetoothUUID) { self.uuid = uuid }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
@@ -128,6 +130,7 @@ public struct FindIncludedServices: ClientProcedure {
     /// Includes whose UUID is still to be read, the next one last.
     private var unresolved: [Include] = []
 
+    /// Creates a discovery of the services that the service with the handles `range` includes.
     public init(range: HandleRange) {
         walk = RangeWalk(range)
         self.range = range

@@ -7,6 +7,9 @@ public struct ExchangeMTU: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let offered: UInt16
 
+    /// Creates an exchange.
+    ///
+    /// - Parameter offered: the longest PDU that the client receives, in bytes: at least 23.
     public init(offered: UInt16) { self.offered = offered }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<UInt16> {

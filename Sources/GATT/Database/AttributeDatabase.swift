@@ -40,6 +40,7 @@ public struct AttributeDatabase {
     private var indices: [UInt16] = []
     private(set) var services: [PublishedService] = []
 
+    /// Creates an empty database.
     public init() {}
 
     // MARK: Looking up

@@ -7,6 +7,7 @@ public final class Server {
     /// Computes AES-CMAC of a message with a key of 16 bytes, both most significant byte first.
     public typealias CMAC = (_ key: [UInt8], _ message: [UInt8]) -> [UInt8]
 
+    /// The current attributes, which all sessions share.
     public private(set) var database = AttributeDatabase()
     private let cmac: CMAC?
     /// The value handle of the Database Hash, if the GATT service is published.

@@ -8,8 +8,10 @@ extension ServerSession {
         public struct Configuration: Hashable, Sendable {
             /// The descriptor's handle.
             public var handle: AttributeHandle
+            /// The client's value of the descriptor: notifications, indications or both.
             public var configuration: ClientConfiguration
 
+            /// Creates the configuration of the descriptor with this handle.
             public init(handle: AttributeHandle, configuration: ClientConfiguration) {
                 self.handle = handle
                 self.configuration = configuration
@@ -25,6 +27,7 @@ extension ServerSession {
         /// Whether the client has not confirmed a Service Changed that it should receive.
         public var isServiceChangedOwed: Bool
 
+        /// Creates a state. By default, it is that of a client without subscriptions.
         public init(
             configurations: [Configuration] = [],
             clientFeatures: UInt8 = 0,

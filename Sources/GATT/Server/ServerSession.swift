@@ -18,12 +18,16 @@ import ByteCoding
 public final class ServerSession {
     /// Maximum number of prepared parts, and of bytes in them, per client.
     public struct Limits: Sendable {
+        /// Maximum number of prepared parts: further ones are refused with Prepare Queue Full.
         public var preparedWrites = 64
+        /// Maximum number of bytes in all prepared parts together: further ones are refused with Prepare Queue Full.
         public var preparedOctets = 8192
 
+        /// Creates the default limits: 64 parts, 8192 bytes.
         public init() {}
     }
 
+    /// The server whose database the client uses.
     public let server: Server
     let limits: Limits
     /// Whether the app can be asked to authorize this client. If not, accesses that need authorization are refused
@@ -71,6 +75,7 @@ public final class ServerSession {
         case authorization(AttributeHandle, isWrite: Bool)
     }
 
+    /// Creates the session of a client that has just connected. Restore a bonded client's state with ``restore(_:)``.
     public init(server: Server, limits: Limits = Limits()) {
         self.server = server
         self.limits = limits
