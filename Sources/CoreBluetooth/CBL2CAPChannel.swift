@@ -13,6 +13,7 @@ open class CBL2CAPChannel: NSObject, @unchecked Sendable {
     public let inputStream: InputStream!
     /// The data that the app sends to the peer. The app schedules and opens the stream.
     public let outputStream: OutputStream!
+    /// The number of the service: the peripheral's for a channel that this host opened, otherwise this host's own.
     public let psm: CBL2CAPPSM
 
     init(peer: CBPeer, psm: CBL2CAPPSM, streams: ChannelStreams) {

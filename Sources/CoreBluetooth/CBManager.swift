@@ -12,6 +12,7 @@ public enum CBManagerState: Int, Sendable {
     case unsupported = 2
     /// The process may not use the controller.
     case unauthorized = 3
+    /// The controller is blocked by rfkill, or is down and used by the raw channel.
     case poweredOff = 4
     /// The controller can be used.
     case poweredOn = 5
@@ -19,9 +20,13 @@ public enum CBManagerState: Int, Sendable {
 
 /// Whether the user lets the app use Bluetooth.
 public enum CBManagerAuthorization: Int, Sendable {
+    /// Never the case on Linux; see ``CBManager/authorization-swift.type.property``.
     case notDetermined = 0
+    /// Never the case on Linux; see ``CBManager/authorization-swift.type.property``.
     case restricted = 1
+    /// Never the case on Linux; see ``CBManager/authorization-swift.type.property``.
     case denied = 2
+    /// The app may use Bluetooth. This is the only value on Linux.
     case allowedAlways = 3
 }
 
@@ -46,6 +51,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     /// `unauthorized`.
     open class var authorization: CBManagerAuthorization { .allowedAlways }
 
+    /// Always `allowedAlways`, like the class property.
     @available(*, deprecated, message: "Use the class property")
     open var authorization: CBManagerAuthorization { .allowedAlways }
 

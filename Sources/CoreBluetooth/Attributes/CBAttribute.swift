@@ -18,7 +18,9 @@ public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
 
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
+    /// Centrals may read the value.
     public static let readable = CBAttributePermissions(rawValue: 0x01)
+    /// Centrals may write the value.
     public static let writeable = CBAttributePermissions(rawValue: 0x02)
     /// Reading requires an encrypted link.
     public static let readEncryptionRequired = CBAttributePermissions(rawValue: 0x04)
@@ -33,13 +35,21 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
 
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
+    /// The value may be broadcast. Only shown and declared: this host broadcasts no values.
     public static let broadcast = CBCharacteristicProperties(rawValue: 0x01)
+    /// The value can be read.
     public static let read = CBCharacteristicProperties(rawValue: 0x02)
+    /// The value can be written without a response, by a Write Command.
     public static let writeWithoutResponse = CBCharacteristicProperties(rawValue: 0x04)
+    /// The value can be written with a response.
     public static let write = CBCharacteristicProperties(rawValue: 0x08)
+    /// The peripheral can notify the value: it sends changes without a confirmation.
     public static let notify = CBCharacteristicProperties(rawValue: 0x10)
+    /// The peripheral can indicate the value: it sends changes, and the central confirms each.
     public static let indicate = CBCharacteristicProperties(rawValue: 0x20)
+    /// The value can be written by signed commands. Only shown and declared: this host neither sends nor accepts them.
     public static let authenticatedSignedWrites = CBCharacteristicProperties(rawValue: 0x40)
+    /// The descriptor Characteristic Extended Properties (2900) has further properties.
     public static let extendedProperties = CBCharacteristicProperties(rawValue: 0x80)
     /// Notifications require an encrypted link. For local characteristics only; not sent.
     public static let notifyEncryptionRequired = CBCharacteristicProperties(rawValue: 0x100)
@@ -49,6 +59,9 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
 
 /// Whether the peer confirms a write.
 public enum CBCharacteristicWriteType: Int, Sendable {
+    /// By a request. The peer confirms it, and
+    /// ``CBPeripheralDelegate/peripheral(_:didWriteValueFor:error:)-(_,CBCharacteristic,_)`` has the result.
     case withResponse = 0
+    /// By a command. Nothing reports the result; see ``CBPeripheral/canSendWriteWithoutResponse``.
     case withoutResponse = 1
 }

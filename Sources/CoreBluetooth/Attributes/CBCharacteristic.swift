@@ -61,6 +61,7 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     /// The discovered descriptors; nil before discovery.
     open var descriptors: [CBDescriptor]? { content.withLock { $0.descriptors } }
 
+    /// Always false: whether a value is broadcast is not read.
     @available(*, deprecated, message: "Always false")
     open var isBroadcasted: Bool { false }
 
@@ -87,6 +88,15 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
 open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
+    /// Creates a characteristic.
+    ///
+    /// - Parameters:
+    ///   - uuid: the type of the characteristic.
+    ///   - properties: the supported uses of the value.
+    ///   - value: the value with which the host answers each read; nil if the app answers reads and writes. With a
+    ///     value, the properties and permissions must be those of a read-only characteristic; see
+    ///     ``CBPeripheralManager/add(_:)``.
+    ///   - permissions: the permissions of centrals for the value.
     public init(
         type uuid: CBUUID,
         properties: CBCharacteristicProperties,

@@ -49,6 +49,11 @@ open class CBService: CBAttribute, @unchecked Sendable {
 open class CBMutableService: CBService, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
+    /// Creates a service without characteristics and included services.
+    ///
+    /// - Parameters:
+    ///   - uuid: the type of the service.
+    ///   - isPrimary: whether it is a primary service. A secondary service is for inclusion in others.
     public init(type uuid: CBUUID, primary isPrimary: Bool) {
         super.init(uuid: uuid, isPrimary: isPrimary, range: nil, peripheral: nil)
     }

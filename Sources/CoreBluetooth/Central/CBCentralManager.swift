@@ -38,6 +38,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         self.init(delegate: nil, queue: nil, options: nil)
     }
 
+    /// Creates a manager without options; see ``init(delegate:queue:options:)``.
     public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?) {
         self.init(delegate: delegate, queue: queue, options: nil)
     }
@@ -74,11 +75,14 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         engine?.stop()
     }
 
+    /// The object that receives the manager's events, held weakly. Another delegate receives the events from then on.
     open weak var delegate: (any CBCentralManagerDelegate)? {
         get { content.withLock { unsafe $0.delegate } }
         set { content.withLock { unsafe $0.delegate = newValue } }
     }
 
+    /// Whether the app has started a scan and not stopped it. A scan also ends when the manager is no longer powered
+    /// on.
     open var isScanning: Bool { content.withLock { $0.isScanning } }
 
     /// Returns whether all of `features` are supported. The result does not depend on a controller: the host uses a
@@ -113,6 +117,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         }
     }
 
+    /// Stops the scan. Discoveries that still wait for the manager's queue are dropped.
     open func stopScan() {
         guard acceptsCommands() else { return }
         content.withLock { content in

@@ -49,7 +49,9 @@ public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredScanOptions
 
 /// Whether a peripheral has connected to this host or disconnected.
 public enum CBConnectionEvent: Int, Sendable {
+    /// The last connection of this process to the peripheral has ended.
     case peerDisconnected = 0
+    /// This process has connected to the peripheral.
     case peerConnected = 1
 }
 
@@ -67,13 +69,20 @@ public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Senda
     )
 }
 
+/// The former type of a manager's state. ``CBManagerState`` replaces it.
 @available(*, deprecated, renamed: "CBManagerState")
 public enum CBCentralManagerState: Int, Sendable {
+    /// See ``CBManagerState/unknown``.
     case unknown = 0
+    /// See ``CBManagerState/resetting``.
     case resetting = 1
+    /// See ``CBManagerState/unsupported``.
     case unsupported = 2
+    /// See ``CBManagerState/unauthorized``.
     case unauthorized = 3
+    /// See ``CBManagerState/poweredOff``.
     case poweredOff = 4
+    /// See ``CBManagerState/poweredOn``.
     case poweredOn = 5
 }
 

@@ -24,8 +24,13 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
         rssi: NSNumber
     )
 
+    /// A peripheral is connected, and accepts commands. The ATT_MTU may grow after this call, without a further one.
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
 
+    /// A connection attempt has failed and is not repeated. Before that, the host retries a connection that could not
+    /// be established three times.
+    ///
+    /// An attempt that the app cancels is reported as a disconnection without an error.
     func centralManager(
         _ central: CBCentralManager,
         didFailToConnect peripheral: CBPeripheral,

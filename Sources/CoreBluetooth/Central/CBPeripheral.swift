@@ -6,9 +6,13 @@ import Synchronization
 
 /// The state of the connection to a peripheral.
 public enum CBPeripheralState: Int, Sendable {
+    /// There is no connection of the manager to the peripheral.
     case disconnected = 0
+    /// The app has requested a connection. The attempt has no time limit.
     case connecting = 1
+    /// The manager is connected to the peripheral, which accepts commands.
     case connected = 2
+    /// The app has cancelled the connection, and its end is not reported yet.
     case disconnecting = 3
 }
 
@@ -62,6 +66,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         if state != .disconnected { engine?.release(identifier) }
     }
 
+    /// The object that receives the peripheral's events, held weakly. Another delegate receives the events from then
+    /// on.
     open weak var delegate: (any CBPeripheralDelegate)? {
         get { content.withLock { unsafe $0.delegate } }
         set { content.withLock { unsafe $0.delegate = newValue } }
@@ -70,9 +76,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// The Device Name, if it was read once, else the advertised name.
     open var name: String? { content.withLock { $0.name } }
 
+    /// Always nil: ``readRSSI()`` reads the RSSI.
     @available(*, deprecated, message: "Use readRSSI()")
     open var rssi: NSNumber? { nil }
 
+    /// The state of this manager's connection. The host may be connected to the peripheral for another manager.
     open var state: CBPeripheralState { content.withLock { $0.state } }
 
     /// The services discovered on this connection, in the order of their handles; nil before discovery.

@@ -6,6 +6,8 @@ import Foundation
 /// All methods have a default implementation that does nothing. A class must implement a method in the class that
 /// declares the conformance, or in a superclass of it: Swift does not call a method that only a subclass adds.
 public protocol CBPeripheralDelegate: NSObjectProtocol {
+    /// ``CBPeripheral/name`` has changed: the host has read another Device Name, or the peripheral advertises another
+    /// name.
     func peripheralDidUpdateName(_ peripheral: CBPeripheral)
 
     /// Services are no longer valid, and no longer in ``CBPeripheral/services``. The app must discover them again.
@@ -17,20 +19,24 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
     /// The RSSI was read, in dBm; 127 if it is not known.
     func peripheral(_ peripheral: CBPeripheral, didReadRSSI rssi: NSNumber, error: (any Error)?)
 
+    /// Services were discovered and are in ``CBPeripheral/services``, or the discovery has failed.
     func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?)
 
+    /// Included services were discovered and are in ``CBService/includedServices``, or the discovery has failed.
     func peripheral(
         _ peripheral: CBPeripheral,
         didDiscoverIncludedServicesFor service: CBService,
         error: (any Error)?
     )
 
+    /// Characteristics were discovered and are in ``CBService/characteristics``, or the discovery has failed.
     func peripheral(
         _ peripheral: CBPeripheral,
         didDiscoverCharacteristicsFor service: CBService,
         error: (any Error)?
     )
 
+    /// Descriptors were discovered and are in ``CBCharacteristic/descriptors``, or the discovery has failed.
     func peripheral(
         _ peripheral: CBPeripheral,
         didDiscoverDescriptorsFor characteristic: CBCharacteristic,
@@ -44,16 +50,20 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
         error: (any Error)?
     )
 
+    /// A descriptor was read and its value is in ``CBDescriptor/value``, or reading has failed.
     func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor descriptor: CBDescriptor, error: (any Error)?)
 
+    /// A write with a response has succeeded or failed. It does not change ``CBCharacteristic/value``.
     func peripheral(
         _ peripheral: CBPeripheral,
         didWriteValueFor characteristic: CBCharacteristic,
         error: (any Error)?
     )
 
+    /// Writing a descriptor has succeeded or failed. It does not change ``CBDescriptor/value``.
     func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?)
 
+    /// Notifications or indications were started or stopped, or that has failed; see ``CBCharacteristic/isNotifying``.
     func peripheral(
         _ peripheral: CBPeripheral,
         didUpdateNotificationStateFor characteristic: CBCharacteristic,
@@ -63,6 +73,7 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
     /// There is space for writes again, after ``CBPeripheral/canSendWriteWithoutResponse`` was false.
     func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral)
 
+    /// A channel that the app requested is open; or it could not be opened, and `channel` is nil.
     func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 }
 

@@ -33,23 +33,43 @@ public struct CBATTError: _BridgedStoredNSError {
     /// platforms.
     public typealias Code = CBATTErrorCode
 
+    /// The request succeeded. As a result of ``CBPeripheralManager/respond(to:withResult:)`` only; a peer never sends
+    /// it.
     public static var success: Code { .success }
+    /// The server has no attribute with the handle.
     public static var invalidHandle: Code { .invalidHandle }
+    /// The attribute cannot be read.
     public static var readNotPermitted: Code { .readNotPermitted }
+    /// The attribute cannot be written.
     public static var writeNotPermitted: Code { .writeNotPermitted }
+    /// The server could not parse the request.
     public static var invalidPdu: Code { .invalidPdu }
+    /// The attribute needs an authenticated link. Also reported if pairing or encryption fails.
     public static var insufficientAuthentication: Code { .insufficientAuthentication }
+    /// The server does not support the request. Also reported for a subscription to a characteristic that can neither
+    /// notify nor indicate.
     public static var requestNotSupported: Code { .requestNotSupported }
+    /// The offset is past the end of the value.
     public static var invalidOffset: Code { .invalidOffset }
+    /// The server requires authorization, and the client is not authorized.
     public static var insufficientAuthorization: Code { .insufficientAuthorization }
+    /// The server accepts no more parts of long writes before they are executed.
     public static var prepareQueueFull: Code { .prepareQueueFull }
+    /// There is no attribute of the type in the range of handles.
     public static var attributeNotFound: Code { .attributeNotFound }
+    /// The value cannot be read or written in parts.
     public static var attributeNotLong: Code { .attributeNotLong }
+    /// The key of the encrypted link is shorter than the attribute needs.
     public static var insufficientEncryptionKeySize: Code { .insufficientEncryptionKeySize }
+    /// The value has the wrong length for the attribute. Also reported for a write of more than 512 bytes.
     public static var invalidAttributeValueLength: Code { .invalidAttributeValueLength }
+    /// The request failed for a reason that has no code of its own.
     public static var unlikelyError: Code { .unlikelyError }
+    /// The attribute needs an encrypted link.
     public static var insufficientEncryption: Code { .insufficientEncryption }
+    /// The server does not group attributes by the type.
     public static var unsupportedGroupType: Code { .unsupportedGroupType }
+    /// The server has not enough resources for the request.
     public static var insufficientResources: Code { .insufficientResources }
 }
 

@@ -24,52 +24,93 @@ public struct CBError: _BridgedStoredNSError {
     public static var errorDomain: String { CBErrorDomain }
     public static var _nsErrorDomain: String { CBErrorDomain }
 
+    /// The kind of a ``CBError``.
     public enum Code: Int, _ErrorCodeProtocol, Sendable {
         public typealias _ErrorType = CBError
 
+        /// The peer's response is malformed, its database is too large, or the controller has failed.
         case unknown = 0
+        /// The call has an argument that is not allowed, for example a service that is published already.
         case invalidParameters = 1
+        /// The object was not discovered on this connection. Only asynchronous calls of `linux` report it; other calls
+        /// print a line on standard error.
         case invalidHandle = 2
+        /// The peripheral is not connected, or the connection ended before the call did.
         case notConnected = 3
+        /// There are no handles left for the service, or no resources for another L2CAP channel here or at the peer.
         case outOfSpace = 4
+        /// The call was cancelled, or this host ended the connection that it needed.
         case operationCancelled = 5
+        /// The peer no longer responds: the connection was lost, or a request was not answered in time.
         case connectionTimeout = 6
+        /// The peer ended the connection.
         case peripheralDisconnected = 7
+        /// Never reported by this host.
         case uuidNotAllowed = 8
+        /// The manager advertises already, or is about to.
         case alreadyAdvertising = 9
+        /// The connection could not be established or has failed, for example because this host's controller failed.
         case connectionFailed = 10
+        /// The controller of this host or of the peer has no space for another connection.
         case connectionLimitReached = 11
         /// The spelling that Apple used first. ``unknownDevice`` is the same code.
         case unkownDevice = 12
+        /// The peer or the controller does not support the operation, or the peer has no service for the PSM.
         case operationNotSupported = 13
+        /// The peer is bonded, but does not have the key of the bond.
         case peerRemovedPairingInformation = 14
+        /// The peer did not finish the pairing or the start of encryption in time.
         case encryptionTimedOut = 15
+        /// This host has the maximum number of bonds, and none may be evicted.
         case tooManyLEPairedDevices = 16
+        /// Never reported by this host, which does not limit notifications in the background.
         case leGattExceededBackgroundNotificationLimit = 17
+        /// Never reported by this host, which does not limit notifications in the background.
         case leGattNearBackgroundNotificationLimit = 18
 
+        /// The host does not know the peripheral with this identifier.
         public static var unknownDevice: Code { .unkownDevice }
     }
 
+    /// See ``Code/unknown``.
     public static var unknown: Code { .unknown }
+    /// See ``Code/invalidParameters``.
     public static var invalidParameters: Code { .invalidParameters }
+    /// See ``Code/invalidHandle``.
     public static var invalidHandle: Code { .invalidHandle }
+    /// See ``Code/notConnected``.
     public static var notConnected: Code { .notConnected }
+    /// See ``Code/outOfSpace``.
     public static var outOfSpace: Code { .outOfSpace }
+    /// See ``Code/operationCancelled``.
     public static var operationCancelled: Code { .operationCancelled }
+    /// See ``Code/connectionTimeout``.
     public static var connectionTimeout: Code { .connectionTimeout }
+    /// See ``Code/peripheralDisconnected``.
     public static var peripheralDisconnected: Code { .peripheralDisconnected }
+    /// See ``Code/uuidNotAllowed``.
     public static var uuidNotAllowed: Code { .uuidNotAllowed }
+    /// See ``Code/alreadyAdvertising``.
     public static var alreadyAdvertising: Code { .alreadyAdvertising }
+    /// See ``Code/connectionFailed``.
     public static var connectionFailed: Code { .connectionFailed }
+    /// See ``Code/connectionLimitReached``.
     public static var connectionLimitReached: Code { .connectionLimitReached }
+    /// See ``Code/unknownDevice``.
     public static var unkownDevice: Code { .unkownDevice }
+    /// See ``Code/unknownDevice``.
     public static var unknownDevice: Code { .unkownDevice }
+    /// See ``Code/operationNotSupported``.
     public static var operationNotSupported: Code { .operationNotSupported }
+    /// See ``Code/peerRemovedPairingInformation``.
     public static var peerRemovedPairingInformation: Code { .peerRemovedPairingInformation }
+    /// See ``Code/encryptionTimedOut``.
     public static var encryptionTimedOut: Code { .encryptionTimedOut }
+    /// See ``Code/tooManyLEPairedDevices``.
     public static var tooManyLEPairedDevices: Code { .tooManyLEPairedDevices }
+    /// See ``Code/leGattExceededBackgroundNotificationLimit``.
     public static var leGattExceededBackgroundNotificationLimit: Code { .leGattExceededBackgroundNotificationLimit }
+    /// See ``Code/leGattNearBackgroundNotificationLimit``.
     public static var leGattNearBackgroundNotificationLimit: Code { .leGattNearBackgroundNotificationLimit }
 }
 

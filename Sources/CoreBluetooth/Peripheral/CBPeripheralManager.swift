@@ -50,6 +50,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         self.init(delegate: nil, queue: nil, options: nil)
     }
 
+    /// Creates a manager without options; see ``init(delegate:queue:options:)``.
     public convenience init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?) {
         self.init(delegate: delegate, queue: queue, options: nil)
     }
@@ -85,13 +86,17 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         engine?.stop()
     }
 
+    /// The object that receives the manager's events, held weakly. Another delegate receives the events from then on.
     open weak var delegate: (any CBPeripheralManagerDelegate)? {
         get { content.withLock { unsafe $0.delegate } }
         set { content.withLock { unsafe $0.delegate = newValue } }
     }
 
+    /// Whether the manager advertises: true from the successful start until the app stops it or the manager is no
+    /// longer powered on. It stays true while centrals are connected.
     open var isAdvertising: Bool { content.withLock { $0.advertising == .on } }
 
+    /// Always `authorized`; see ``CBManager/authorization-swift.type.property``.
     @available(*, deprecated, message: "Use CBManager.authorization")
     open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
 
@@ -128,6 +133,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         for service in payload.omittedServices { ProgrammerError.note("no room to advertise service \(service)") }
     }
 
+    /// Stops advertising. If the start is not reported yet, it is not reported at all.
     open func stopAdvertising() {
         guard acceptsCommands() else { return }
         content.withLock { content in

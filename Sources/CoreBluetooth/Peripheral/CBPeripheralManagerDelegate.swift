@@ -14,17 +14,21 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
     /// if there is such a state.
     func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
 
+    /// Advertising has started, or could not be started. If the manager advertised before, the error is
+    /// `CBError.alreadyAdvertising`, and that advertisement continues.
     func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?)
 
     /// A service was published, or publishing has failed.
     func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?)
 
+    /// A central has enabled notifications or indications of a characteristic.
     func peripheralManager(
         _ peripheral: CBPeripheralManager,
         central: CBCentral,
         didSubscribeTo characteristic: CBCharacteristic
     )
 
+    /// A central has disabled notifications and indications of a characteristic, or its last subscribed link has ended.
     func peripheralManager(
         _ peripheral: CBPeripheralManager,
         central: CBCentral,
@@ -43,12 +47,16 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
     /// returned false.
     func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager)
 
+    /// A service for channels was published, and `psm` is the number that the host assigned: 0x0080 to 0x00FF. If that
+    /// has failed, the number is 0.
     func peripheralManager(
         _ peripheral: CBPeripheralManager,
         didPublishL2CAPChannel psm: CBL2CAPPSM,
         error: (any Error)?
     )
 
+    /// A service for channels was removed. The error is `CBError.invalidParameters` if this manager has not published
+    /// `psm`.
     func peripheralManager(
         _ peripheral: CBPeripheralManager,
         didUnpublishL2CAPChannel psm: CBL2CAPPSM,
