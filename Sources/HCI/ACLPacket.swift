@@ -5,6 +5,7 @@ import ByteCoding
 public enum PacketBoundaryFlag: UInt8, Sendable {
     /// Starts a PDU that is not flushed. A host sends this value on LE.
     case firstNonFlushable = 0b00
+    /// Continues the PDU of the last packet that started one.
     case continuing = 0b01
     /// Starts a PDU that may be flushed. A controller sends this value on LE.
     case firstFlushable = 0b10
@@ -14,9 +15,13 @@ public enum PacketBoundaryFlag: UInt8, Sendable {
 
 /// The destination of an ACL packet (Vol 4, Part E, 5.4.2). Always ``pointToPoint`` on LE.
 public enum BroadcastFlag: UInt8, Sendable {
+    /// To the device of the connection handle.
     case pointToPoint = 0b00
+    /// To all peripherals of a BR/EDR piconet.
     case brEdrBroadcast = 0b01
+    /// Reserved: decoded as it was received, without a meaning.
     case reserved2 = 0b10
+    /// Reserved: decoded as it was received, without a meaning.
     case reserved3 = 0b11
 }
 
@@ -25,12 +30,16 @@ public struct ACLHeader: Sendable, Equatable {
     /// The length of the header in bytes.
     public static let length = 4
 
+    /// The connection that the data belongs to.
     public var connectionHandle: ConnectionHandle
+    /// Whether the data starts an L2CAP PDU or continues one.
     public var packetBoundaryFlag: PacketBoundaryFlag
+    /// The destination: ``BroadcastFlag/pointToPoint`` on LE.
     public var broadcastFlag: BroadcastFlag
     /// The number of bytes after the header.
     public var dataTotalLength: UInt16
 
+    /// Creates a header. The default length, 0, is for a packet whose length is not known yet.
     @inlinable
     public init(
         connectionHandle: ConnectionHandle,
@@ -68,6 +77,7 @@ public struct ACLHeader: Sendable, Equatable {
         dataTotalLength = UInt16(truncatingIfNeeded: both >> 16)
     }
 
+    /// Appends the header, of ``length`` bytes.
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(firstWord)
@@ -99,6 +109,7 @@ public struct ACLHeader: Sendable, Equatable {
 
 /// An ACL data packet: its header and the borrowed data (Vol 4, Part E, 5.4.2).
 public struct ACLPacket: ~Escapable {
+    /// The connection, the flags and the length of ``payload``.
     public let header: ACLHeader
     /// The data, with the length that the header gives.
     public let payload: RawSpan

@@ -32,6 +32,7 @@ public struct AdvertisingDataFragment: Sendable, Equatable {
     /// The maximum length for one command, in bytes.
     public static let maximumLength = 251
 
+    /// The AD structures, or a part of them: at most ``maximumLength`` bytes.
     public let bytes: [UInt8]
 
     /// - Parameter bytes: cut after 251 bytes; the rest belongs in further fragments.
@@ -54,6 +55,7 @@ public struct PeriodicAdvertisingDataFragment: Sendable, Equatable {
     /// The maximum length for one command, in bytes.
     public static let maximumLength = 252
 
+    /// The AD structures, or a part of them: at most ``maximumLength`` bytes.
     public let bytes: [UInt8]
 
     /// - Parameter bytes: cut after 252 bytes; the rest belongs in further fragments.

@@ -17,19 +17,25 @@ public struct AdvertisingChannelMap: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Channel 37, at 2402 MHz.
     public static let channel37 = AdvertisingChannelMap(rawValue: 1 << 0)
+    /// Channel 38, at 2426 MHz.
     public static let channel38 = AdvertisingChannelMap(rawValue: 1 << 1)
+    /// Channel 39, at 2480 MHz.
     public static let channel39 = AdvertisingChannelMap(rawValue: 1 << 2)
+    /// All three primary channels.
     public static let all: AdvertisingChannelMap = [.channel37, .channel38, .channel39]
 }
 
 /// The devices from which an advertiser accepts requests (Vol 4, Part E, 7.8.5).
 public enum AdvertisingFilterPolicy: UInt8, Sendable {
+    /// Scan and connection requests from all devices.
     case all = 0x00
     /// Scan requests from the filter accept list only.
     case scanRequestsFromFilterAcceptList = 0x01
     /// Connection requests from the filter accept list only.
     case connectionRequestsFromFilterAcceptList = 0x02
+    /// Scan and connection requests from the filter accept list only.
     case filterAcceptListOnly = 0x03
 }
 
@@ -38,32 +44,47 @@ public struct AdvertisingEventProperties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// A device may request a connection.
     public static let connectable = AdvertisingEventProperties(rawValue: 1 << 0)
+    /// A device may request a scan response.
     public static let scannable = AdvertisingEventProperties(rawValue: 1 << 1)
+    /// The advertising is for one device only.
     public static let directed = AdvertisingEventProperties(rawValue: 1 << 2)
+    /// The advertising is for one device, with an interval of at most 3.75 ms.
     public static let highDutyCycleDirectedConnectable = AdvertisingEventProperties(rawValue: 1 << 3)
+    /// Legacy PDUs are used: at most 31 bytes of data, heard by devices before Bluetooth 5.
     public static let useLegacyPDUs = AdvertisingEventProperties(rawValue: 1 << 4)
+    /// No PDU contains the advertiser's address: anonymous advertising.
     public static let omitAdvertiserAddress = AdvertisingEventProperties(rawValue: 1 << 5)
+    /// The extended header contains the transmit power.
     public static let includeTXPower = AdvertisingEventProperties(rawValue: 1 << 6)
 }
 
 /// Whether a scanner requests scan responses (Vol 4, Part E, 7.8.10).
 public enum ScanType: UInt8, Sendable {
+    /// The scanner only listens.
     case passive = 0x00
+    /// The scanner requests the scan response of each scannable advertiser.
     case active = 0x01
 }
 
 /// The advertisers that a scanner reports (Vol 4, Part E, 7.8.10; Vol 6, Part B, 4.3.3).
 public enum ScanningFilterPolicy: UInt8, Sendable {
+    /// All advertisers, except directed advertising for another device.
     case basicUnfiltered = 0x00
+    /// Advertisers on the filter accept list, except directed advertising for another device.
     case basicFiltered = 0x01
+    /// As ``basicUnfiltered``, and directed advertising for any resolvable private address.
     case extendedUnfiltered = 0x02
+    /// As ``basicFiltered``, and directed advertising for any resolvable private address.
     case extendedFiltered = 0x03
 }
 
 /// Whether an advertiser is reported repeatedly (Vol 4, Part E, 7.8.65).
 public enum DuplicateFilter: UInt8, Sendable {
+    /// Every received packet is reported.
     case disabled = 0x00
+    /// Repeated advertising of a device is reported once while the scan lasts, as far as the controller remembers it.
     case enabled = 0x01
     /// Once in each scan period.
     case resetEachPeriod = 0x02
@@ -73,14 +94,19 @@ public enum DuplicateFilter: UInt8, Sendable {
 public enum InitiatorFilterPolicy: UInt8, Sendable {
     /// The device whose address the command has.
     case peerAddress = 0x00
+    /// Any device on the filter accept list.
     case filterAcceptList = 0x01
 }
 
 /// The part of an advertising set's data in a command (Vol 4, Part E, 7.8.54).
 public enum AdvertisingDataOperation: UInt8, Sendable {
+    /// A part of the data that is neither the first nor the last.
     case intermediateFragment = 0x00
+    /// The first part of the data, which replaces the former data.
     case firstFragment = 0x01
+    /// The last part of the data, which is used from then on.
     case lastFragment = 0x02
+    /// The whole data.
     case complete = 0x03
     /// The data stays; only its identifier changes.
     case unchanged = 0x04
@@ -88,7 +114,9 @@ public enum AdvertisingDataOperation: UInt8, Sendable {
 
 /// Whether the controller may split advertising data over several PDUs (Vol 4, Part E, 7.8.54).
 public enum FragmentPreference: UInt8, Sendable {
+    /// The controller may split the data as it likes.
     case mayFragment = 0x00
+    /// The controller should split the data as little as possible.
     case shouldNotFragment = 0x01
 }
 
@@ -99,6 +127,7 @@ public struct DataStatus: RawRepresentable, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// The report has all data, or the last part of it.
     public static let complete = DataStatus(rawValue: 0b00)
     /// More data follows in further reports.
     public static let incompleteMoreToCome = DataStatus(rawValue: 0b01)

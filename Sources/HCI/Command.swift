@@ -18,9 +18,11 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
     /// Zero: Command Complete and Command Status with this opcode only return command credits.
     public static let none = Opcode(rawValue: 0)
 
+    /// The Opcode Group Field (OGF): the upper 6 bits.
     @inlinable
     public var group: UInt8 { UInt8(truncatingIfNeeded: rawValue >> 10) }
 
+    /// The Opcode Command Field (OCF): the lower 10 bits.
     @inlinable
     public var command: UInt16 { rawValue & 0x03FF }
 }
@@ -39,6 +41,7 @@ public protocol Command: Sendable {
     /// Status and another event.
     associatedtype ReturnParameters: HCI.ReturnParameters
 
+    /// The opcode, with which the command's packet begins.
     static var opcode: Opcode { get }
 
     /// Decodes the parameters, which fill `parameters`.
@@ -77,6 +80,7 @@ public protocol ReturnParameters: Sendable {
 
 /// Return parameters with only a status.
 public struct StatusReturnParameters: ReturnParameters, Equatable {
+    /// Creates return parameters without a value besides the status.
     public init() {}
     public init(decodingAfterStatus reader: inout ByteReader) {}
     public func encodeAfterStatus(into buffer: inout PacketBuffer) {}
@@ -84,6 +88,7 @@ public struct StatusReturnParameters: ReturnParameters, Equatable {
 
 /// Marks a command that is answered by Command Status, which has no return parameters.
 public struct NoReturnParameters: ReturnParameters, Equatable {
+    /// Creates a value, which has no content.
     public init() {}
     public init(decodingAfterStatus reader: inout ByteReader) {}
     public func encodeAfterStatus(into buffer: inout PacketBuffer) {}

@@ -11,6 +11,12 @@ public struct CommandComplete: EventParameters, ~Escapable {
     /// The status, then the command's other return parameters.
     public var returnParameters: RawSpan
 
+    /// Creates an event that borrows `returnParameters`.
+    ///
+    /// - Parameters:
+    ///   - numHCICommandPackets: the number of commands that the host may now send.
+    ///   - commandOpcode: the command, or ``Opcode/none``.
+    ///   - returnParameters: the status, then the command's other return parameters.
     @_lifetime(copy returnParameters)
     public init(numHCICommandPackets: UInt8 = 1, commandOpcode: Opcode, returnParameters: RawSpan) {
         self.numHCICommandPackets = numHCICommandPackets

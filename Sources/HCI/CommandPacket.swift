@@ -5,10 +5,12 @@ public struct CommandHeader: Sendable, Equatable {
     /// The length of the header in bytes.
     public static let length = 3
 
+    /// The command to which the parameters belong.
     public var opcode: Opcode
     /// The number of bytes after the header.
     public var parameterTotalLength: UInt8
 
+    /// Creates a header.
     public init(opcode: Opcode, parameterTotalLength: UInt8) {
         self.opcode = opcode
         self.parameterTotalLength = parameterTotalLength
@@ -20,6 +22,7 @@ public struct CommandHeader: Sendable, Equatable {
         parameterTotalLength = try reader.readUInt8()
     }
 
+    /// Appends the header, of ``length`` bytes.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(opcode.rawValue)
         buffer.append(parameterTotalLength)
@@ -29,6 +32,7 @@ public struct CommandHeader: Sendable, Equatable {
 /// A command packet as a controller or a capture receives it: its header and the borrowed parameters
 /// (Vol 4, Part E, 5.4.1).
 public struct CommandPacket: ~Escapable {
+    /// The opcode and the length of ``parameters``.
     public let header: CommandHeader
     /// The parameters, with the length that the header gives.
     public let parameters: RawSpan

@@ -7,7 +7,9 @@ public struct Role: RawRepresentable, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// The device that created the connection and determines its timing.
     public static let central = Role(rawValue: 0x00)
+    /// The device that advertised and follows the central's timing.
     public static let peripheral = Role(rawValue: 0x01)
 }
 
@@ -19,6 +21,7 @@ public struct ChannelMap: RawRepresentable, Hashable, Sendable {
     /// - Parameter rawValue: 37 bits; higher bits are dropped.
     public init(rawValue: UInt64) { self.rawValue = rawValue & 0x1F_FFFF_FFFF }
 
+    /// All 37 data channels.
     public static let all = ChannelMap(rawValue: 0x1F_FFFF_FFFF)
 
     /// Whether the channel's bit is set; false above 36.
@@ -43,6 +46,7 @@ public struct EncryptionState: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// The link is not encrypted.
     public static let off = EncryptionState(rawValue: 0x00)
     /// AES-CCM on LE, E0 on BR/EDR.
     public static let on = EncryptionState(rawValue: 0x01)

@@ -5,73 +5,143 @@ public struct ErrorCode: RawRepresentable, Error, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// The command succeeded. Not an error.
     public static let success = ErrorCode(rawValue: 0x00)
+    /// The controller does not know the opcode.
     public static let unknownHCICommand = ErrorCode(rawValue: 0x01)
+    /// There is no connection with the handle, or it is of the wrong kind.
     public static let unknownConnectionIdentifier = ErrorCode(rawValue: 0x02)
+    /// The controller's hardware has failed.
     public static let hardwareFailure = ErrorCode(rawValue: 0x03)
+    /// A BR/EDR device did not answer the page.
     public static let pageTimeout = ErrorCode(rawValue: 0x04)
+    /// Pairing or authentication failed, for example because the keys differ.
     public static let authenticationFailure = ErrorCode(rawValue: 0x05)
+    /// The peer, or this device, does not have the key with which the link was to be encrypted.
     public static let pinOrKeyMissing = ErrorCode(rawValue: 0x06)
+    /// The controller has no memory left for the parameters.
     public static let memoryCapacityExceeded = ErrorCode(rawValue: 0x07)
+    /// Nothing was received for the supervision timeout: the connection is lost.
     public static let connectionTimeout = ErrorCode(rawValue: 0x08)
+    /// The controller has no space for another connection.
     public static let connectionLimitExceeded = ErrorCode(rawValue: 0x09)
+    /// The controller has no space for another synchronous connection to the device.
     public static let synchronousConnectionLimitToADeviceExceeded = ErrorCode(rawValue: 0x0A)
+    /// There is a connection to the device already.
     public static let connectionAlreadyExists = ErrorCode(rawValue: 0x0B)
+    /// The controller cannot execute the command in its present state.
     public static let commandDisallowed = ErrorCode(rawValue: 0x0C)
+    /// The peer refused the connection because it lacks resources.
     public static let connectionRejectedDueToLimitedResources = ErrorCode(rawValue: 0x0D)
+    /// The peer refused the connection for reasons of security.
     public static let connectionRejectedDueToSecurityReasons = ErrorCode(rawValue: 0x0E)
+    /// The peer refused the connection because of the address of this device.
     public static let connectionRejectedDueToUnacceptableBDADDR = ErrorCode(rawValue: 0x0F)
+    /// The connection request was not answered in time.
     public static let connectionAcceptTimeoutExceeded = ErrorCode(rawValue: 0x10)
+    /// The controller does not support a feature or a parameter value of the command.
     public static let unsupportedFeatureOrParameterValue = ErrorCode(rawValue: 0x11)
+    /// A parameter has a value, or a combination of values, that the specification does not allow.
     public static let invalidHCICommandParameters = ErrorCode(rawValue: 0x12)
+    /// The peer ended the connection, usually because its user or app did.
     public static let remoteUserTerminatedConnection = ErrorCode(rawValue: 0x13)
+    /// The peer ended the connection because it lacks resources.
     public static let remoteDeviceTerminatedConnectionDueToLowResources = ErrorCode(rawValue: 0x14)
+    /// The peer ended the connection because it is being switched off.
     public static let remoteDeviceTerminatedConnectionDueToPowerOff = ErrorCode(rawValue: 0x15)
+    /// This host ended the connection.
     public static let connectionTerminatedByLocalHost = ErrorCode(rawValue: 0x16)
+    /// The peer refuses to pair again so soon after a failed attempt.
     public static let repeatedAttempts = ErrorCode(rawValue: 0x17)
+    /// The device does not allow pairing.
     public static let pairingNotAllowed = ErrorCode(rawValue: 0x18)
+    /// The peer sent an LMP PDU with an opcode that the controller does not know.
     public static let unknownLMPPDU = ErrorCode(rawValue: 0x19)
+    /// The peer does not support the requested feature.
     public static let unsupportedRemoteFeature = ErrorCode(rawValue: 0x1A)
+    /// The offset requested for a SCO connection was rejected.
     public static let scoOffsetRejected = ErrorCode(rawValue: 0x1B)
+    /// The interval requested for a SCO connection was rejected.
     public static let scoIntervalRejected = ErrorCode(rawValue: 0x1C)
+    /// The air mode requested for a SCO connection was rejected.
     public static let scoAirModeRejected = ErrorCode(rawValue: 0x1D)
+    /// A PDU of LMP or the Link Layer had invalid parameters.
     public static let invalidLMPOrLLParameters = ErrorCode(rawValue: 0x1E)
+    /// An error without a code of its own.
     public static let unspecifiedError = ErrorCode(rawValue: 0x1F)
+    /// A PDU of LMP or the Link Layer had a value that is valid, but not supported.
     public static let unsupportedLMPOrLLParameterValue = ErrorCode(rawValue: 0x20)
+    /// The peer or the controller does not change its role at present.
     public static let roleChangeNotAllowed = ErrorCode(rawValue: 0x21)
+    /// The peer did not answer a PDU of LMP or the Link Layer in time.
     public static let lmpOrLLResponseTimeout = ErrorCode(rawValue: 0x22)
+    /// Both devices began the same procedure at the same time.
     public static let lmpErrorTransactionCollision = ErrorCode(rawValue: 0x23)
+    /// An LMP PDU contained an opcode that is not allowed at that time.
     public static let lmpPDUNotAllowed = ErrorCode(rawValue: 0x24)
+    /// The requested mode of encryption is not acceptable at this time.
     public static let encryptionModeNotAcceptable = ErrorCode(rawValue: 0x25)
+    /// The link key is fixed and cannot be changed.
     public static let linkKeyCannotBeChanged = ErrorCode(rawValue: 0x26)
+    /// The requested quality of service is not supported.
     public static let requestedQoSNotSupported = ErrorCode(rawValue: 0x27)
+    /// The instant at which a change was to take effect has passed already. On LE, the connection then ends.
     public static let instantPassed = ErrorCode(rawValue: 0x28)
+    /// Pairing with a unit key is not supported.
     public static let pairingWithUnitKeyNotSupported = ErrorCode(rawValue: 0x29)
+    /// A procedure was begun while another one that excludes it was in progress.
     public static let differentTransactionCollision = ErrorCode(rawValue: 0x2A)
+    /// The parameters of a quality of service are not acceptable.
     public static let qosUnacceptableParameter = ErrorCode(rawValue: 0x2C)
+    /// The quality of service was rejected, and its negotiation ends.
     public static let qosRejected = ErrorCode(rawValue: 0x2D)
+    /// The controller does not assess channels for adaptive hopping.
     public static let channelClassificationNotSupported = ErrorCode(rawValue: 0x2E)
+    /// The operation is possible only on an encrypted link.
     public static let insufficientSecurity = ErrorCode(rawValue: 0x2F)
+    /// A parameter is outside the range that every device must support.
     public static let parameterOutOfMandatoryRange = ErrorCode(rawValue: 0x30)
+    /// A role switch is in progress.
     public static let roleSwitchPending = ErrorCode(rawValue: 0x32)
+    /// A reserved slot of BR/EDR was violated.
     public static let reservedSlotViolation = ErrorCode(rawValue: 0x34)
+    /// A role switch did not succeed.
     public static let roleSwitchFailed = ErrorCode(rawValue: 0x35)
+    /// The extended inquiry response does not fit the packets of the peer.
     public static let extendedInquiryResponseTooLarge = ErrorCode(rawValue: 0x36)
+    /// The peer's host does not support Secure Simple Pairing.
     public static let secureSimplePairingNotSupportedByHost = ErrorCode(rawValue: 0x37)
+    /// The peer's host is busy with another pairing.
     public static let hostBusyPairing = ErrorCode(rawValue: 0x38)
+    /// No channel suits both devices.
     public static let connectionRejectedDueToNoSuitableChannelFound = ErrorCode(rawValue: 0x39)
+    /// The controller is busy and cannot execute the operation now.
     public static let controllerBusy = ErrorCode(rawValue: 0x3A)
+    /// The peer does not accept the connection parameters. It may have ended the connection for that reason.
     public static let unacceptableConnectionParameters = ErrorCode(rawValue: 0x3B)
+    /// Directed advertising, or an advertising set with a limited duration, ended without a connection.
     public static let advertisingTimeout = ErrorCode(rawValue: 0x3C)
+    /// A packet failed its integrity check (MIC): the keys differ, or the packet was changed on its way. The
+    /// connection then ends.
     public static let connectionTerminatedDueToMICFailure = ErrorCode(rawValue: 0x3D)
+    /// The connection was begun, but the peer did not answer in the first six connection events; or synchronization
+    /// failed.
     public static let connectionFailedToBeEstablished = ErrorCode(rawValue: 0x3E)
+    /// The clock was not adjusted at once, but will be adjusted slowly.
     public static let coarseClockAdjustmentRejected = ErrorCode(rawValue: 0x40)
+    /// The type 0 submap of the slot availability is not defined.
     public static let type0SubmapNotDefined = ErrorCode(rawValue: 0x41)
+    /// There is no advertising set or periodic advertising with the handle.
     public static let unknownAdvertisingIdentifier = ErrorCode(rawValue: 0x42)
+    /// A limit that the host has set was reached, for example the number of events of an advertising set.
     public static let limitReached = ErrorCode(rawValue: 0x43)
+    /// This host cancelled the operation.
     public static let operationCancelledByHost = ErrorCode(rawValue: 0x44)
+    /// The packet would be longer than the controller or the link allows.
     public static let packetTooLong = ErrorCode(rawValue: 0x45)
+    /// The operation was requested too late to be carried out.
     public static let tooLate = ErrorCode(rawValue: 0x46)
+    /// The operation was requested too early to be carried out.
     public static let tooEarly = ErrorCode(rawValue: 0x47)
 }
 

@@ -31,6 +31,7 @@ extension EventParameters where Self: ~Escapable {
 
 /// The parameters of an LE Meta event (Vol 4, Part E, 7.7.65).
 public protocol LEEventParameters: EventParameters, ~Escapable {
+    /// The code that identifies the event among the LE Meta events: its first parameter.
     static var subeventCode: UInt8 { get }
 }
 

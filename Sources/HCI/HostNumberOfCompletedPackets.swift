@@ -11,9 +11,12 @@ public struct HostNumberOfCompletedPackets: Command, Equatable {
 
     /// The number of packets of one connection that the host has processed.
     public struct Completion: Sendable, Equatable {
+        /// The connection that the packets belong to.
         public var connectionHandle: ConnectionHandle
+        /// The number of the packets since the last such command for the connection.
         public var hostNumCompletedPackets: UInt16
 
+        /// Creates a completion.
         public init(connectionHandle: ConnectionHandle, hostNumCompletedPackets: UInt16) {
             self.connectionHandle = connectionHandle
             self.hostNumCompletedPackets = hostNumCompletedPackets
@@ -23,6 +26,7 @@ public struct HostNumberOfCompletedPackets: Command, Equatable {
     /// The maximum number of connections in one command.
     public static let maximumCount = 63
 
+    /// The completions: at most ``maximumCount``, one for each connection.
     public let completions: [Completion]
 
     /// - Parameter completions: cut after ``maximumCount``.

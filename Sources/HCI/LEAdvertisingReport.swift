@@ -26,13 +26,16 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
 
     /// One advertising PDU.
     public struct Report: ~Escapable {
+        /// The type of the PDU, which says what the advertiser allows.
         public var eventType: EventType
+        /// The advertiser's address.
         public var address: PeerAddress
         /// Advertising or scan response data.
         public var data: RawSpan
         /// In dBm; 127 if it is not known.
         public var rssi: Int8
 
+        /// Creates a report that borrows `data`.
         @_lifetime(copy data)
         public init(eventType: EventType, address: PeerAddress, data: RawSpan, rssi: Int8) {
             self.eventType = eventType
@@ -98,6 +101,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
         }
     }
 
+    /// The number of reports in the event, as its first byte says.
     public let numReports: UInt8
     private let bytes: RawSpan
 

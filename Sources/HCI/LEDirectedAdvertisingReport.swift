@@ -12,12 +12,14 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
 
         /// Always ``LEAdvertisingReport/EventType/connectableDirected``.
         public var eventType: LEAdvertisingReport.EventType
+        /// The advertiser's address.
         public var address: PeerAddress
         /// The target of the directed advertising.
         public var directAddress: PeerAddress
         /// In dBm; 127 if it is not known.
         public var rssi: Int8
 
+        /// Creates a report.
         public init(
             eventType: LEAdvertisingReport.EventType = .connectableDirected,
             address: PeerAddress,
@@ -85,6 +87,7 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
         buffer.append(bytes)
     }
 
+    /// The number of reports in the event.
     public var numReports: Int { bytes.byteCount / Report.length }
 
     /// An iterator over the reports, from the first.

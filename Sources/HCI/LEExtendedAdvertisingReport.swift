@@ -12,9 +12,13 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
         public let rawValue: UInt16
         public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+        /// The advertiser accepts connection requests.
         public static let connectable = EventType(rawValue: 1 << 0)
+        /// The advertiser accepts scan requests.
         public static let scannable = EventType(rawValue: 1 << 1)
+        /// The advertising is for one device; ``Report/directAddress`` is its target.
         public static let directed = EventType(rawValue: 1 << 2)
+        /// The data is a scan response.
         public static let scanResponse = EventType(rawValue: 1 << 3)
         /// The PDU was a legacy PDU: the report has no SID, and its data is complete.
         public static let legacyPDU = EventType(rawValue: 1 << 4)
@@ -30,8 +34,11 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
 
     /// One advertising PDU, or a part of the data of a sequence of PDUs.
     public struct Report: ~Escapable {
+        /// The properties of the advertising, and whether the data is complete.
         public var eventType: EventType
+        /// The advertiser's address, or ``PeerAddress/anonymous``.
         public var address: PeerAddress
+        /// The PHY of the primary channels: LE 1M or LE Coded.
         public var primaryPHY: PHY
         /// ``PHY/none`` if there was no PDU on the secondary channels.
         public var secondaryPHY: PHY
@@ -48,6 +55,8 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
         /// Advertising or scan response data, at most 229 bytes.
         public var data: RawSpan
 
+        /// Creates a report that borrows `data`. The defaults are those of undirected legacy advertising of unknown
+        /// power.
         @_lifetime(copy data)
         public init(
             eventType: EventType,
@@ -142,6 +151,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
         }
     }
 
+    /// The number of reports in the event, as its first byte says.
     public let numReports: UInt8
     private let bytes: RawSpan
 

@@ -26,6 +26,8 @@ public struct LEExtendedCreateConnection: Command, Equatable {
         /// In units of 0.625 ms.
         public var maxCELength: UInt16
 
+        /// Creates parameters. By default, the controller scans all the time (60 ms of 60 ms), and requests an interval
+        /// of 30 to 50 ms. The latency is 0, and the supervision timeout is 5 s.
         public init(
             scanInterval: UInt16 = 0x0060,
             scanWindow: UInt16 = 0x0060,
@@ -69,7 +71,9 @@ public struct LEExtendedCreateConnection: Command, Equatable {
         }
     }
 
+    /// Whether the controller connects to ``peerAddress`` or to any device on the filter accept list.
     public var initiatorFilterPolicy: InitiatorFilterPolicy
+    /// The kind of address with which this device connects.
     public var ownAddressType: OwnAddressType
     /// Ignored if the filter accept list is used.
     public var peerAddress: DeviceAddress
@@ -80,6 +84,7 @@ public struct LEExtendedCreateConnection: Command, Equatable {
     /// The parameters for the LE Coded PHY; nil if it is not scanned.
     public var leCoded: PHYParameters?
 
+    /// Creates a command. At least one of ``le1M`` and ``leCoded`` must have parameters.
     public init(
         initiatorFilterPolicy: InitiatorFilterPolicy = .peerAddress,
         ownAddressType: OwnAddressType = .public,

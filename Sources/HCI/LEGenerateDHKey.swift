@@ -6,8 +6,10 @@ public struct LEGenerateDHKey: Command, Equatable {
 
     public static let opcode = Opcode(group: 0x08, command: 0x0026)
 
+    /// The peer's public key. The controller combines it with its own private key.
     public var remotePublicKey: P256PublicKey
 
+    /// Creates a command.
     public init(remotePublicKey: P256PublicKey) {
         self.remotePublicKey = remotePublicKey
     }

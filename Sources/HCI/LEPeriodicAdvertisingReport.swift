@@ -12,9 +12,12 @@ public struct LEPeriodicAdvertisingReport: LEEventParameters, ~Escapable {
     public var rssi: Int8
     /// 0xFF if there is no constant tone extension.
     public var cteType: UInt8
+    /// Whether the data is complete, continues in the next report, or is truncated.
     public var dataStatus: DataStatus
+    /// The AD structures, or a part of them.
     public var data: RawSpan
 
+    /// Creates a report that borrows `data`.
     @_lifetime(copy data)
     public init(
         syncHandle: UInt16,

@@ -4,12 +4,14 @@ import ByteCoding
 public struct LEReadLocalP256PublicKeyComplete: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x08
 
+    /// ``ErrorCode/success`` if the controller has a new key pair; otherwise the coordinates have no meaning.
     public var status: ErrorCode
     /// 32 bytes, least significant first.
     public var keyXCoordinate: RawSpan
     /// 32 bytes, least significant first.
     public var keyYCoordinate: RawSpan
 
+    /// Creates an event that borrows the coordinates.
     @_lifetime(copy keyXCoordinate, copy keyYCoordinate)
     public init(status: ErrorCode = .success, keyXCoordinate: RawSpan, keyYCoordinate: RawSpan) {
         self.status = status
@@ -37,10 +39,13 @@ public struct LEReadLocalP256PublicKeyComplete: LEEventParameters, ~Escapable {
 public struct LEGenerateDHKeyComplete: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x09
 
+    /// ``ErrorCode/success`` if the key was computed. Otherwise, for example if the peer's public key is invalid,
+    /// ``dhKey`` has no meaning.
     public var status: ErrorCode
     /// 32 bytes, least significant first.
     public var dhKey: RawSpan
 
+    /// Creates an event that borrows `dhKey`.
     @_lifetime(copy dhKey)
     public init(status: ErrorCode = .success, dhKey: RawSpan) {
         self.status = status

@@ -15,6 +15,7 @@ public struct LESetExtendedAdvertisingEnable: Command, Equatable {
         /// 0 for no limit.
         public var maxExtendedAdvertisingEvents: UInt8
 
+        /// Creates the entry of a set. By default, its advertising has no limit.
         public init(advertisingHandle: UInt8, duration: UInt16 = 0, maxExtendedAdvertisingEvents: UInt8 = 0) {
             self.advertisingHandle = advertisingHandle
             self.duration = duration
@@ -25,6 +26,7 @@ public struct LESetExtendedAdvertisingEnable: Command, Equatable {
     /// The maximum number of sets in one command.
     public static let maximumCount = 63
 
+    /// Whether the sets start; if false, they stop.
     public let enable: Bool
     /// The advertising sets. An empty list, with ``enable`` false, means all sets.
     public let sets: [AdvertisingSet]

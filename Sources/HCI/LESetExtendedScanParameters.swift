@@ -8,12 +8,14 @@ public struct LESetExtendedScanParameters: Command, Equatable {
 
     /// The scan parameters for one PHY.
     public struct PHYParameters: Sendable, Equatable {
+        /// Whether the scanner requests scan responses on this PHY.
         public var scanType: ScanType
         /// In units of 0.625 ms, 0x0004 to 0xFFFF.
         public var scanInterval: UInt16
         /// In units of 0.625 ms, at most the interval.
         public var scanWindow: UInt16
 
+        /// Creates parameters. By default, the scan is passive and continuous: 10 ms of 10 ms.
         public init(scanType: ScanType = .passive, scanInterval: UInt16 = 0x0010, scanWindow: UInt16 = 0x0010) {
             self.scanType = scanType
             self.scanInterval = scanInterval
@@ -33,13 +35,16 @@ public struct LESetExtendedScanParameters: Command, Equatable {
         }
     }
 
+    /// The kind of address in scan requests.
     public var ownAddressType: OwnAddressType
+    /// The advertisers that are reported.
     public var scanningFilterPolicy: ScanningFilterPolicy
     /// The parameters for the LE 1M PHY; nil if it is not scanned.
     public var le1M: PHYParameters?
     /// The parameters for the LE Coded PHY; nil if it is not scanned.
     public var leCoded: PHYParameters?
 
+    /// Creates a command. By default, only the LE 1M PHY is scanned, and all advertisers are reported.
     public init(
         ownAddressType: OwnAddressType = .public,
         scanningFilterPolicy: ScanningFilterPolicy = .basicUnfiltered,

@@ -10,9 +10,12 @@ public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
         /// The length of a completion in bytes.
         static let length = 4
 
+        /// The connection that the packets belong to.
         public var connectionHandle: ConnectionHandle
+        /// The number of the packets since the last such event for the connection.
         public var numCompletedPackets: UInt16
 
+        /// Creates a completion.
         @inlinable
         public init(connectionHandle: ConnectionHandle, numCompletedPackets: UInt16) {
             self.connectionHandle = connectionHandle

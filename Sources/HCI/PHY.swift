@@ -7,8 +7,11 @@ public struct PHY: RawRepresentable, Hashable, Sendable {
 
     /// In an advertising report: there are no packets on the secondary channels.
     public static let none = PHY(rawValue: 0x00)
+    /// LE 1M: 1 Mbit/s. Every LE device has it.
     public static let le1M = PHY(rawValue: 0x01)
+    /// LE 2M: 2 Mbit/s, for secondary advertising channels and connections.
     public static let le2M = PHY(rawValue: 0x02)
+    /// LE Coded: 125 or 500 kbit/s, with a longer range.
     public static let leCoded = PHY(rawValue: 0x03)
 }
 
@@ -29,8 +32,11 @@ public struct PHYSet: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// LE 1M.
     public static let le1M = PHYSet(rawValue: 1 << 0)
+    /// LE 2M.
     public static let le2M = PHYSet(rawValue: 1 << 1)
+    /// LE Coded, with either coding.
     public static let leCoded = PHYSet(rawValue: 1 << 2)
 }
 
@@ -39,7 +45,9 @@ public struct PHYPreference: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// The host has no preference for sending; the command's TX_PHYS is then ignored.
     public static let anyTransmitter = PHYPreference(rawValue: 1 << 0)
+    /// The host has no preference for receiving; the command's RX_PHYS is then ignored.
     public static let anyReceiver = PHYPreference(rawValue: 1 << 1)
 }
 
@@ -48,7 +56,10 @@ public struct PHYOptions: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// The controller chooses the coding.
     public static let noPreference = PHYOptions(rawValue: 0)
+    /// S=2: 500 kbit/s.
     public static let preferS2Coding = PHYOptions(rawValue: 1)
+    /// S=8: 125 kbit/s, with the longest range.
     public static let preferS8Coding = PHYOptions(rawValue: 2)
 }

@@ -2,10 +2,15 @@ import ByteCoding
 
 /// The indicator before each packet on a UART and similar transports, known as H4 (Vol 4, Part A, 2).
 public enum PacketType: UInt8, Sendable {
+    /// A command, from the host to the controller.
     case command = 0x01
+    /// ACL data, in either direction.
     case acl = 0x02
+    /// Synchronous data (SCO and eSCO of BR/EDR), in either direction.
     case synchronous = 0x03
+    /// An event, from the controller to the host.
     case event = 0x04
+    /// Isochronous data, in either direction.
     case iso = 0x05
 
     /// The maximum length of a header of any type, in bytes.

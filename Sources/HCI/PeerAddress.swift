@@ -8,7 +8,9 @@ public struct AddressType: RawRepresentable, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// A public address.
     public static let `public` = AddressType(rawValue: 0x00)
+    /// A random address: static or private, resolvable or not.
     public static let random = AddressType(rawValue: 0x01)
     /// The public identity address to which the controller resolved a resolvable private address.
     public static let publicIdentity = AddressType(rawValue: 0x02)
@@ -22,6 +24,7 @@ public struct AddressType: RawRepresentable, Hashable, Sendable {
 
 /// Another device's address with its type in HCI: sent as the type and 48 bits.
 public struct PeerAddress: Hashable, Sendable {
+    /// Whether the address is public or random, and whether the controller has resolved it.
     public var type: AddressType
     /// The address as a number of 48 bits; it has no meaning if the type is anonymous.
     public var value: UInt64
@@ -33,6 +36,7 @@ public struct PeerAddress: Hashable, Sendable {
         self.value = value & 0xFFFF_FFFF_FFFF
     }
 
+    /// Creates an address that is public or random, as `address` is.
     @inlinable
     public init(_ address: DeviceAddress) {
         self.init(type: address.isRandom ? .random : .public, value: address.value)
@@ -70,7 +74,9 @@ public struct PeerAddress: Hashable, Sendable {
 
 /// The kind of address that the controller itself uses (Vol 4, Part E, 7.8.5).
 public enum OwnAddressType: UInt8, Sendable {
+    /// The controller's public address.
     case `public` = 0x00
+    /// The random address that the host has set in the controller.
     case random = 0x01
     /// A resolvable private address that the controller generates; the public address if it has no key for the peer.
     case resolvableOrPublic = 0x02
