@@ -12,7 +12,7 @@ DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 setup: ## Installs libbluetooth-dev if it is missing.
 	@./.ci/setup
 
-generate: ## Generates Swift from Sources/HCI/Tables.
+generate: ## Generates Swift from Sources/BLEHCI/Tables.
 	$(SWIFT) run hci-generator
 
 build: setup
@@ -91,9 +91,11 @@ bench-timing: setup ## Times the cases with the public benchmark library; here P
 
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift
+	@.ci/module-names
 
 format:
 	$(SWIFT) format --in-place --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift
+	@.ci/module-names
 
 clean:
 	rm -rf .build .build-* .venv .vm Benchmarks/.build* Benchmarks/Descriptor/.build*

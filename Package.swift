@@ -32,48 +32,50 @@ let package = Package(
         .library(name: "BLE", targets: ["BLE"]),
         .library(
             name: "BluetoothCodecs",
-            targets: ["ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP"]
+            targets: ["BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLEL2CAP", "BLEATT", "BLEGATT", "BLESMP"]
         ),
         .library(name: "BluetoothTesting", targets: ["BluetoothTesting"]),
         .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
         .executable(name: "ble", targets: ["BLETool"]),
-        .executable(name: "hci-harness", targets: ["Harness"]),
+        .executable(name: "hci-harness", targets: ["BLEHarness"]),
     ],
     dependencies: [collections, crypto, log, metrics, argumentParser],
     targets: [
         // Codec modules: no Foundation, no Dispatch, no I/O.
-        .target(name: "ByteCoding", swiftSettings: codec),
-        .target(name: "BluetoothTypes", dependencies: ["ByteCoding"], swiftSettings: codec),
+        .target(name: "BLEByteCoding", swiftSettings: codec),
+        .target(name: "BluetoothTypes", dependencies: ["BLEByteCoding"], swiftSettings: codec),
         .target(
-            name: "HCI",
-            dependencies: ["ByteCoding", "BluetoothTypes"],
+            name: "BLEHCI",
+            dependencies: ["BLEByteCoding", "BluetoothTypes"],
             exclude: ["Tables"],
             swiftSettings: codec
         ),
-        .target(name: "L2CAP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
-        .target(name: "ATT", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
-        .target(name: "GATT", dependencies: ["ByteCoding", "BluetoothTypes", "ATT"], swiftSettings: codec),
-        .target(name: "SMP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
-        .target(name: "Capture", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(name: "BLEL2CAP", dependencies: ["BLEByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(name: "BLEATT", dependencies: ["BLEByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(name: "BLEGATT", dependencies: ["BLEByteCoding", "BluetoothTypes", "BLEATT"], swiftSettings: codec),
+        .target(name: "BLESMP", dependencies: ["BLEByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(name: "BLECapture", dependencies: ["BLEByteCoding", "BluetoothTypes"], swiftSettings: codec),
 
         // Writes the generated files of HCI, Dissection and HCITests from the tables: `make generate`. No target needs it.
         .executableTarget(name: "hci-generator", path: "Sources/HCIGenerator", swiftSettings: strict),
 
         // JSON values.
-        .target(name: "JSONText", swiftSettings: codec),
+        .target(name: "BLEJSONText", swiftSettings: codec),
 
         // Descriptions of captured packets.
         .target(
-            name: "Dissection",
-            dependencies: ["ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "Capture", "JSONText"],
+            name: "BLEDissection",
+            dependencies: [
+                "BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLEL2CAP", "BLEATT", "BLECapture", "BLEJSONText",
+            ],
             swiftSettings: codec
         ),
 
         // The Security Manager's cryptographic functions.
         .target(
-            name: "Cryptography",
+            name: "BLECryptography",
             dependencies: [
-                "SMP",
+                "BLESMP",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
@@ -81,19 +83,19 @@ let package = Package(
         ),
 
         // Connections to controllers.
-        .systemLibrary(name: "CBluetooth", providers: [.apt(["libbluetooth-dev"])]),
+        .systemLibrary(name: "CBLEBluetooth", providers: [.apt(["libbluetooth-dev"])]),
         .target(
-            name: "HCITransport",
+            name: "BLEHCITransport",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", "Capture", "CBluetooth",
+                "BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLECapture", "CBLEBluetooth",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: engine
         ),
         .target(
-            name: "VirtualController",
+            name: "BLEVirtualController",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", "SMP", "Cryptography",
+                "BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLESMP", "BLECryptography",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -101,13 +103,14 @@ let package = Package(
         ),
 
         // State that outlives a process.
-        .target(name: "KeyStore", dependencies: ["JSONText"], swiftSettings: engine),
+        .target(name: "BLEKeyStore", dependencies: ["BLEJSONText"], swiftSettings: engine),
 
         // The host.
         .target(
             name: "BluetoothHost",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "HCITransport",
+                "BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLEL2CAP", "BLEATT", "BLEGATT", "BLESMP",
+                "BLECryptography", "BLEHCITransport",
                 .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
@@ -119,14 +122,19 @@ let package = Package(
         ),
 
         // Files that define what a device advertises and serves.
-        .target(name: "Profiles", dependencies: ["BluetoothTypes", "GATT", "JSONText"], swiftSettings: engine),
+        .target(
+            name: "BLEProfiles",
+            dependencies: ["BluetoothTypes", "BLEGATT", "BLEJSONText"],
+            swiftSettings: engine
+        ),
 
         // The APIs and the tool.
         .target(
             name: "BLE",
             dependencies: [
-                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "KeyStore", "L2CAP", "SMP",
-                "VirtualController",
+                "BluetoothHost", "BluetoothTypes", "BLEATT", "BLEGATT", "BLEHCI", "BLEHCITransport", "BLEKeyStore",
+                "BLEL2CAP", "BLESMP",
+                "BLEVirtualController",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -135,30 +143,34 @@ let package = Package(
         .target(
             name: "BluetoothTesting",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI", "L2CAP", "SMP", "Capture",
-                "HCITransport", "VirtualController",
+                "BLE", "BluetoothHost", "BluetoothTypes", "BLEByteCoding", "BLEATT", "BLEGATT", "BLEHCI", "BLEL2CAP",
+                "BLESMP", "BLECapture",
+                "BLEHCITransport", "BLEVirtualController",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: engine
         ),
         // The types of Core Bluetooth that only C can declare.
-        .target(name: "CCoreBluetooth"),
+        .target(name: "CBLECoreBluetooth"),
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "HCI", "L2CAP",
-                "ATT", "GATT", "HCITransport", "SMP",
+                "CBLECoreBluetooth", "BLE", "BluetoothHost", "BLEKeyStore", "BLEByteCoding", "BluetoothTypes", "BLEHCI",
+                "BLEL2CAP",
+                "BLEATT", "BLEGATT", "BLEHCITransport", "BLESMP",
             ],
             swiftSettings: engine
         ),
-        .target(name: "Examples", dependencies: ["CoreBluetooth"], swiftSettings: strict),
+        .target(name: "BLEExamples", dependencies: ["CoreBluetooth"], swiftSettings: strict),
         .executableTarget(
             name: "BLETool",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes",
-                "ByteCoding", "ATT", "GATT", "L2CAP", "HCI", "HCITransport", "SMP", "Capture", "Dissection", "Profiles",
-                "VirtualController",
+                "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "BLEExamples", "BLEKeyStore",
+                "BluetoothTypes",
+                "BLEByteCoding", "BLEATT", "BLEGATT", "BLEL2CAP", "BLEHCI", "BLEHCITransport", "BLESMP", "BLECapture",
+                "BLEDissection", "BLEProfiles",
+                "BLEVirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -167,9 +179,9 @@ let package = Package(
 
         // Replaces a controller in tests of hosts; independent of the host.
         .executableTarget(
-            name: "Harness",
+            name: "BLEHarness",
             dependencies: [
-                "ByteCoding", "Capture", "CBluetooth",
+                "BLEByteCoding", "BLECapture", "CBLEBluetooth",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Harness",
@@ -178,62 +190,75 @@ let package = Package(
         ),
 
         // Tests: each layer separately, then the whole.
-        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"], swiftSettings: tests),
+        .testTarget(name: "BLEByteCodingTests", dependencies: ["BLEByteCoding"], swiftSettings: tests),
         .testTarget(
             name: "BluetoothTypesTests",
-            dependencies: ["BluetoothTypes", "ByteCoding"],
+            dependencies: ["BluetoothTypes", "BLEByteCoding"],
             swiftSettings: tests
         ),
-        .testTarget(name: "HCITests", dependencies: ["HCI", "ByteCoding", "BluetoothTypes"], swiftSettings: tests),
+        .testTarget(
+            name: "BLEHCITests",
+            dependencies: ["BLEHCI", "BLEByteCoding", "BluetoothTypes"],
+            swiftSettings: tests
+        ),
         .testTarget(name: "HCIGeneratorTests", dependencies: ["hci-generator"], swiftSettings: strict),
         .testTarget(
-            name: "L2CAPTests",
-            dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes", "VirtualController"],
-            swiftSettings: tests
-        ),
-        .testTarget(name: "ATTTests", dependencies: ["ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: tests),
-        .testTarget(
-            name: "GATTTests",
-            dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes", "VirtualController"],
+            name: "BLEL2CAPTests",
+            dependencies: ["BLEL2CAP", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController"],
             swiftSettings: tests
         ),
         .testTarget(
-            name: "SMPTests",
-            dependencies: ["SMP", "Cryptography", "ByteCoding", "BluetoothTypes", "VirtualController"],
+            name: "BLEATTTests",
+            dependencies: ["BLEATT", "BLEByteCoding", "BluetoothTypes"],
             swiftSettings: tests
         ),
         .testTarget(
-            name: "CryptographyTests",
-            dependencies: ["Cryptography", "SMP", "BluetoothTypes"],
+            name: "BLEGATTTests",
+            dependencies: ["BLEGATT", "BLEATT", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController"],
             swiftSettings: tests
         ),
         .testTarget(
-            name: "CaptureTests",
-            dependencies: ["Capture", "ByteCoding", "VirtualController"],
+            name: "BLESMPTests",
+            dependencies: ["BLESMP", "BLECryptography", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController"],
             swiftSettings: tests
         ),
         .testTarget(
-            name: "DissectionTests",
-            dependencies: ["Dissection", "Capture", "HCI", "ByteCoding", "BluetoothTypes", "VirtualController"],
+            name: "BLECryptographyTests",
+            dependencies: ["BLECryptography", "BLESMP", "BluetoothTypes"],
             swiftSettings: tests
         ),
         .testTarget(
-            name: "HCITransportTests",
-            dependencies: ["HCITransport", "Capture", "ByteCoding", "BluetoothTypes"],
+            name: "BLECaptureTests",
+            dependencies: ["BLECapture", "BLEByteCoding", "BLEVirtualController"],
             swiftSettings: tests
         ),
         .testTarget(
-            name: "VirtualControllerTests",
-            dependencies: ["VirtualController", "HCI", "SMP", "Cryptography", "ByteCoding", "BluetoothTypes"],
+            name: "BLEDissectionTests",
+            dependencies: [
+                "BLEDissection", "BLECapture", "BLEHCI", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController",
+            ],
             swiftSettings: tests
         ),
-        .testTarget(name: "ProfilesTests", dependencies: ["Profiles", "BluetoothTypes"], swiftSettings: tests),
-        .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore", "JSONText"], swiftSettings: tests),
+        .testTarget(
+            name: "BLEHCITransportTests",
+            dependencies: ["BLEHCITransport", "BLECapture", "BLEByteCoding", "BluetoothTypes"],
+            swiftSettings: tests
+        ),
+        .testTarget(
+            name: "BLEVirtualControllerTests",
+            dependencies: [
+                "BLEVirtualController", "BLEHCI", "BLESMP", "BLECryptography", "BLEByteCoding", "BluetoothTypes",
+            ],
+            swiftSettings: tests
+        ),
+        .testTarget(name: "BLEProfilesTests", dependencies: ["BLEProfiles", "BluetoothTypes"], swiftSettings: tests),
+        .testTarget(name: "BLEKeyStoreTests", dependencies: ["BLEKeyStore", "BLEJSONText"], swiftSettings: tests),
         .testTarget(
             name: "BluetoothHostEnginesTests",
             dependencies: [
-                "BluetoothHost", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "ByteCoding", "BluetoothTypes",
-                "VirtualController",
+                "BluetoothHost", "BLEHCI", "BLEL2CAP", "BLEATT", "BLEGATT", "BLESMP", "BLECryptography",
+                "BLEByteCoding", "BluetoothTypes",
+                "BLEVirtualController",
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
             swiftSettings: tests
@@ -241,8 +266,9 @@ let package = Package(
         .testTarget(
             name: "BluetoothHostTests",
             dependencies: [
-                "BluetoothHost", "BluetoothTesting", "BLE", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "SMP",
-                "Cryptography", "ByteCoding", "BluetoothTypes", "VirtualController",
+                "BluetoothHost", "BluetoothTesting", "BLE", "BLEHCITransport", "BLEHCI", "BLEL2CAP", "BLEATT",
+                "BLEGATT", "BLESMP",
+                "BLECryptography", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests
@@ -250,15 +276,15 @@ let package = Package(
         // Changes bonds until it is killed.
         .executableTarget(
             name: "BondWriter",
-            dependencies: ["BLE", "BluetoothHost", "BluetoothTypes", "KeyStore", "SMP"],
+            dependencies: ["BLE", "BluetoothHost", "BluetoothTypes", "BLEKeyStore", "BLESMP"],
             path: "Tests/Support/BondWriter",
             swiftSettings: strict
         ),
         .testTarget(
             name: "BLETests",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "ATT", "BluetoothTypes", "GATT",
-                "HCITransport", "KeyStore", "L2CAP", "SMP", "VirtualController",
+                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "BLEATT", "BluetoothTypes", "BLEGATT",
+                "BLEHCITransport", "BLEKeyStore", "BLEL2CAP", "BLESMP", "BLEVirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests
@@ -277,8 +303,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "BluetoothTesting", "BLE", "BluetoothHost", "HCI", "HCITransport", "SMP", "Cryptography",
-                "VirtualController",
+                "BluetoothTesting", "BLE", "BluetoothHost", "BLEHCI", "BLEHCITransport", "BLESMP", "BLECryptography",
+                "BLEVirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests
@@ -286,8 +312,9 @@ let package = Package(
         .testTarget(
             name: "CoreBluetoothTests",
             dependencies: [
-                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "HCITransport", "HCI", "GATT",
-                "ATT", "BluetoothTypes", "ByteCoding", "Capture", "L2CAP", "SMP", "VirtualController",
+                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "BLEKeyStore", "BLEHCITransport", "BLEHCI",
+                "BLEGATT",
+                "BLEATT", "BluetoothTypes", "BLEByteCoding", "BLECapture", "BLEL2CAP", "BLESMP", "BLEVirtualController",
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
@@ -303,15 +330,17 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", "HCITransport", "L2CAP", "ATT", "GATT", "SMP", "Cryptography",
-                "BluetoothHost", "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles", "VirtualController",
+                "BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLEHCITransport", "BLEL2CAP", "BLEATT", "BLEGATT",
+                "BLESMP", "BLECryptography",
+                "BluetoothHost", "BLE", "BluetoothTesting", "BLECapture", "BLEDissection", "BLEProfiles",
+                "BLEVirtualController",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: tests
         ),
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["FuzzTargets", "ByteCoding", "Capture", "VirtualController"],
+            dependencies: ["FuzzTargets", "BLEByteCoding", "BLECapture", "BLEVirtualController"],
             path: "Tests/Fuzz/Tests",
             swiftSettings: tests
         ),
@@ -319,7 +348,7 @@ let package = Package(
         // controller.
         .target(
             name: "RecordedRuns",
-            dependencies: ["ATT", "BLE"],
+            dependencies: ["BLEATT", "BLE"],
             path: "Tests/Support/RecordedRuns",
             swiftSettings: tests
         ),
@@ -332,28 +361,32 @@ let package = Package(
         .testTarget(
             name: "ReplayTests",
             dependencies: [
-                "BLE", "BluetoothTesting", "RecordedRuns", "Capture", "HCI", "HCITransport", "L2CAP", "ATT", "SMP",
-                "ByteCoding",
+                "BLE", "BluetoothTesting", "RecordedRuns", "BLECapture", "BLEHCI", "BLEHCITransport", "BLEL2CAP",
+                "BLEATT", "BLESMP",
+                "BLEByteCoding",
             ],
             swiftSettings: tests
         ),
         .testTarget(
-            name: "ExamplesTests",
+            name: "BLEExamplesTests",
             dependencies: [
-                "Examples", "CoreBluetooth", "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT",
+                "BLEExamples", "CoreBluetooth", "BLE", "BluetoothHost", "BluetoothTypes", "BLEByteCoding", "BLEATT",
+                "BLEGATT",
             ],
             swiftSettings: tests
         ),
         .testTarget(
             name: "BLEToolTests",
             dependencies: [
-                "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "ByteCoding", "Capture", "Examples", "KeyStore",
-                "SMP", "BluetoothTypes", "ATT", "GATT", "HCITransport", "Profiles", "VirtualController",
+                "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "BLEByteCoding", "BLECapture", "BLEExamples",
+                "BLEKeyStore",
+                "BLESMP", "BluetoothTypes", "BLEATT", "BLEGATT", "BLEHCITransport", "BLEProfiles",
+                "BLEVirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict
         ),
-        .testTarget(name: "HarnessTests", dependencies: ["Harness", "BLETool"], swiftSettings: strict),
+        .testTarget(name: "HarnessTests", dependencies: ["BLEHarness", "BLETool"], swiftSettings: strict),
     ]
 )
 
@@ -363,7 +396,9 @@ if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
         .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CFuzzer", "FuzzTargets", "ByteCoding", "HCI", "HCITransport", "L2CAP", "Capture"],
+            dependencies: [
+                "CFuzzer", "FuzzTargets", "BLEByteCoding", "BLEHCI", "BLEHCITransport", "BLEL2CAP", "BLECapture",
+            ],
             path: "Tests/Fuzz/Driver",
             swiftSettings: tests
         ),

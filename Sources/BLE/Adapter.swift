@@ -1,10 +1,10 @@
+import BLEHCI
+import BLEHCITransport
+import BLEKeyStore
+import BLEVirtualController
 import BluetoothHost
 import Dispatch
-import HCI
-import HCITransport
-import KeyStore
 import Logging
-import VirtualController
 
 /// One Bluetooth controller and the host on it.
 ///

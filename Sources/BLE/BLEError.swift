@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
-import HCI
 
 /// The reason why an operation failed. The description gives it in one line, with advice if there is any.
 public enum BLEError: Error, Hashable, Sendable {
@@ -20,7 +20,7 @@ public enum BLEError: Error, Hashable, Sendable {
     /// The link has ended.
     case disconnected(DisconnectionReason)
     /// The peer answered with an error of the Attribute Protocol.
-    case attribute(ATT.ErrorCode, handle: AttributeHandle)
+    case attribute(ATTErrorCode, handle: AttributeHandle)
     /// The peer broke the protocol.
     case malformedResponse(String)
     /// The peer does not have the attribute.

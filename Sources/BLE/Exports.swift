@@ -2,8 +2,8 @@
 // them, and nothing else of the modules below. Imports are grouped by topic, so:
 // swift-format-ignore-file: OrderedImports
 
-import L2CAP
-import SMP
+import BLEL2CAP
+import BLESMP
 
 // MARK: Adapters
 
@@ -13,12 +13,12 @@ import SMP
 @_exported import struct BluetoothTypes.CompanyIdentifier
 @_exported import struct BluetoothTypes.DeviceAddress
 @_exported import struct BluetoothTypes.Instant
-@_exported import struct HCI.ErrorCode
-@_exported import struct HCI.LEFeatures
-@_exported import struct HCI.SupportedCommands
-@_exported import enum HCITransport.AdapterSpecification
-@_exported import struct HCITransport.AdapterSpecificationError
-@_exported import enum HCITransport.TransportError
+@_exported import struct BLEHCI.HCIErrorCode
+@_exported import struct BLEHCI.LEFeatures
+@_exported import struct BLEHCI.SupportedCommands
+@_exported import enum BLEHCITransport.AdapterSpecification
+@_exported import struct BLEHCITransport.AdapterSpecificationError
+@_exported import enum BLEHCITransport.TransportError
 @_exported import struct Logging.Logger
 
 // MARK: Scanning and advertising
@@ -39,38 +39,38 @@ import SMP
 @_exported import struct BluetoothHost.LinkIdentifier
 @_exported import struct BluetoothHost.LinkInformation
 @_exported import struct BluetoothHost.NegotiatedConnectionParameters
-@_exported import struct HCI.PHY
-@_exported import struct HCI.PHYSet
+@_exported import struct BLEHCI.PHY
+@_exported import struct BLEHCI.PHYSet
 
 // MARK: Attributes of peers
 
-@_exported import struct ATT.ErrorCode
-@_exported import struct ATT.HandleRange
+@_exported import struct BLEATT.ATTErrorCode
+@_exported import struct BLEATT.HandleRange
 @_exported import struct BluetoothHost.HandleValue
 @_exported import struct BluetoothTypes.AttributeHandle
 @_exported import struct BluetoothTypes.BluetoothUUID
-@_exported import struct GATT.CharacteristicProperties
-@_exported import struct GATT.IncludedService
-@_exported import struct GATT.TypedValue
+@_exported import struct BLEGATT.CharacteristicProperties
+@_exported import struct BLEGATT.IncludedService
+@_exported import struct BLEGATT.TypedValue
 
 // MARK: The server
 
-@_exported import struct GATT.AccessRequest
-@_exported import struct GATT.AttributePermissions
-@_exported import struct GATT.AttributeWrite
-@_exported import struct GATT.AuthorizationRequest
-@_exported import struct GATT.CharacteristicDefinition
-@_exported import struct GATT.DescriptorDefinition
-@_exported import struct GATT.PublishedCharacteristic
-@_exported import struct GATT.PublishedService
-@_exported import struct GATT.ServiceDefinition
+@_exported import struct BLEGATT.AccessRequest
+@_exported import struct BLEGATT.AttributePermissions
+@_exported import struct BLEGATT.AttributeWrite
+@_exported import struct BLEGATT.AuthorizationRequest
+@_exported import struct BLEGATT.CharacteristicDefinition
+@_exported import struct BLEGATT.DescriptorDefinition
+@_exported import struct BLEGATT.PublishedCharacteristic
+@_exported import struct BLEGATT.PublishedService
+@_exported import struct BLEGATT.ServiceDefinition
 
 // MARK: L2CAP channels
 
 @_exported import enum BluetoothHost.ChannelEnd
 @_exported import enum BluetoothHost.ChannelError
-@_exported import struct L2CAP.CreditBasedConnectionResult
-@_exported import struct L2CAP.CreditBasedReconfigureResult
+@_exported import struct BLEL2CAP.CreditBasedConnectionResult
+@_exported import struct BLEL2CAP.CreditBasedReconfigureResult
 
 // MARK: Security
 
@@ -81,16 +81,16 @@ import SMP
 @_exported import enum BluetoothHost.SecurityError
 @_exported import enum BluetoothHost.SecurityEvent
 @_exported import struct BluetoothHost.SecurityPolicy
-@_exported import enum SMP.AssociationModel
-@_exported import enum SMP.IOCapability
-@_exported import struct SMP.KeyStrength
-@_exported import enum SMP.OutOfBandData
-@_exported import enum SMP.OwnOutOfBandData
-@_exported import struct SMP.P256PrivateKey
-@_exported import enum SMP.PairingAnswer
-@_exported import struct SMP.PairingFailedReason
-@_exported import enum SMP.PairingFailure
-@_exported import enum SMP.PairingQuestion
+@_exported import enum BLESMP.AssociationModel
+@_exported import enum BLESMP.IOCapability
+@_exported import struct BLESMP.KeyStrength
+@_exported import enum BLESMP.OutOfBandData
+@_exported import enum BLESMP.OwnOutOfBandData
+@_exported import struct BLESMP.P256PrivateKey
+@_exported import enum BLESMP.PairingAnswer
+@_exported import struct BLESMP.PairingFailedReason
+@_exported import enum BLESMP.PairingFailure
+@_exported import enum BLESMP.PairingQuestion
 
 // MARK: Nested types
 

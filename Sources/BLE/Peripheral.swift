@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
-import GATT
 import Synchronization
 
 /// The identifier of a client of this server, valid while the client is connected.
@@ -48,7 +48,7 @@ public struct Peripheral: Sendable {
     /// Handles an access to a value that is declared as handled.
     ///
     /// It returns the value for a read, from the offset of the read on. What it returns for a write is ignored. An
-    /// `ATT.ErrorCode` that it throws is the error in the response. Any other error is logged, and the response has the
+    /// `ATTErrorCode` that it throws is the error in the response. Any other error is logged, and the response has the
     /// error Unlikely Error. A command has no response.
     ///
     /// If the client's link ends while a request is handled, the handler's task is cancelled. A command is handled to
@@ -83,7 +83,7 @@ public struct Peripheral: Sendable {
     ///     switch access {
     ///     case .read(_, let offset): return Array(try await storage.value().dropFirst(offset))
     ///     case .write(let write, _): try await storage.set(write.value)
-    ///     case .execute: throw ATT.ErrorCode.writeNotPermitted
+    ///     case .execute: throw ATTErrorCode.writeNotPermitted
     ///     }
     ///     return []
     /// }

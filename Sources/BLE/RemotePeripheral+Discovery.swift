@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
-import GATT
 
 /// A service of a peer, with its handles; see ``RemotePeripheral/discoverServices(_:)``.
 public typealias RemoteService = DiscoveredService

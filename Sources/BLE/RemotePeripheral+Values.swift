@@ -1,6 +1,6 @@
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
-import GATT
 
 /// The procedure that writes a value.
 public enum WriteKind: Sendable {

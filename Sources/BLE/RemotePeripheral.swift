@@ -1,6 +1,6 @@
+import BLEGATT
+import BLEHCI
 import BluetoothHost
-import GATT
-import HCI
 import Synchronization
 
 /// A connection to a peripheral.

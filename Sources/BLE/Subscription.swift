@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
-import GATT
 
 extension RemotePeripheral {
     /// The kind of subscription to prefer if the characteristic has both.

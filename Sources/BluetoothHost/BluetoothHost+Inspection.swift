@@ -1,4 +1,4 @@
-import L2CAP
+import BLEL2CAP
 
 /// A snapshot of the resources that a host holds, for tests that look for leaks and inconsistent state.
 package struct HostInspection: Hashable, Sendable {

@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import HCI
-import HCITransport
-import L2CAP
 
 extension BluetoothHost {
     /// Handles one packet from the controller. The packet starts with its H4 indicator.

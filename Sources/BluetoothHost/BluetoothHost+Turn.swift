@@ -1,7 +1,7 @@
+import BLEGATT
+import BLEHCITransport
 import BluetoothTypes
 import DequeModule
-import GATT
-import HCITransport
 
 /// The pending work of a host's current turn.
 ///

@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
-import HCITransport
-import L2CAP
 import Logging
 
 /// A Bluetooth LE host on one controller: bring-up and recovery, links, GAP, GATT in both roles.

@@ -1,11 +1,11 @@
 import BLE
+import BLEByteCoding
+import BLECapture
+import BLEHCI
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import Capture
-import HCI
-import HCITransport
-import VirtualController
 
 /// A device of a ``World``: a position, a controller, and the hosts that are opened on it.
 ///

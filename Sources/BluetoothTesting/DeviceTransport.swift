@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEHCITransport
 import BluetoothHost
-import ByteCoding
-import HCITransport
 
 /// A host's transport to the controller of a device, on the loop of their world.
 final class DeviceTransport: Transport {

@@ -1,5 +1,5 @@
+import BLEHCITransport
 import BluetoothHost
-import HCITransport
 
 extension LoopConfined {
     /// Confines a value to the thread that runs a simulated loop. While no thread runs the loop, any one thread may use

@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLECapture
 import BluetoothTypes
-import ByteCoding
-import Capture
 
 /// A btsnoop capture in memory, with timestamps in a world's time.
 struct MemoryCapture {

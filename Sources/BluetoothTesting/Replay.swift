@@ -1,8 +1,8 @@
 import BLE
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
-import HCITransport
-import VirtualController
 
 /// Runs a host on a recorded controller, in one thread and in simulated time, and compares the packets of the host with
 /// the recording.
@@ -17,7 +17,7 @@ import VirtualController
 ///
 /// The host sends the same packets if it is the recorded host with the same configuration, the same calls and the same
 /// seed of its random numbers. This holds for a device in a ``World``, and for `ble … --seed N --capture FILE`. The
-/// first packet that differs ends the run with a ``/HCITransport/ReplayDifference``.
+/// first packet that differs ends the run with a ``/BLEHCITransport/ReplayDifference``.
 public final class Replay: Sendable {
     /// The recording to replay.
     public var recording: PacketRecording { transport.recording }
@@ -88,7 +88,7 @@ public final class Replay: Sendable {
     ///   - limit: maximum time of the replay.
     ///   - configure: changes the configuration of the adapter.
     ///   - body: the actions of the app in the recorded run.
-    /// - Throws: a ``/HCITransport/ReplayDifference``, also if a part of the recording remains; any error of `body`;
+    /// - Throws: a ``/BLEHCITransport/ReplayDifference``, also if a part of the recording remains; any error of `body`;
     ///   ``UnfinishedRun`` if `body` has not returned within `limit`.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(3600),

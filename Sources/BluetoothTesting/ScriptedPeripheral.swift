@@ -1,11 +1,11 @@
-import ATT
 import BLE
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothHost
 import BluetoothTypes
-import GATT
-import HCI
-import HCITransport
-import L2CAP
 
 /// A device of a world that follows a script: it serves values, notifies on a schedule, refuses, violates the protocol,
 /// vanishes.
@@ -189,7 +189,7 @@ public final class ScriptedPeripheral: Sendable {
         _ answer: ScriptedAnswer,
         for request: AccessRequest,
         of client: LinkIdentifier,
-        succeed: @escaping @Sendable (_ value: [UInt8]?) -> Result<[UInt8], ATT.ErrorCode>
+        succeed: @escaping @Sendable (_ value: [UInt8]?) -> Result<[UInt8], ATTErrorCode>
     ) {
         let host = adapter.host
         switch answer {
@@ -233,7 +233,7 @@ public final class ScriptedPeripheral: Sendable {
     }
 
     /// Sends a frame of the Attribute Protocol's channel to all clients unchanged, even if it is malformed.
-    public func sendOctets(_ pdu: [UInt8]) async {
+    public func sendBytes(_ pdu: [UInt8]) async {
         let host = adapter.host
         for link in await host.linkIdentifiers() { await host.sendUnchecked(pdu, on: .attribute, of: link) }
     }

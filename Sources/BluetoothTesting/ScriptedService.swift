@@ -1,5 +1,5 @@
-import ATT
 import BLE
+import BLEATT
 import BluetoothTypes
 
 /// A service of a scripted peripheral.
@@ -84,7 +84,7 @@ public indirect enum ScriptedAnswer: Sendable {
     /// Accepts a write; returns the value that was last written or set for a read.
     case accept
     /// Answers with an error of the Attribute Protocol.
-    case refuse(ATT.ErrorCode)
+    case refuse(ATTErrorCode)
     /// Never answers. The client gives up after 30 seconds (Vol 3, Part F, 3.3.3).
     case silence
     /// Answers with these bytes in place of an Attribute PDU, even if they are malformed.

@@ -1,6 +1,6 @@
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTypes
-import HCITransport
 import Synchronization
 
 /// Tasks that wait for a time of a world.

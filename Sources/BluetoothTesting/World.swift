@@ -1,9 +1,9 @@
 import BLE
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
-import HCITransport
 import Synchronization
-import VirtualController
 
 /// A radio world in one process and one thread: devices with controllers and hosts, the air between them, and simulated
 /// time that jumps from one event to the next.

@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// A UUID in one of the three widths of Bluetooth (Vol 3, Part B, 2.5.1).
 ///

@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// A Bluetooth device address with its type (Vol 6, Part B, 1.3).
 public struct DeviceAddress: Hashable, Sendable {

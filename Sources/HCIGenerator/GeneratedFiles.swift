@@ -8,14 +8,14 @@ struct GeneratedFiles: Sendable {
     let texts: [String: String]
 
     init(_ tables: Tables) {
-        let hci = "Sources/HCI/Generated/"
+        let hci = "Sources/BLEHCI/Generated/"
         var texts = [
             hci + "Event" + Self.suffix: EventEnumeration.file(tables),
-            hci + "Opcode+Name" + Self.suffix: CodeSwitches.commandNames(tables),
+            hci + "HCIOpcode+Name" + Self.suffix: CodeSwitches.commandNames(tables),
             hci + "Event+Name" + Self.suffix: CodeSwitches.eventNames(tables),
             hci + "SupportedCommands+Position" + Self.suffix: CodeSwitches.supportedCommandPositions(tables),
-            "Sources/Dissection/Generated/PacketLayouts" + Self.suffix: PacketLayouts.file(tables),
-            "Tests/HCITests/TypedCodes" + Self.suffix: CodeSwitches.typedCodes(tables),
+            "Sources/BLEDissection/Generated/PacketLayouts" + Self.suffix: PacketLayouts.file(tables),
+            "Tests/BLEHCITests/TypedCodes" + Self.suffix: CodeSwitches.typedCodes(tables),
         ]
         for table in tables.tables {
             let name = table.file.hasSuffix(".hci") ? String(table.file.dropLast(4)) : table.file

@@ -12,7 +12,7 @@ let exportedTypes: [Any.Type] = [
     L2CAPChannel.Configuration.self, MaintainedConnection.State.self, Peripheral.ValueHandler.self,
     // Adapters
     ControllerInformation.self, HostEvent.self, Appearance.self, CompanyIdentifier.self, DeviceAddress.self,
-    Instant.self, HCI.ErrorCode.self, LEFeatures.self, SupportedCommands.self, AdapterSpecification.self,
+    Instant.self, HCIErrorCode.self, LEFeatures.self, SupportedCommands.self, AdapterSpecification.self,
     AdapterSpecificationError.self, TransportError.self, Logger.self,
     // Scanning and advertising
     Advertisement.self, AdvertisementConfiguration.self, ScanOptions.self, ADType.self,
@@ -21,7 +21,7 @@ let exportedTypes: [Any.Type] = [
     ConnectionParameters.self, DisconnectionReason.self, LinkIdentifier.self, LinkInformation.self,
     NegotiatedConnectionParameters.self, PHY.self, PHYSet.self,
     // Attributes of peers
-    ATT.ErrorCode.self, HandleRange.self, HandleValue.self, AttributeHandle.self, BluetoothUUID.self,
+    ATTErrorCode.self, HandleRange.self, HandleValue.self, AttributeHandle.self, BluetoothUUID.self,
     CharacteristicProperties.self, IncludedService.self, TypedValue.self,
     // The server
     AccessRequest.self, AttributePermissions.self, AttributeWrite.self, AuthorizationRequest.self,

@@ -35,7 +35,7 @@ private actor Lamp {
         let services = try await peripheral.publish(
             [ServiceDefinition(uuid: Lamp.service, characteristics: [brightness])]
         ) { [weak self] client, access in
-            guard let self else { throw ATT.ErrorCode.unlikelyError }
+            guard let self else { throw ATTErrorCode.unlikelyError }
             return try await handle(access, of: client)
         }
         handle = services[0].characteristics[0].valueHandle
@@ -50,10 +50,10 @@ private actor Lamp {
     private func handle(_ access: AccessRequest.Kind, of client: ClientID) async throws -> [UInt8] {
         switch access {
         case .read(_, let offset): return Array([value].dropFirst(offset))
-        case .execute: throw ATT.ErrorCode.requestNotSupported
+        case .execute: throw ATTErrorCode.requestNotSupported
         case .write(let write, _):
-            guard write.value.count == 1 else { throw ATT.ErrorCode.invalidAttributeValueLength }
-            guard write.value[0] <= Lamp.maximum else { throw ATT.ErrorCode.outOfRange }
+            guard write.value.count == 1 else { throw ATTErrorCode.invalidAttributeValueLength }
+            guard write.value[0] <= Lamp.maximum else { throw ATTErrorCode.outOfRange }
             value = write.value[0]
             return []
         }
@@ -108,7 +108,7 @@ struct ImportTests {
             try await peer.write([101], to: brightness)
             Issue.record("the lamp accepts any brightness")
         } catch {
-            guard case .attribute(ATT.ErrorCode.outOfRange, brightness.valueHandle) = error else { throw error }
+            guard case .attribute(ATTErrorCode.outOfRange, brightness.valueHandle) = error else { throw error }
         }
         do throws(BLEError) {
             _ = try await peer.characteristic("2A19", in: "180F")
@@ -129,7 +129,7 @@ struct ImportTests {
         #expect(link.parameters.interval <= .milliseconds(20))
         await peer.disconnect()
         let reason: DisconnectionReason = try await peer.disconnection()
-        #expect(reason == .controller(HCI.ErrorCode.connectionTerminatedByLocalHost))
+        #expect(reason == .controller(HCIErrorCode.connectionTerminatedByLocalHost))
         await advertising.stop()
         await phone.close()
         await server.close()

@@ -1,7 +1,7 @@
 import BLE
+import BLESMP
 import BluetoothHost
 import BluetoothTesting
-import SMP
 import Synchronization
 import Testing
 

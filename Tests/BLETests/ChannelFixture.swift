@@ -1,6 +1,6 @@
 import BLE
+import BLEL2CAP
 import BluetoothTesting
-import L2CAP
 import Testing
 
 /// Two connected devices of a world. The peripheral has a service for channels.

@@ -1,6 +1,6 @@
 import BLE
+import BLEL2CAP
 import BluetoothTesting
-import L2CAP
 import Synchronization
 import Testing
 

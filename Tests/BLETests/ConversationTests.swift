@@ -137,8 +137,8 @@ struct ConversationTests {
         let (peripheral, central, published, peer) = try await connect("handled") { _, access in
             switch access {
             case .read(_, let offset): return Array([1, 2, 3].dropFirst(offset))
-            case .write(let write, _): guard write.value == [9] else { throw ATT.ErrorCode(rawValue: 0x81) }
-            case .execute: throw ATT.ErrorCode.writeNotPermitted
+            case .write(let write, _): guard write.value == [9] else { throw ATTErrorCode(rawValue: 0x81) }
+            case .execute: throw ATTErrorCode.writeNotPermitted
             }
             return []
         }

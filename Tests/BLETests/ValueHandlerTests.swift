@@ -1,5 +1,5 @@
-import ATT
 import BLE
+import BLEATT
 import BluetoothTesting
 import Logging
 import Synchronization
@@ -80,11 +80,11 @@ struct ValueHandlerTests {
     func attErrorIsTheErrorInTheResponse() throws {
         try World.run { world in
             let fixture = try await Fixture(world) { _, access in
-                if case .read = access { throw ATT.ErrorCode(rawValue: 0x80) }
-                throw ATT.ErrorCode.valueNotAllowed
+                if case .read = access { throw ATTErrorCode(rawValue: 0x80) }
+                throw ATTErrorCode.valueNotAllowed
             }
             let peer = try await fixture.connect("client")
-            await #expect(throws: BLEError.attribute(ATT.ErrorCode(rawValue: 0x80), handle: fixture.handle)) {
+            await #expect(throws: BLEError.attribute(ATTErrorCode(rawValue: 0x80), handle: fixture.handle)) {
                 _ = try await peer.read(fixture.handle)
             }
             await #expect(throws: BLEError.attribute(.valueNotAllowed, handle: fixture.handle)) {

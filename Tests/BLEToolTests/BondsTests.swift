@@ -1,10 +1,10 @@
 import ArgumentParser
 import BLE
+import BLEProfiles
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import Profiles
-import SMP
 import Testing
 
 @testable import BLETool

@@ -1,10 +1,10 @@
 import BLE
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import Glibc
-import HCITransport
 import Synchronization
 import Testing
-import VirtualController
 
 @testable import BLETool
 

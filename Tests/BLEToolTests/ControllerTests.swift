@@ -1,9 +1,9 @@
 import ArgumentParser
 import BLE
-import HCITransport
-import Profiles
+import BLEHCITransport
+import BLEProfiles
+import BLEVirtualController
 import Testing
-import VirtualController
 
 @testable import BLETool
 

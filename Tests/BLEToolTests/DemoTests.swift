@@ -1,5 +1,5 @@
 import ArgumentParser
-import Examples
+import BLEExamples
 import Testing
 
 @testable import BLETool

@@ -1,6 +1,6 @@
+import BLEHCITransport
+import BLEProfiles
 import BluetoothTypes
-import HCITransport
-import Profiles
 import Testing
 
 @testable import BLETool

@@ -1,10 +1,10 @@
 import ArgumentParser
 import BLE
-import ByteCoding
-import Capture
+import BLEByteCoding
+import BLECapture
+import BLEGATT
+import BLEHCITransport
 import Foundation
-import GATT
-import HCITransport
 import Testing
 
 @testable import BLETool

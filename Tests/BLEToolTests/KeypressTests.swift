@@ -1,7 +1,7 @@
 import BLE
+import BLESMP
 import BluetoothTesting
 import BluetoothTypes
-import SMP
 import Testing
 
 @testable import BLETool

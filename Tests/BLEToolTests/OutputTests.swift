@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 import Testing
 
 @testable import BLETool
@@ -212,10 +212,10 @@ struct OutputTests {
             (.insufficientEncryption, "insufficientEncryption"), (.invalidPDU, "invalidPDU"),
             (.databaseOutOfSync, "databaseOutOfSync"), (.cccdImproperlyConfigured, "cccdImproperlyConfigured"),
             (.procedureAlreadyInProgress, "procedureAlreadyInProgress"),
-            (ATT.ErrorCode(rawValue: 0x80), "applicationError0x80"), (ATT.ErrorCode(rawValue: 0xA0), "error0xA0"),
-        ] as [(ATT.ErrorCode, String)]
+            (ATTErrorCode(rawValue: 0x80), "applicationError0x80"), (ATTErrorCode(rawValue: 0xA0), "error0xA0"),
+        ] as [(ATTErrorCode, String)]
     )
-    func attributeErrorIsOneWord(error: ATT.ErrorCode, identifier: String) {
+    func attributeErrorIsOneWord(error: ATTErrorCode, identifier: String) {
         #expect(error.identifier == identifier)
     }
 

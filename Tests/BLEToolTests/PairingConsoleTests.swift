@@ -1,7 +1,7 @@
 import BLE
+import BLEProfiles
 import BluetoothTesting
 import BluetoothTypes
-import Profiles
 import Synchronization
 import Testing
 

@@ -1,7 +1,7 @@
 import ArgumentParser
+import BLEHCITransport
 import BluetoothTesting
 import Foundation
-import HCITransport
 import Testing
 
 @testable import BLETool

@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 import Testing
 
 @testable import BLETool

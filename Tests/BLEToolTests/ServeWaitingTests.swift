@@ -1,6 +1,6 @@
 import BLE
+import BLEProfiles
 import BluetoothTesting
-import Profiles
 import Testing
 
 @testable import BLETool

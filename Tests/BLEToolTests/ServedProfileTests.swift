@@ -1,6 +1,6 @@
+import BLEGATT
+import BLEProfiles
 import BluetoothTypes
-import GATT
-import Profiles
 import Testing
 
 @testable import BLETool

@@ -1,5 +1,5 @@
-import ByteCoding
-import Profiles
+import BLEByteCoding
+import BLEProfiles
 import Testing
 
 @testable import BLETool

@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLECryptography
+import BLEGATT
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import GATT
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -144,7 +144,7 @@ struct BondedAttributesTests {
     @Test("The database of a bonded server is discovered once for several connections")
     func databaseOfABondedServerIsDiscoveredOnce() throws {
         let bonded = try BondedHost()
-        let server = GATT.Server(cmac: { _, message in
+        let server = BLEGATT.Server(cmac: { _, message in
             let digest = message.reduce(into: UInt64(7)) { $0 = ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
             return Array(repeating: UInt8(truncatingIfNeeded: digest >> 24), count: 16)
         })

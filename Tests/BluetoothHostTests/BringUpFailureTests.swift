@@ -1,7 +1,7 @@
+import BLEHCI
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTypes
-import HCI
-import HCITransport
 import Synchronization
 import Testing
 
@@ -52,7 +52,7 @@ struct BringUpFailureTests {
     private func fail(
         _ fixture: HostFixture,
         with packet: [UInt8] = BringUpFailureTests.hardwareError,
-        at opcode: HCI.Opcode,
+        at opcode: HCIOpcode,
         count: Int = 1,
         isAfterAnswer: Bool = false
     ) {
@@ -89,7 +89,7 @@ struct BringUpFailureTests {
         ],
         [false, true]
     )
-    func recoveryResetsTheControllerOnceMoreAfterAnError(opcode: HCI.Opcode, isAfterAnswer: Bool) throws {
+    func recoveryResetsTheControllerOnceMoreAfterAnError(opcode: HCIOpcode, isAfterAnswer: Bool) throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fail(fixture, at: opcode, isAfterAnswer: isAfterAnswer)

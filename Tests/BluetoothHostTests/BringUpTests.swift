@@ -1,6 +1,6 @@
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
-import HCI
 import Testing
 
 @Suite("Bringing a controller up")

@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLEHCI
+import BLEL2CAP
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import HCI
-import L2CAP
 import Testing
 
 @Suite("Channels of a link")

@@ -1,6 +1,6 @@
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
-import HCI
 import Testing
 
 @Suite("Peers that do not all fit on the filter accept list")

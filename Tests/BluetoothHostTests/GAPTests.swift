@@ -1,7 +1,7 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import HCI
 import Testing
 
 private let address = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
@@ -226,7 +226,7 @@ struct ConnectTests {
     }
 }
 
-private func failure(_ status: ErrorCode) -> [UInt8] {
+private func failure(_ status: HCIErrorCode) -> [UInt8] {
     ScriptedController.packet {
         LEConnectionComplete(
             status: status,

@@ -1,12 +1,12 @@
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
-import ByteCoding
-import HCI
-import HCITransport
 import Synchronization
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 /// A host on a scripted controller, in virtual time.
 final class HostFixture {
@@ -121,7 +121,7 @@ final class HostFixture {
     /// - Returns: its handle.
     func connect(
         _ handle: ConnectionHandle = 0x0040,
-        role: HCI.Role = .peripheral,
+        role: BLEHCI.Role = .peripheral,
         peer: DeviceAddress = HostFixture.peer,
         forgetsData: Bool = true
     ) {

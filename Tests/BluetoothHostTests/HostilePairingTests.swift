@@ -1,9 +1,9 @@
 import BLE
+import BLEByteCoding
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import HCI
-import SMP
 import Synchronization
 import Testing
 

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
 import Testing
 
 @Suite("Links")

@@ -1,8 +1,8 @@
+import BLEHCI
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
-import HCI
-import HCITransport
 
 /// The specification's rules for scanning and initiating, on a scripted controller.
 ///
@@ -42,7 +42,7 @@ final class RadioRules {
 
     private(set) var initiations: [Initiation] = []
     /// The commands that were refused.
-    private(set) var refusals: [HCI.Opcode] = []
+    private(set) var refusals: [HCIOpcode] = []
     /// The time from the answer to LE Create Connection Cancel to the end of the initiation.
     var cancellationTime = Duration.milliseconds(3)
     /// The time that the controller takes to answer LE Set Scan Enable.
@@ -187,7 +187,7 @@ final class RadioRules {
         alarm.set(controller.loop.now + duration)
     }
 
-    private static func completion(of opcode: HCI.Opcode, _ status: HCI.ErrorCode) -> [UInt8] {
+    private static func completion(of opcode: HCIOpcode, _ status: HCIErrorCode) -> [UInt8] {
         [
             0x04, 0x0E, 0x04, 0x01, UInt8(truncatingIfNeeded: opcode.rawValue),
             UInt8(truncatingIfNeeded: opcode.rawValue >> 8), status.rawValue,

@@ -1,7 +1,7 @@
+import BLEHCI
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTypes
-import HCI
-import HCITransport
 import Synchronization
 import Testing
 
@@ -52,7 +52,7 @@ struct RecoveryTests {
     }
 
     /// A host as the central of one link. The controller does not answer this command.
-    private func central(leavingUnanswered opcode: HCI.Opcode) throws -> (HostFixture, LinkIdentifier) {
+    private func central(leavingUnanswered opcode: HCIOpcode) throws -> (HostFixture, LinkIdentifier) {
         let fixture = HostFixture { $0.requestsMTU = false }
         fixture.controller.override = { $0.opcode == opcode ? .silence : nil }
         try fixture.bringUp()
@@ -109,7 +109,7 @@ struct RecoveryTests {
         "A command for a link fails with the end of the link if the controller is given up",
         arguments: [ReadRSSI.opcode, LESetDataLength.opcode]
     )
-    func commandForALinkFailsWhenTheControllerIsGivenUp(opcode: HCI.Opcode) throws {
+    func commandForALinkFailsWhenTheControllerIsGivenUp(opcode: HCIOpcode) throws {
         let (fixture, link) = try central(leavingUnanswered: opcode)
         let host = fixture.host
         let results = Recorder<Result<Int?, HostError>>()
@@ -202,7 +202,7 @@ struct RecoveryTests {
         "A controller that is lost right after its answer gets the command again afterwards",
         arguments: [LESetAdvertisingEnable.opcode, LESetScanEnable.opcode]
     )
-    func controllerLostRightAfterItsAnswerGetsTheCommandAgain(opcode: HCI.Opcode) throws {
+    func controllerLostRightAfterItsAnswerGetsTheCommandAgain(opcode: HCIOpcode) throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let (host, controller) = (fixture.host, fixture.controller)
@@ -321,7 +321,7 @@ struct RecoveryTests {
     }
 
     @Test("Closing ends a start that waits for the controller", arguments: [Reset.opcode, LESetEventMask.opcode])
-    func closingEndsAStartThatWaitsForTheController(opcode: HCI.Opcode) throws {
+    func closingEndsAStartThatWaitsForTheController(opcode: HCIOpcode) throws {
         let fixture = HostFixture()
         fixture.controller.override = { $0.opcode == opcode ? .silence : nil }
         let host = fixture.host

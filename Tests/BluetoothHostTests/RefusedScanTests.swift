@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothHost
-import HCI
 import Testing
 
 @Suite("A controller that refuses to stop scanning")

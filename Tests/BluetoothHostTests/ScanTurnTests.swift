@@ -1,6 +1,6 @@
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost

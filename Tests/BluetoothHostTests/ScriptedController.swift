@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
-import ByteCoding
-import HCI
-import HCITransport
 
 /// A controller whose answers a test can choose. By default it answers at once, like a small controller.
 final class ScriptedController: Transport {
@@ -30,7 +30,7 @@ final class ScriptedController: Transport {
 
     /// A command as it was sent.
     struct CommandView {
-        let opcode: HCI.Opcode
+        let opcode: HCIOpcode
         let parameters: [UInt8]
 
         func decode<C: Command>(_ type: C.Type) -> C? {
@@ -59,7 +59,7 @@ final class ScriptedController: Transport {
     }
 
     var commands: [CommandView] { state.commands }
-    var opcodes: [HCI.Opcode] { commands.map(\.opcode) }
+    var opcodes: [HCIOpcode] { commands.map(\.opcode) }
     var data: [[UInt8]] { state.data }
 
     var override: Override {
@@ -131,11 +131,11 @@ final class ScriptedController: Transport {
         }
     }
 
-    static func complete<C: Command>(_ command: C.Type, _ result: Result<C.ReturnParameters, ErrorCode>) -> Answer {
+    static func complete<C: Command>(_ command: C.Type, _ result: Result<C.ReturnParameters, HCIErrorCode>) -> Answer {
         .packets([packet { CommandComplete.encodePacket(answering: command, with: result, into: &$0) }])
     }
 
-    static func status(_ opcode: HCI.Opcode, _ status: ErrorCode = .success) -> Answer {
+    static func status(_ opcode: HCIOpcode, _ status: HCIErrorCode = .success) -> Answer {
         .packets([
             packet { CommandStatus(status: status, commandOpcode: opcode).encodePacket(into: &$0) }
         ])

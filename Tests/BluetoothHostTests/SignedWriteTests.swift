@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLECryptography
+import BLEGATT
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import GATT
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost

@@ -1,6 +1,6 @@
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
-import HCI
 import Testing
 
 @Suite("Packets whose connection handle belongs to no link")

@@ -1,7 +1,7 @@
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
 import Testing
 
 @testable import BluetoothHost

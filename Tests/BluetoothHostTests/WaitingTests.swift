@@ -1,6 +1,6 @@
+import BLEHCI
 import BluetoothTesting
 import BluetoothTypes
-import HCI
 import Testing
 
 @testable import BluetoothHost

@@ -1,6 +1,6 @@
 import BLE
+import BLEByteCoding
 import BluetoothTesting
-import ByteCoding
 import Synchronization
 import Testing
 

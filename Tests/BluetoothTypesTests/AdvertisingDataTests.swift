@@ -1,5 +1,5 @@
+import BLEByteCoding
 import BluetoothTypes
-import ByteCoding
 import Testing
 
 @Suite("Advertising data")

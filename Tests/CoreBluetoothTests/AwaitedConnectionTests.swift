@@ -1,6 +1,6 @@
+import BLEGATT
 import BluetoothTypes
 import Foundation
-import GATT
 import Testing
 
 @testable import CoreBluetooth

@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
 import BluetoothTypes
 import Foundation
 import Testing
 
+@testable import BLEGATT
 @testable import CoreBluetooth
-@testable import GATT
 
 /// Events that peers cause while the app's queue is blocked (Vol 3, Part F, 3.3.2).
 @Suite("An app whose queue is blocked")

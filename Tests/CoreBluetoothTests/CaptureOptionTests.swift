@@ -1,6 +1,6 @@
-import ByteCoding
-import Capture
-import HCI
+import BLEByteCoding
+import BLECapture
+import BLEHCI
 import Testing
 
 @testable import CoreBluetooth

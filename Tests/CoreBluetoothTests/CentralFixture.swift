@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
 import BluetoothTypes
 import Foundation
 
+@testable import BLEGATT
 @testable import CoreBluetooth
-@testable import GATT
 
 /// A central manager with a scripted host, and the calls that its delegates received.
 final class CentralFixture: ManagerFixture {

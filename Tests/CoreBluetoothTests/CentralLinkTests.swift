@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
 import BluetoothTypes
 import Foundation
 import Testing
 
+@testable import BLEGATT
 @testable import CoreBluetooth
-@testable import GATT
 
 @Suite("A peripheral manager and the links of its centrals")
 struct CentralLinkTests {

@@ -1,7 +1,7 @@
 import BLE
+import BLEL2CAP
 import BluetoothHost
 import Foundation
-import L2CAP
 import Testing
 
 @testable import CoreBluetooth

@@ -1,8 +1,8 @@
-import ATT
 import BLE
+import BLEATT
+import BLEGATT
 import BluetoothTypes
 import Foundation
-import GATT
 import Testing
 
 @testable import CoreBluetooth

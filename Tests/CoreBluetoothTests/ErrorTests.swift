@@ -1,4 +1,4 @@
-import ATT
+import BLEATT
 import BluetoothHost
 import Foundation
 import Testing
@@ -27,7 +27,7 @@ struct ErrorTests {
         (.attribute(.requestNotSupported), "The request is not supported."),
         (.attribute(.invalidAttributeValueLength), "The value's length is invalid."),
         (.attribute(.insufficientEncryption), "Encryption is insufficient."),
-        (.attribute(ErrorCode(rawValue: 0x80)), "Unknown ATT error."),
+        (.attribute(ATTErrorCode(rawValue: 0x80)), "Unknown ATT error."),
     ]
 
     @Test(arguments: described)

@@ -1,7 +1,7 @@
+import BLEKeyStore
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import KeyStore
 import Testing
 
 @testable import CoreBluetooth

@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
 import BluetoothTypes
 import Foundation
 import Testing
 
+@testable import BLEGATT
 @testable import CoreBluetooth
-@testable import GATT
 
 /// A peripheral manager with a scripted host, and the calls that its delegate received.
 final class PeripheralFixture: ManagerFixture {
@@ -412,7 +412,7 @@ struct PeripheralManagerTests {
         try fixture.publish()
         fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
         fixture.manager.respond(to: fixture.recorder.requests[0], withResult: CBATTError.Code(rawValue: code)!)
-        let expected = ErrorCode(rawValue: UInt8(code))
+        let expected = ATTErrorCode(rawValue: UInt8(code))
         #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .failure(expected))])
     }
 

@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
 import BluetoothTypes
 import Foundation
 import Testing
 
+@testable import BLEGATT
 @testable import CoreBluetooth
-@testable import GATT
 
 @Suite("A peripheral")
 struct PeripheralTests {
@@ -113,7 +113,7 @@ struct PeripheralTests {
         peripheral.readValue(for: measurement)
         peripheral.readValue(for: measurement)
         fixture.answer(.read(0x0012), .success([1, 2] as [UInt8]))
-        fixture.answer(.read(0x0012), Result<[UInt8], EngineError>.failure(.attribute(ErrorCode(rawValue: 0x81))))
+        fixture.answer(.read(0x0012), Result<[UInt8], EngineError>.failure(.attribute(ATTErrorCode(rawValue: 0x81))))
         #expect(fixture.takeTold() == ["value [1, 2]", "value [1, 2]"])
         #expect((fixture.recorder.errors.first as? CBATTError)?.code.rawValue == 0x81)
     }

@@ -1,12 +1,12 @@
-import ATT
+import BLEATT
+import BLEHCI
 import BluetoothTypes
 import Foundation
-import HCI
 import Synchronization
 
+@testable import BLEGATT
 @testable import BluetoothHost
 @testable import CoreBluetooth
-@testable import GATT
 
 extension LinkIdentifier {
     /// The identifier of a link that no host has.
@@ -170,7 +170,7 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
         case stopAdvertising
         case publish(ServiceDefinition)
         case remove(AttributeHandle)
-        case answer(UInt64, LinkIdentifier, Result<[UInt8], ATT.ErrorCode>)
+        case answer(UInt64, LinkIdentifier, Result<[UInt8], ATTErrorCode>)
         case update([UInt8], AttributeHandle, [LinkIdentifier])
         case latency(CBPeripheralManagerConnectionLatency, UUID)
         case publishChannel(Bool)
@@ -197,7 +197,7 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
 
     func removeService(at handle: AttributeHandle) { note(.remove(handle)) }
 
-    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>) {
+    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATTErrorCode>) {
         note(.answer(access, link, result))
     }
 
@@ -228,5 +228,5 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
 func published(_ definition: ServiceDefinition, at handle: UInt16) throws -> PublishedService {
     var definition = definition
     definition.handle = AttributeHandle(handle)
-    return try GATT.Server().publish([definition])[0]
+    return try BLEGATT.Server().publish([definition])[0]
 }

@@ -21,7 +21,7 @@ struct FreshnessTests {
     @Test func writingUpdatesFilesAndRemovesStrayOnes() throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("hci-generator-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }
-        let stray = root.appendingPathComponent("Sources/HCI/Generated/Stray.generated.swift")
+        let stray = root.appendingPathComponent("Sources/BLEHCI/Generated/Stray.generated.swift")
         try FileManager.default.createDirectory(
             at: stray.deletingLastPathComponent(),
             withIntermediateDirectories: true
@@ -30,7 +30,7 @@ struct FreshnessTests {
         let tree = SourceTree(root: root)
         let files = GeneratedFiles(try Tables(["A.hci": "event 11 Flush Occurred\n"]))
         let changed = try tree.write(files)
-        #expect(changed.contains("Sources/HCI/Generated/Stray.generated.swift"))
+        #expect(changed.contains("Sources/BLEHCI/Generated/Stray.generated.swift"))
         #expect(changed.count == files.texts.count + 1)
         #expect(try tree.generatedFiles() == files.texts)
         #expect(try tree.write(files) == [])

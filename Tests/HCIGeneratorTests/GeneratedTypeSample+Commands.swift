@@ -14,7 +14,7 @@ extension GeneratedTypeSample {
                     public typealias ReturnParameters = StatusReturnParameters
 
                     /// The opcode of Reset, 0x0C03, at byte 5, bit 7 of ``SupportedCommands``.
-                    public static let opcode = Opcode(group: 0x03, command: 0x0003)
+                    public static let opcode = HCIOpcode(group: 0x03, command: 0x0003)
 
                     /// Creates the command, which has no parameters.
                     public init() {}
@@ -35,7 +35,7 @@ extension GeneratedTypeSample {
                 command 0406 Disconnect (7.1.6, answered by status)
                   /// Ends a connection.
                   Connection_Handle:handle!
-                  Reason:ErrorCode! = .remoteUserTerminatedConnection /// The reason that the peer receives.
+                  Reason:HCIErrorCode! = .remoteUserTerminatedConnection /// The reason that the peer receives.
                 """,
             swift: """
                 /// Ends a connection (Vol 4, Part E, 7.1.6).
@@ -44,15 +44,15 @@ extension GeneratedTypeSample {
                     public typealias ReturnParameters = NoReturnParameters
 
                     /// The opcode of Disconnect, 0x0406.
-                    public static let opcode = Opcode(group: 0x01, command: 0x0006)
+                    public static let opcode = HCIOpcode(group: 0x01, command: 0x0006)
 
                     /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
                     public var connectionHandle: ConnectionHandle
                     /// `Reason`: the reason that the peer receives.
-                    public var reason: ErrorCode
+                    public var reason: HCIErrorCode
 
                     /// Creates the command from its parameters.
-                    public init(connectionHandle: ConnectionHandle, reason: ErrorCode = .remoteUserTerminatedConnection) {
+                    public init(connectionHandle: ConnectionHandle, reason: HCIErrorCode = .remoteUserTerminatedConnection) {
                         self.connectionHandle = connectionHandle
                         self.reason = reason
                     }
@@ -61,7 +61,7 @@ extension GeneratedTypeSample {
                     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
                         var reader = ByteReader(parameters)
                         connectionHandle = try reader.readConnectionHandle()
-                        reason = ErrorCode(rawValue: try reader.readUInt8())
+                        reason = HCIErrorCode(rawValue: try reader.readUInt8())
                         try reader.requireEnd()
                     }
 
@@ -86,7 +86,7 @@ extension GeneratedTypeSample {
                 /// Reads the signal strength of a connection (Vol 4, Part E, 7.5.4).
                 public struct ReadRSSI: Command, Equatable {
                     /// The opcode of Read RSSI, 0x1405.
-                    public static let opcode = Opcode(group: 0x05, command: 0x0005)
+                    public static let opcode = HCIOpcode(group: 0x05, command: 0x0005)
 
                     /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
                     public var connectionHandle: ConnectionHandle
@@ -109,7 +109,7 @@ extension GeneratedTypeSample {
                     }
 
                     /// The return parameters of Read RSSI that follow the status.
-                    public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+                    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
                         /// `RSSI`, in dBm; 127 when it cannot be read.
                         public var rssi: Int8
 

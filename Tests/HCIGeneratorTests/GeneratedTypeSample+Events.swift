@@ -6,7 +6,7 @@ extension GeneratedTypeSample {
             entry: """
                 event 0C Read Remote Version Information Complete (7.7.12)
                   /// The version of the peer's controller.
-                  Status:ErrorCode! = .success
+                  Status:HCIErrorCode! = .success
                   Company_Identifier:u16/@@company! /// The manufacturer.
                 """,
             swift: """
@@ -16,12 +16,12 @@ extension GeneratedTypeSample {
                     public static let code: UInt8 = 0x0C
 
                     /// `Status`: success, or the reason for the failure.
-                    public var status: ErrorCode
+                    public var status: HCIErrorCode
                     /// `Company_Identifier`: the manufacturer.
                     public var companyIdentifier: UInt16
 
                     /// Creates the event from its parameters.
-                    public init(status: ErrorCode = .success, companyIdentifier: UInt16) {
+                    public init(status: HCIErrorCode = .success, companyIdentifier: UInt16) {
                         self.status = status
                         self.companyIdentifier = companyIdentifier
                     }
@@ -29,7 +29,7 @@ extension GeneratedTypeSample {
                     /// Decodes the parameters, which are 3 bytes long.
                     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
                         var reader = ByteReader(parameters)
-                        status = ErrorCode(rawValue: try reader.readUInt8())
+                        status = HCIErrorCode(rawValue: try reader.readUInt8())
                         companyIdentifier = try reader.readUInt16()
                         try reader.requireEnd()
                     }

@@ -15,7 +15,7 @@ extension GeneratedTypeSample {
                     public typealias ReturnParameters = StatusReturnParameters
 
                     /// The opcode of LE Set Advertising Enable, 0x200A.
-                    public static let opcode = Opcode(group: 0x08, command: 0x000A)
+                    public static let opcode = HCIOpcode(group: 0x08, command: 0x000A)
 
                     /// `Advertising_Enable`: whether the controller advertises.
                     public var advertisingEnable: Bool
@@ -54,7 +54,7 @@ extension GeneratedTypeSample {
                     public typealias ReturnParameters = StatusReturnParameters
 
                     /// The opcode of LE Set Privacy Mode, 0x204E.
-                    public static let opcode = Opcode(group: 0x08, command: 0x004E)
+                    public static let opcode = HCIOpcode(group: 0x08, command: 0x004E)
 
                     /// `Peer_Identity_Address_Type` and `Peer_Identity_Address`: the identity address of the peer.
                     public var peerIdentityAddress: DeviceAddress
@@ -96,7 +96,7 @@ extension GeneratedTypeSample {
                 /// Reads an address (Vol 4, Part E, 7.8.42).
                 public struct LEReadPeerResolvableAddress: Command, Equatable {
                     /// The opcode of LE Read Peer Resolvable Address, 0x202B.
-                    public static let opcode = Opcode(group: 0x08, command: 0x002B)
+                    public static let opcode = HCIOpcode(group: 0x08, command: 0x002B)
 
                     /// Creates the command, which has no parameters.
                     public init() {}
@@ -110,7 +110,7 @@ extension GeneratedTypeSample {
                     public func encode(into buffer: inout PacketBuffer) {}
 
                     /// The return parameters of LE Read Peer Resolvable Address that follow the status.
-                    public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+                    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
                         /// `Peer_Resolvable_Address`: encoded without its type.
                         public var peerResolvableAddress: DeviceAddress
                         /// `BD_ADDR`: all zero if the controller has none.
@@ -155,7 +155,7 @@ extension GeneratedTypeSample {
                     public typealias ReturnParameters = StatusReturnParameters
 
                     /// The opcode of LE Set Limits [v2], 0x20FF.
-                    public static let opcode = Opcode(group: 0x08, command: 0x00FF)
+                    public static let opcode = HCIOpcode(group: 0x08, command: 0x00FF)
 
                     /// `Interval_Min`, in units of 0.625 ms, 0x000020 to 0xFFFFFF.
                     public var intervalMin: UInt32

@@ -96,7 +96,7 @@ struct TableErrorTests {
         #expect(errors.errors.count == messages.count, "\(errors)")
         for (error, message) in zip(errors.errors, messages) {
             let description = error.description.replacing(": error: ", with: ": ")
-            #expect(description.hasPrefix("Sources/HCI/Tables/A.hci:" + message))
+            #expect(description.hasPrefix("Sources/BLEHCI/Tables/A.hci:" + message))
         }
     }
 
@@ -106,8 +106,8 @@ struct TableErrorTests {
         }
         #expect(
             errors.description == """
-                Sources/HCI/Tables/A.hci:1: error: unknown attribute 'quick'
-                Sources/HCI/Tables/B.hci:2: error: expected 'command 0C03 Name (…)', 'event 0E Name' or 'subevent 01 Name'
+                Sources/BLEHCI/Tables/A.hci:1: error: unknown attribute 'quick'
+                Sources/BLEHCI/Tables/B.hci:2: error: expected 'command 0C03 Name (…)', 'event 0E Name' or 'subevent 01 Name'
                 """
         )
     }

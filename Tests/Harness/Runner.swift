@@ -1,4 +1,4 @@
-import CBluetooth
+import CBLEBluetooth
 import Dispatch
 import Glibc
 import Synchronization

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Harness
+@testable import BLEHarness
 
 @Suite("Our host, by scripts of the specification's procedures", .serialized, .timeLimit(.minutes(10)))
 struct ConformanceTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Harness
+@testable import BLEHarness
 
 @Suite("The harness", .serialized, .timeLimit(.minutes(10)))
 struct HarnessTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Harness
+@testable import BLEHarness
 
 /// The programs that were built with the tests.
 enum Programs {

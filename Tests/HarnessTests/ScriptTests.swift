@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Harness
+@testable import BLEHarness
 
 @Suite("A script")
 struct ScriptTests {

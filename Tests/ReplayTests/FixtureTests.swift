@@ -1,14 +1,14 @@
-import ATT
 import BLE
+import BLEATT
+import BLEByteCoding
+import BLECapture
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
+import BLESMP
 import BluetoothTesting
-import ByteCoding
-import Capture
 import Foundation
-import HCI
-import HCITransport
-import L2CAP
 import RecordedRuns
-import SMP
 import Testing
 
 /// The recorded captures of this project's own runs.
@@ -107,7 +107,7 @@ private struct ReplayStage: Stage {
 
 /// The contents of a capture, layer by layer.
 private struct Trace {
-    private(set) var unknownCommands: [HCI.Opcode] = []
+    private(set) var unknownCommands: [HCIOpcode] = []
     private(set) var unknownEvents: [UInt8] = []
     /// The PDUs that are encoded to other bytes than they had.
     private(set) var otherPDUs: [String] = []
@@ -160,7 +160,7 @@ private func recode(_ pdu: [UInt8]) -> [UInt8]? {
         guard let value = try? PDU(decoding: pdu.rawSpan) else { return nil }
         return PacketBuffer.bytes { value.encode(into: &$0) }
     }
-    return switch pdu.first.flatMap(ATT.Opcode.init(rawValue:)) {
+    return switch pdu.first.flatMap(ATTOpcode.init(rawValue:)) {
     case .errorResponse: plain(ErrorResponse.self)
     case .exchangeMTURequest: plain(ExchangeMTURequest.self)
     case .exchangeMTUResponse: plain(ExchangeMTUResponse.self)

@@ -1,7 +1,7 @@
 import BLE
+import BLEHCITransport
 import BluetoothTesting
 import Foundation
-import HCITransport
 import Testing
 
 @Suite("A host in place of one device of a recorded link")

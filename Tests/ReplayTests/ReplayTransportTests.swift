@@ -1,8 +1,8 @@
 import BLE
+import BLEByteCoding
+import BLECapture
+import BLEHCITransport
 import BluetoothTesting
-import ByteCoding
-import Capture
-import HCITransport
 import Synchronization
 import Testing
 

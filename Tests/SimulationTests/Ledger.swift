@@ -1,6 +1,6 @@
 import BLE
+import BLEHCITransport
 import BluetoothTesting
-import HCITransport
 
 /// A record of the operations and values of one run, and of violations of the rules.
 final class Ledger: Sendable {

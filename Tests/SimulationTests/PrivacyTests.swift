@@ -1,11 +1,11 @@
 import BLE
+import BLECryptography
+import BLEHCI
+import BLESMP
+import BLEVirtualController
 import BluetoothTesting
-import Cryptography
-import HCI
-import SMP
 import Synchronization
 import Testing
-import VirtualController
 
 @testable import BluetoothHost
 
@@ -146,11 +146,11 @@ extension [DeviceAddress] {
 /// The errors with which controllers answered, from captures.
 struct Refusals {
     /// The opcodes of refused commands.
-    let opcodes: [HCI.Opcode]
+    let opcodes: [HCIOpcode]
 
     /// - Parameter capture: btsnoop with H4 packets.
     init(in capture: [UInt8]) {
-        var opcodes: [HCI.Opcode] = []
+        var opcodes: [HCIOpcode] = []
         var rest = capture.dropFirst(16)
         while rest.count >= 24 {
             let length = rest.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int($1) }
@@ -159,9 +159,9 @@ struct Refusals {
             guard packet.count >= 7, packet[0] == 0x04 else { continue }
             switch packet[1] {
             case 0x0E where packet[6] != 0:
-                opcodes.append(HCI.Opcode(rawValue: UInt16(packet[4]) | UInt16(packet[5]) << 8))
+                opcodes.append(HCIOpcode(rawValue: UInt16(packet[4]) | UInt16(packet[5]) << 8))
             case 0x0F where packet[3] != 0:
-                opcodes.append(HCI.Opcode(rawValue: UInt16(packet[5]) | UInt16(packet[6]) << 8))
+                opcodes.append(HCIOpcode(rawValue: UInt16(packet[5]) | UInt16(packet[6]) << 8))
             default: break
             }
         }

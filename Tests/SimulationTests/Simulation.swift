@@ -1,7 +1,7 @@
 import BLE
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
-import HCITransport
 import Logging
 
 /// One run: a few devices that connect, exchange data and disconnect, and the faults during that, all decided by a

@@ -1,6 +1,6 @@
 import BLE
+import BLEHCITransport
 import BluetoothTesting
-import HCITransport
 
 /// A device of a simulation, which is a peripheral to some devices and a central to others.
 final class Station: Sendable {
@@ -86,7 +86,7 @@ final class Station: Sendable {
         let answer = ledger.makeValue(of: Station.handled, length: 20)
         state.published = try await adapter.peripheral.publish([definition]) { _, access in
             if dice.chance(0.5) { try? await world.sleep(for: .milliseconds(dice.number(in: 0...300))) }
-            if dice.chance(0.2) { throw ATT.ErrorCode.unlikelyError }
+            if dice.chance(0.2) { throw ATTErrorCode.unlikelyError }
             if case .read(_, let offset) = access { return Array(answer.dropFirst(offset)) }
             return []
         }.first

@@ -1,7 +1,7 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
 import CBaseline
-import HCI
 
 extension BenchmarkCase {
     /// Advertising reports, from the event's first byte to the last AD structure.

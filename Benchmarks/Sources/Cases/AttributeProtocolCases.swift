@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEByteCoding
 import BluetoothTypes
-import ByteCoding
 import CBaseline
 import CCounters
 
@@ -12,7 +12,7 @@ extension BenchmarkCase {
         return cases + lists
     }
 
-    private static func handleValue(_ opcode: Opcode, _ length: Int) -> Samples {
+    private static func handleValue(_ opcode: ATTOpcode, _ length: Int) -> Samples {
         Samples { number in
             [opcode.rawValue, number, 1] + (0..<max(length - 3, 0)).map { UInt8(truncatingIfNeeded: $0) &+ number }
         }

@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
 import CBaseline
-import HCI
-import L2CAP
 
 extension BenchmarkCase {
     /// L2CAP and ACL headers, and the events that come with each packet or command.

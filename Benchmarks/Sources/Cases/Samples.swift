@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 import CBaseline
 import CCounters
 

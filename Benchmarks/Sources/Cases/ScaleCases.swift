@@ -1,7 +1,7 @@
-import ATT
 import BLE
+import BLEATT
+import BLEByteCoding
 import BluetoothTesting
-import ByteCoding
 import CCounters
 import Synchronization
 

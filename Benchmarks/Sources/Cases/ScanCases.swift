@@ -1,6 +1,6 @@
 import BLE
+import BLEByteCoding
 import BluetoothTesting
-import ByteCoding
 import CCounters
 import CoreBluetooth
 import Dispatch

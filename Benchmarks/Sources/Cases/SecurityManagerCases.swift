@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLESMP
 import BluetoothTypes
-import ByteCoding
 import CBaseline
 import CCounters
-import SMP
 
 extension BenchmarkCase {
     /// The Security Manager's PDUs.

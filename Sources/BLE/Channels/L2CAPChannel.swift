@@ -1,5 +1,5 @@
+import BLEL2CAP
 import BluetoothHost
-import L2CAP
 
 /// An L2CAP connection-oriented channel with credit-based flow control: a stream of bytes in each direction, on the
 /// same link as the attributes (Vol 3, Part A, 10.1 and 10.2).

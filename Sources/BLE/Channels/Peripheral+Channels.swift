@@ -1,9 +1,9 @@
+import BLEL2CAP
 import BluetoothHost
-import L2CAP
 import Synchronization
 
 /// The security that a channel requires of the link, such as encryption; see
-/// ``/L2CAP/SPSMRegistry/SecurityRequirements``.
+/// ``/BLEL2CAP/SPSMRegistry/SecurityRequirements``.
 public typealias ChannelSecurity = SPSMRegistry.SecurityRequirements
 
 extension Peripheral {

@@ -1,5 +1,5 @@
+import BLEL2CAP
 import BluetoothHost
-import L2CAP
 import Synchronization
 
 extension RemotePeripheral {

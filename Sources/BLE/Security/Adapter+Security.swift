@@ -12,7 +12,7 @@ extension Adapter {
         await host.setPairingHandler(delegate?.handler(on: host.loop.appTaskExecutor))
     }
 
-    /// Sends a keypress notification to a peer while ``/SMP/PairingQuestion/enterPasskey`` is open (Vol 3, Part H,
+    /// Sends a keypress notification to a peer while ``/BLESMP/PairingQuestion/enterPasskey`` is open (Vol 3, Part H,
     /// 3.5.8). The peer's own arrive as ``/BluetoothHost/SecurityEvent/keyPressed(_:peer:_:)``.
     ///
     /// - Parameters:

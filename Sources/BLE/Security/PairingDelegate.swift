@@ -23,12 +23,12 @@ import BluetoothHost
 public protocol PairingDelegate: Sendable {
     /// Answers a question about a pairing.
     ///
-    /// Each pairing begins with ``/SMP/PairingQuestion/consent(_:_:)``. The peer gives up if it receives nothing for 30
+    /// Each pairing begins with ``/BLESMP/PairingQuestion/consent(_:_:)``. The peer gives up if it receives nothing for 30
     /// s. If the pairing ends before the call returns, the call's task is cancelled and its answer is ignored; the
     /// delegate should then remove what it shows. While 64 calls have not returned, further questions are answered with
-    /// ``/SMP/PairingAnswer/refuse``.
+    /// ``/BLESMP/PairingAnswer/refuse``.
     ///
-    /// - Returns: for ``/SMP/PairingQuestion/showPasskey(_:)`` `accept` once it is shown, or later; otherwise the
+    /// - Returns: for ``/BLESMP/PairingQuestion/showPasskey(_:)`` `accept` once it is shown, or later; otherwise the
     ///   person's answer.
     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer
 }

@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import DequeModule
-import GATT
 import Logging
 import Synchronization
 
@@ -45,10 +45,10 @@ final class AccessQueue: Sendable {
         nonisolated(nonsending) func handle(
             of client: ClientID,
             _ logger: @autoclosure () -> Logger?
-        ) async -> Result<[UInt8], ATT.ErrorCode> {
+        ) async -> Result<[UInt8], ATTErrorCode> {
             do {
                 return .success(try await handler(client, request.kind))
-            } catch let code as ATT.ErrorCode {
+            } catch let code as ATTErrorCode {
                 return .failure(code)
             } catch {
                 if !Task.isCancelled { logger()?.warning("a handler of a value failed: \(error)") }

@@ -1,6 +1,6 @@
+import BLEHCITransport
+import BLEKeyStore
 import BluetoothTypes
-import HCITransport
-import KeyStore
 
 extension Adapter {
     /// Where a host saves its persistent state: its bonds, its identity, and the state that managers of Core

@@ -1,6 +1,6 @@
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
-import SMP
 
 /// The saved form of a bond: keys in hexadecimal digits, the most significant byte first.
 ///

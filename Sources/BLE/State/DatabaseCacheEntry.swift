@@ -1,5 +1,5 @@
+import BLEGATT
 import BluetoothTypes
-import GATT
 
 /// The saved form of a peer's database, as this host's client has discovered it.
 struct DatabaseCacheEntry: Codable {

@@ -1,8 +1,8 @@
+import BLEGATT
+import BLEKeyStore
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
-import GATT
-import KeyStore
-import SMP
 import Synchronization
 
 /// A store of a host's bonds and identity in a ``KeyStore``. The file is chosen when the controller has reported its

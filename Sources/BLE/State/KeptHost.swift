@@ -1,7 +1,7 @@
+import BLEKeyStore
 import BluetoothHost
 import BluetoothTypes
 import FoundationEssentials
-import KeyStore
 
 /// The saved state of a host in a state directory, to be read or changed while the host does not run.
 package struct KeptHost: Sendable {

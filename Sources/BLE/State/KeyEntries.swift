@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 /// The saved form of a key that encrypts links.
 struct LongTermKeyEntry: Codable {

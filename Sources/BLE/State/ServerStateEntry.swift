@@ -1,5 +1,5 @@
+import BLEGATT
 import BluetoothTypes
-import GATT
 
 /// The saved form of the state that this host's server keeps of a bonded client.
 struct ServerStateEntry: Codable {

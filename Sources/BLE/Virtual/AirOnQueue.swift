@@ -1,7 +1,7 @@
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothTypes
 import Dispatch
-import HCITransport
-import VirtualController
 
 /// A virtual air with its own queue, in real time, and its controllers, each with one end of a transport to a host.
 ///

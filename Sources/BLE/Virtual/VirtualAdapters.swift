@@ -1,6 +1,6 @@
+import BLEHCITransport
 import BluetoothHost
 import Dispatch
-import HCITransport
 import Synchronization
 
 /// Controllers in this process, by the name of the air that they share.

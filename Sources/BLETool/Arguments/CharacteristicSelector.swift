@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// Names a characteristic: `UUID`, `SERVICE/UUID`, or `#HANDLE` for the attribute of a handle.
 enum CharacteristicSelector: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// The kind of controllers that `ble controller` serves.
 struct ControllerOptions: ParsableArguments {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BLE
-import Profiles
+import BLEProfiles
 
 /// Options for faults of the air and the controllers that `ble controller` serves.
 struct FaultOptions: ParsableArguments {

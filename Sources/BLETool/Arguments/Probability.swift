@@ -1,4 +1,4 @@
-import Profiles
+import BLEProfiles
 
 /// A probability typed by the user: a number from 0 to 1.
 struct Probability: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// A duration typed by the user: a number of seconds, or a number followed by `ms`, `s` or `min`.
 struct Seconds: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// The peer that a command is meant for.
 enum Target: Hashable, Sendable {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import BLE
+import BLEKeyStore
+import BLEProfiles
 import BluetoothHost
-import KeyStore
-import Profiles
 
 /// The options that all commands of `ble bonds` share.
 struct BondOptions: ParsableArguments {

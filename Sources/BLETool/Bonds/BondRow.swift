@@ -1,8 +1,8 @@
 import BLE
+import BLEProfiles
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
-import Profiles
-import SMP
 
 /// A bond as `ble bonds list` shows it: all but its keys.
 struct BondRow: Hashable, Sendable {

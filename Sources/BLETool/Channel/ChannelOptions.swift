@@ -38,12 +38,12 @@ struct ChannelOptions: ParsableArguments {
     }
 
     func openFiles() throws(FileError) -> ChannelFiles {
-        ChannelFiles(input: try OctetInput(input), output: try OctetOutput(output))
+        ChannelFiles(input: try ByteInput(input), output: try ByteOutput(output))
     }
 }
 
 /// The files that a channel reads from and writes to.
 struct ChannelFiles: Sendable {
-    let input: OctetInput
-    let output: OctetOutput
+    let input: ByteInput
+    let output: ByteOutput
 }

@@ -1,6 +1,6 @@
 import BLE
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 import Synchronization
 
 /// A transfer of bytes between a channel and files.

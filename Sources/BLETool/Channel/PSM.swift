@@ -1,4 +1,4 @@
-import Profiles
+import BLEProfiles
 
 /// Names a channel's service, as the user has typed it: in decimal digits, or in hexadecimal ones after `0x`.
 struct PSM: Hashable, Sendable {

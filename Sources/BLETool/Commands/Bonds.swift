@@ -1,9 +1,9 @@
 import ArgumentParser
 import BLE
+import BLEKeyStore
+import BLEProfiles
 import BluetoothHost
 import BluetoothTypes
-import KeyStore
-import Profiles
 
 struct Bonds: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

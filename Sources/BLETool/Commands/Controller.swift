@@ -1,9 +1,9 @@
 import ArgumentParser
 import BLE
+import BLEHCITransport
+import BLEProfiles
 import BluetoothTypes
 import Glibc
-import HCITransport
-import Profiles
 
 struct Controller: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

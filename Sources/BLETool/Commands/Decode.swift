@@ -1,6 +1,6 @@
 import ArgumentParser
-import Capture
-import HCITransport
+import BLECapture
+import BLEHCITransport
 
 struct Decode: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

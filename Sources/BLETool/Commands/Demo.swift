@@ -1,9 +1,9 @@
 import ArgumentParser
 import BLE
+import BLEExamples
+import BLEProfiles
 import CoreBluetooth
-import Examples
 import Glibc
-import Profiles
 
 /// An example, with both ends in one process on two software controllers, or with one end against a real peer.
 struct Demo: AsyncParsableCommand {

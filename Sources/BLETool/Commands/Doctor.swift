@@ -1,5 +1,5 @@
 import ArgumentParser
-import HCITransport
+import BLEHCITransport
 
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

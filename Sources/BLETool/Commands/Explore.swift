@@ -1,7 +1,7 @@
-import ATT
 import ArgumentParser
 import BLE
-import Profiles
+import BLEATT
+import BLEProfiles
 
 struct Explore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 struct Info: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

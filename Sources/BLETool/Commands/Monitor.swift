@@ -1,6 +1,6 @@
 import ArgumentParser
-import Capture
-import HCITransport
+import BLECapture
+import BLEHCITransport
 
 struct Monitor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

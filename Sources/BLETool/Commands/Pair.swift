@@ -1,6 +1,6 @@
 import ArgumentParser
 import BLE
-import Profiles
+import BLEProfiles
 
 struct Pair: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BLE
-import Profiles
+import BLEProfiles
 
 struct Read: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

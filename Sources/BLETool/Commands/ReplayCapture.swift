@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
+import BLEHCITransport
 import BluetoothTesting
-import HCITransport
 
 struct ReplayCapture: AsyncParsableCommand {
     /// The side of the link whose place the host takes.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 import Synchronization
 
 struct Subscribe: AsyncParsableCommand {

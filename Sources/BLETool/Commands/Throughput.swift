@@ -1,8 +1,8 @@
 import ArgumentParser
 import BLE
+import BLEGATT
+import BLEProfiles
 import BluetoothTypes
-import GATT
-import Profiles
 
 struct Throughput: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

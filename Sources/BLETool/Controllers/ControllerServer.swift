@@ -1,9 +1,9 @@
 import BLE
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
 import Dispatch
-import HCITransport
-import VirtualController
 
 /// Serves controllers to other processes: each connection gets a new one, and all are on one air.
 ///

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Dissection
-import Profiles
+import BLEDissection
+import BLEProfiles
 
 /// Options that select packets, and the form in which they are printed.
 struct PacketOptions: ParsableArguments {

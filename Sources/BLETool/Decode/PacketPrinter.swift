@@ -1,5 +1,5 @@
-import Capture
-import Dissection
+import BLECapture
+import BLEDissection
 
 /// Prints the packets of a capture as they are read, many lines at a time.
 struct PacketPrinter {

@@ -1,6 +1,6 @@
+import BLEHCITransport
+import BLEProfiles
 import BluetoothTypes
-import HCITransport
-import Profiles
 
 /// A kernel's adapter as a row of `ble adapters`.
 struct AdapterRow: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import HCITransport
+import BLEHCITransport
 
 /// The possible obstacles between this process and a controller.
 struct Diagnosis: Hashable, Sendable {

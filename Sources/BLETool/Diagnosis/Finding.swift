@@ -1,4 +1,4 @@
-import Profiles
+import BLEProfiles
 
 /// The result of one check of `ble doctor`.
 struct Finding: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// A controller as `ble info` shows it.
 struct ControllerDescription: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import BLE
+import BLEHCITransport
+import BLEProfiles
 import BluetoothTypes
-import HCITransport
-import Profiles
 
 /// The output of `ble controller`: the addresses on which it listens, and the hosts that connect and disconnect.
 enum ControllerLine {

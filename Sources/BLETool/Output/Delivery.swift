@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// A notification or an indication as `ble subscribe` shows it.
 struct Delivery: Hashable, Sendable {

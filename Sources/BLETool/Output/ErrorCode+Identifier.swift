@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
 
-extension ATT.ErrorCode {
+extension ATTErrorCode {
     /// The error's name as one word, for JSON: `insufficientEncryption`, `applicationError0x80`.
     var identifier: String {
         if self == .cccdImproperlyConfigured { return "cccdImproperlyConfigured" }

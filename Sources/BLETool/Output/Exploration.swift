@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// All that a peer's attribute database holds, with the values that could be read.
 struct Exploration: Hashable, Sendable {
@@ -33,7 +33,7 @@ struct Exploration: Hashable, Sendable {
     /// The result of reading an attribute.
     enum Reading: Hashable, Sendable {
         case value([UInt8])
-        case failed(ATT.ErrorCode)
+        case failed(ATTErrorCode)
     }
 
     var address: DeviceAddress

@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// A value as hexadecimal digits, followed by the text that it spells, if it does.
 func readable(_ value: [UInt8], greatestCount: Int = .max) -> String {

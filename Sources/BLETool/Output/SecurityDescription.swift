@@ -1,5 +1,5 @@
 import BLE
-import Profiles
+import BLEProfiles
 
 extension KeyStrength {
     /// As members of a JSON object.

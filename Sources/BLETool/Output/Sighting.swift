@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// An advertiser as a scan shows it.
 struct Sighting: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import BLE
+import BLEProfiles
 import BluetoothTypes
 import Glibc
-import Profiles
 
 /// Out-of-band data as a file: `{"confirm": "32 digits", "random": "32 digits"}` for LE Secure Connections,
 /// `{"temporaryKey": "32 digits"}` for LE legacy pairing. The most significant byte comes first, as the specification

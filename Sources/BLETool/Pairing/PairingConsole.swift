@@ -1,8 +1,8 @@
 import BLE
+import BLEProfiles
+import BLESMP
 import BluetoothTypes
 import Glibc
-import Profiles
-import SMP
 import Synchronization
 
 /// Asks the questions of pairings. They go to the person at the terminal, or to the program that reads the lines of

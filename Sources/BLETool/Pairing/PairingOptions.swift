@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
-import HCI
-import Profiles
+import BLEHCI
+import BLEProfiles
 
 /// How a command pairs, if an operation needs pairing.
 struct PairingOptions: ParsableArguments {

@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLECapture
+import BLEDissection
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothTesting
-import ByteCoding
-import Capture
-import Dissection
-import HCITransport
-import L2CAP
 
 /// A report of the first difference between a host's packets and the recording, with the packets around it.
 struct DifferenceReport {

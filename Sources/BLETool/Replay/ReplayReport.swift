@@ -1,6 +1,6 @@
+import BLEHCITransport
+import BLEProfiles
 import BluetoothTesting
-import HCITransport
-import Profiles
 
 /// Prints the result of a replay, as text or as JSON.
 struct ReplayReport {

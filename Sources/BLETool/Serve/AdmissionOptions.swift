@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// Options for the clients that may pair with `ble serve`, and for the time when they may.
 struct AdmissionOptions: ParsableArguments {

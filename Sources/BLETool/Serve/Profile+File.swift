@@ -1,4 +1,4 @@
-import Profiles
+import BLEProfiles
 
 extension Profile {
     /// Reads the profile in a file.

@@ -1,7 +1,7 @@
 import BLE
+import BLEGATT
+import BLEProfiles
 import BluetoothTypes
-import GATT
-import Profiles
 
 /// A profile on the air. It prints what clients do, and carries out commands.
 ///

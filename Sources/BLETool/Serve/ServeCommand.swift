@@ -1,5 +1,5 @@
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// A line that `ble serve` reads on its standard input.
 enum ServeCommand: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import BLE
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// An event that `ble serve` prints on its standard output, as a line of JSON.
 enum ServeEvent: Hashable, Sendable {

@@ -1,6 +1,6 @@
+import BLEGATT
+import BLEProfiles
 import BluetoothTypes
-import GATT
-import Profiles
 
 /// The services that a server has published, as commands and events name their characteristics.
 struct ServedProfile: Sendable {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import BLE
-import HCITransport
+import BLEHCITransport
+import BLEProfiles
 import Logging
-import Profiles
 
 /// The options of every command that uses a controller.
 struct GlobalOptions: ParsableArguments {

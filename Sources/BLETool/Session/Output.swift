@@ -1,5 +1,5 @@
+import BLEProfiles
 import Glibc
-import Profiles
 import Synchronization
 
 /// Standard output, whole lines at a time, from any task.

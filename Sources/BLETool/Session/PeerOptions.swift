@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 /// The options of every command that connects to a peer.
 struct PeerOptions: ParsableArguments {

@@ -1,6 +1,6 @@
 import BLE
+import BLEProfiles
 import BluetoothTypes
-import Profiles
 
 extension RemotePeripheral {
     /// Returns the selected characteristic.

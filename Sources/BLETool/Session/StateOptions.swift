@@ -1,6 +1,6 @@
 import ArgumentParser
 import BLE
-import KeyStore
+import BLEKeyStore
 
 /// The location of saved bonds and identities.
 struct StateOptions: ParsableArguments {

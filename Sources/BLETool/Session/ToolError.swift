@@ -1,7 +1,7 @@
 import BLE
+import BLEHCITransport
+import BLEProfiles
 import BluetoothTypes
-import HCITransport
-import Profiles
 
 /// The reason why a command failed, beyond the errors of the stack.
 enum ToolError: Error, Equatable, CustomStringConvertible {

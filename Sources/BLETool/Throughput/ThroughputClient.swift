@@ -1,7 +1,7 @@
 import BLE
+import BLEByteCoding
+import BLEProfiles
 import BluetoothTypes
-import ByteCoding
-import Profiles
 import Synchronization
 
 /// Measures a ``ThroughputServer``.

@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// The values received and the resources used by a server since its process began.
 struct ThroughputReport: Equatable, Sendable {

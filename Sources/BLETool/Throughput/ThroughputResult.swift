@@ -1,4 +1,4 @@
-import Profiles
+import BLEProfiles
 
 /// An operation that is measured by repeating it.
 enum ThroughputOperation: String, CaseIterable, Sendable {

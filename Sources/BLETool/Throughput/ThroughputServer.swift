@@ -1,7 +1,7 @@
-import ATT
 import BLE
+import BLEATT
+import BLEByteCoding
 import BluetoothTypes
-import ByteCoding
 import Synchronization
 
 /// Offers the ``ThroughputService`` until it is stopped.
@@ -30,10 +30,10 @@ struct ThroughputServer: Sendable {
         let published = try await adapter.peripheral.publish([
             ThroughputService.definition(length: readLength)
         ]) { _, access in
-            guard case .read(_, let offset) = access else { throw ATT.ErrorCode.writeNotPermitted }
+            guard case .read(_, let offset) = access else { throw ATTErrorCode.writeNotPermitted }
             let report = ThroughputReport(writes: UInt64(counter.value), usage: .current)
             let value = PacketBuffer.bytes { report.encode(into: &$0) }
-            guard offset <= value.count else { throw ATT.ErrorCode.invalidOffset }
+            guard offset <= value.count else { throw ATTErrorCode.invalidOffset }
             return [UInt8](value[offset...])
         }
         service = published[0]

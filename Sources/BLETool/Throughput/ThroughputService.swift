@@ -1,7 +1,7 @@
 import BLE
+import BLEByteCoding
+import BLEGATT
 import BluetoothTypes
-import ByteCoding
-import GATT
 
 /// The service that `ble throughput serve` offers, and `ble throughput run` measures.
 enum ThroughputService {

@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 
 extension BluetoothHost {
     /// Sends a command. `completion` is called on the loop with the return parameters or the failure.
@@ -55,8 +55,8 @@ extension BluetoothHost {
     /// Passes the answer to a command to the part of the host that has sent the command.
     ///
     /// - Parameter reply: the status and the return parameters that follow it.
-    private func receive(_ reply: RawSpan, of opcode: HCI.Opcode, for tag: CommandTag) {
-        if reply[checked: 0] != HCI.ErrorCode.success.rawValue { metrics.commandFailures.increment() }
+    private func receive(_ reply: RawSpan, of opcode: HCIOpcode, for tag: CommandTag) {
+        if reply[checked: 0] != HCIErrorCode.success.rawValue { metrics.commandFailures.increment() }
         switch tag {
         case .caller(let caller): observers.commands.remove(caller)?.receive(reply)
         case .plan(let step): planCommandEnded(step, CommandFailure(in: reply, of: opcode))

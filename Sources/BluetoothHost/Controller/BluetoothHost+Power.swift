@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 extension BluetoothHost {
     /// Opens the transport and brings the controller up.

@@ -1,6 +1,6 @@
+import BLEHCI
+import BLEHCITransport
 import BluetoothTypes
-import HCI
-import HCITransport
 
 // The connection between the host and its controller session: inputs of the session, and their effects.
 extension BluetoothHost {

@@ -1,4 +1,4 @@
-import HCI
+import BLEHCI
 
 /// The code that handles the outcome of a command.
 class CommandCaller {

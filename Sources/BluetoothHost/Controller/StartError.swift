@@ -1,4 +1,4 @@
-import HCITransport
+import BLEHCITransport
 
 /// The reason why a host could not be started.
 package enum StartError: Error, Equatable, Sendable {

@@ -1,4 +1,4 @@
-import HCITransport
+import BLEHCITransport
 
 /// The transport of a host to its controller.
 struct TransportPort {

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 // The calls and events of advertising.
 extension BluetoothHost {

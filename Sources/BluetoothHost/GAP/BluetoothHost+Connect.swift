@@ -1,6 +1,6 @@
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import HCI
-import L2CAP
 
 /// The caller of an attempt to connect.
 enum ConnectionCaller {
@@ -188,7 +188,7 @@ extension BluetoothHost {
     /// Ends a link and waits until it has ended. Cancelling the task ends the wait, not the disconnection.
     package func disconnect(
         _ identifier: LinkIdentifier,
-        reason: HCI.ErrorCode = .remoteUserTerminatedConnection
+        reason: HCIErrorCode = .remoteUserTerminatedConnection
     ) async {
         guard let link = links[identifier] else { return }
         beginDisconnection(of: link, reason)

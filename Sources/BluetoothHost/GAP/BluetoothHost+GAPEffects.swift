@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 // The connection between the host and its GAP engine: inputs of the engine, and their effects.
 extension BluetoothHost {

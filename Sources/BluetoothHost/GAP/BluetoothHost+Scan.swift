@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 
 extension BluetoothHost {
     /// Starts a scan, which continues after recoveries of the controller until it is stopped or the host is closed.

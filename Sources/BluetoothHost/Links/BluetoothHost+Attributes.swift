@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
 
 // The Attribute Protocol: carries out what the links' ATT routers decide.
 extension BluetoothHost {

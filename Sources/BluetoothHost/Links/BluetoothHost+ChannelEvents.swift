@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import L2CAP
 
 // The connection between the host and the channels of its links: frames in both directions, and the effects of all inputs.
 extension BluetoothHost {

@@ -1,5 +1,5 @@
+import BLEL2CAP
 import BluetoothTypes
-import L2CAP
 
 // The operations of apps on L2CAP channels. Each call takes effect at once. Its outcome is delivered to a closure on
 // the loop; outcomes are delivered in the order in which they occur.

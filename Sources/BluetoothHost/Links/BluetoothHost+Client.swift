@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
 import OrderedCollections
 
 // The client role: procedures, writes without response, and the values that servers send unrequested.
@@ -86,7 +86,7 @@ extension BluetoothHost {
     ///
     /// A procedure that an app's closure submits starts only after all effects are performed. So it does not overtake
     /// procedures that wait already, and packets that the closure sends leave first.
-    func advanceClient(of link: Link, _ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer) {
+    func advanceClient(of link: Link, _ opcode: ATTOpcode?, _ buffer: consuming PacketBuffer) {
         var opcode = opcode
         while performClientEffects(of: link), opcode == nil {
             opcode = link.att.nextRequest(isGateOpen: isGateOpen(on: link), into: &buffer)
@@ -94,7 +94,7 @@ extension BluetoothHost {
         sendRequest(opcode, consume buffer, on: link)
     }
 
-    func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
+    func sendRequest(_ opcode: ATTOpcode?, _ buffer: consuming PacketBuffer, on link: Link) {
         guard let opcode else { return sender.recycle(buffer) }
         guard link.att.requestWillBeSent(opcode, at: loop.now) else {
             sender.recycle(buffer)

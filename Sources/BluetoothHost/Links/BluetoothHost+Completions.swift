@@ -1,5 +1,5 @@
+import BLEGATT
 import BluetoothTypes
-import GATT
 
 /// The identifier of one attempt to connect.
 package struct ConnectionAttemptIdentifier: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 // The connection between the host and the Link Layer control of its links: events, and the effects of all inputs.
 extension BluetoothHost {
@@ -49,13 +49,13 @@ extension BluetoothHost {
     func giveUp(
         _ link: Link,
         _ reason: DisconnectionReason,
-        telling told: HCI.ErrorCode = .remoteUserTerminatedConnection
+        telling told: HCIErrorCode = .remoteUserTerminatedConnection
     ) {
         perform(link.control.disconnect(reason, telling: told, controlContext), of: link)
     }
 
     /// Has the controller end a link, unless the link ends already.
-    func beginDisconnection(of link: Link, _ reason: HCI.ErrorCode) {
+    func beginDisconnection(of link: Link, _ reason: HCIErrorCode) {
         let effects = link.control.disconnect(nil, telling: reason, controlContext)
         guard !effects.isEmpty else { return }
         armTimer(of: link)
@@ -91,7 +91,7 @@ extension BluetoothHost {
         }
     }
 
-    private func send(_ command: some HCI.Command, _ step: ControlStep, of link: Link) {
+    private func send(_ command: some BLEHCI.Command, _ step: ControlStep, of link: Link) {
         let identifier = link.identifier
         send(command) { [weak self] result in
             guard case .failure(let failure) = result else { return }

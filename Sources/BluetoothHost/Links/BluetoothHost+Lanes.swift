@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import GATT
-import L2CAP
-import SMP
 
 // The order in which the calls of apps leave the host: see `OutboundLanes`.
 extension BluetoothHost {

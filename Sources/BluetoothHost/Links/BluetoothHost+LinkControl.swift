@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// The current properties of a link.
 public struct LinkInformation: Hashable, Sendable {

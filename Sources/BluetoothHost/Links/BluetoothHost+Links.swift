@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
-import L2CAP
 
 extension BluetoothHost {
     /// Maximum number of unsent Security Manager PDUs per link.

@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
 
 // Values that the server sends unrequested.
 extension BluetoothHost {

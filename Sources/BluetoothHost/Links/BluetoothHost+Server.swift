@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
-import SMP
 
 /// An event of the server role, caused by a client.
 public enum ServerRoleEvent: Sendable {
@@ -14,7 +14,7 @@ public enum ServerRoleEvent: Sendable {
     /// The ATT_MTU of a client has changed, in bytes.
     case mtuChanged(LinkIdentifier, Int)
     /// A client has read or written a value, or has changed a subscription.
-    case access(LinkIdentifier, GATT.ServerEvent)
+    case access(LinkIdentifier, BLEGATT.ServerEvent)
 }
 
 /// Receives a client's access to a value that an app provides. The app answers with
@@ -65,7 +65,7 @@ extension BluetoothHost {
     package func answer(
         _ request: UInt64,
         on identifier: LinkIdentifier,
-        with result: Result<[UInt8], ATT.ErrorCode>
+        with result: Result<[UInt8], ATTErrorCode>
     ) {
         submit(.access(request, result), on: identifier)
     }
@@ -74,7 +74,7 @@ extension BluetoothHost {
     package nonisolated func submitAnswer(
         _ request: UInt64,
         on identifier: LinkIdentifier,
-        with result: Result<[UInt8], ATT.ErrorCode>
+        with result: Result<[UInt8], ATTErrorCode>
     ) {
         call(.answer, AccessAnswer(request: request, link: identifier, result: result))
     }
@@ -158,7 +158,7 @@ extension BluetoothHost {
 private struct AccessAnswer: Sendable {
     let request: UInt64
     let link: LinkIdentifier
-    let result: Result<[UInt8], ATT.ErrorCode>
+    let result: Result<[UInt8], ATTErrorCode>
 }
 
 extension LoopFunction<AccessAnswer> {

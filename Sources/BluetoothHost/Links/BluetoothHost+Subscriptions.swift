@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
-import GATT
 
 /// A subscription to the values of one remote attribute.
 ///

@@ -1,5 +1,5 @@
+import BLEL2CAP
 import BluetoothTypes
-import L2CAP
 
 /// A channel that has just been opened.
 package struct OpenedChannel: Sendable {

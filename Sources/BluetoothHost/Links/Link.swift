@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import GATT
-import HCI
-import L2CAP
 import OrderedCollections
 
 /// An observer of a link's end.
@@ -106,7 +106,7 @@ final class Link {
     var role: SignalingChannel.Role { facts.role }
     var peer: DeviceAddress { facts.peer }
     var isGateClosed: Bool { att.isGateClosed }
-    var client: GATT.Client { att.client }
+    var client: BLEGATT.Client { att.client }
     var session: ServerSession { att.session }
 
     /// All addresses under which callers may name the peer.

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// The links of a host, in the order in which they were made. A link is found in constant time by its connection handle
 /// or its identifier.

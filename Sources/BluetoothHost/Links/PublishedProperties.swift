@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
-import GATT
 import Synchronization
 
 /// The properties of the published characteristics by value handle, for callers on any thread.

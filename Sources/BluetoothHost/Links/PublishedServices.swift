@@ -1,15 +1,15 @@
-import ATT
+import BLEATT
+import BLECryptography
+import BLEGATT
+import BLEL2CAP
 import BluetoothTypes
-import Cryptography
-import GATT
-import L2CAP
 
 /// What a host serves: its attributes, the services that accept channels, and the closures of apps that answer for them.
 ///
 /// A closure may hold the last reference to an object whose end calls the host. So removed closures are returned, and the
 /// caller releases them when this value is no longer being accessed.
 struct PublishedServices {
-    let server: GATT.Server
+    let server: BLEGATT.Server
     /// The value handle of Central Address Resolution (Vol 3, Part C, 12.4).
     private let addressResolution: AttributeHandle?
     private var subscriptions = SubscriptionIndex()
@@ -22,7 +22,7 @@ struct PublishedServices {
 
     /// Makes the server with its two built-in services.
     init(_ configuration: BluetoothHost.Configuration) {
-        server = GATT.Server(minimumKeySize: configuration.security.minimumKeySizeInBytes) { key, message in
+        server = BLEGATT.Server(minimumKeySize: configuration.security.minimumKeySizeInBytes) { key, message in
             var code: [UInt8] = []
             code.append(
                 mostSignificantFirst: SwiftCryptography().authenticationCode(

@@ -1,5 +1,5 @@
+import BLEGATT
 import BluetoothTypes
-import GATT
 
 /// An index of the links whose clients have configured a characteristic, so that sending its value does not examine all
 /// links.
@@ -9,7 +9,7 @@ struct SubscriptionIndex {
 
     /// The links whose clients have configured the characteristic with this value handle, in the order in which they
     /// were made. The caller still checks whether each link is secure enough.
-    mutating func links(configuring handle: AttributeHandle, among links: [Link], _ server: GATT.Server) -> [Link] {
+    mutating func links(configuring handle: AttributeHandle, among links: [Link], _ server: BLEGATT.Server) -> [Link] {
         if configurationRevision != server.configurationRevision {
             removeAll()
             configurationRevision = server.configurationRevision

@@ -1,6 +1,6 @@
+import BLEHCITransport
 import BluetoothTypes
 import Dispatch
-import HCITransport
 
 /// The event loop on a serial Dispatch queue.
 package final class DispatchEventLoop: EventLoop {

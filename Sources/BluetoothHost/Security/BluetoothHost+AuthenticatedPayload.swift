@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 // Checks that the peer of an encrypted link still has the key (Vol 6, Part B, 5.4).
 extension BluetoothHost {

@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
-import GATT
 
 // The state of server and client that is saved with a bond. It is used only after the peer was verified.
 extension BluetoothHost {

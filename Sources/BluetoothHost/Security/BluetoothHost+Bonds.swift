@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 extension BluetoothHost {
     /// Returns all bonds, the least recently used first.

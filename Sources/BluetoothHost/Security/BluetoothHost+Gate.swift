@@ -1,6 +1,6 @@
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
-import L2CAP
-import SMP
 
 // Operations of this host's client and channels that wait at a closed gate, until encryption has verified the identity
 // of a bonded peer (BLESA). See ``LinkSecurityEngine`` for the terms.

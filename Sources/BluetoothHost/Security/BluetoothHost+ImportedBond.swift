@@ -1,5 +1,5 @@
 #if DEBUG
-    import SMP
+    import BLESMP
 
     // For tests, which begin with bonds that no pairing has made.
     extension BluetoothHost {

@@ -1,5 +1,5 @@
-import Cryptography
-import SMP
+import BLECryptography
+import BLESMP
 
 extension BluetoothHost {
     /// Removes the out-of-band data that the pairing on a link has used from the policies of the host and of all links.
@@ -15,7 +15,7 @@ extension BluetoothHost {
         let functions = SwiftCryptography()
         while true {
             let octets = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
-            guard let value = UInt256Octets(leastSignificantFirst: octets) else { continue }
+            guard let value = UInt256Bytes(leastSignificantFirst: octets) else { continue }
             let privateKey = P256PrivateKey(value)
             // Nearly all numbers are private keys.
             guard let publicKey = functions.publicKey(of: privateKey) else { continue }

@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 // Requests of apps about the security of links.
 extension BluetoothHost {

@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import HCI
-import SMP
 
 // The connection between the host and the security engines of its links: inputs of the engines, and their effects.
 extension BluetoothHost {
@@ -84,7 +84,7 @@ extension BluetoothHost {
 
     /// Handles the controller's report that a link is encrypted or not, that its key has changed, or that an encryption
     /// has failed.
-    func encryptionChanged(_ handle: ConnectionHandle, _ status: HCI.ErrorCode, isOn: Bool) {
+    func encryptionChanged(_ handle: ConnectionHandle, _ status: HCIErrorCode, isOn: Bool) {
         guard let link = links[handle] else { return }
         inform(link) { security, context in security.encryptionChanged(status, isOn: isOn, &context) }
     }

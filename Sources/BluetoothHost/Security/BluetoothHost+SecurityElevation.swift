@@ -1,12 +1,12 @@
-import ATT
+import BLEATT
+import BLESMP
 import BluetoothTypes
-import SMP
 
 // Requests of the client that a server has refused because the link is not secure enough.
 extension BluetoothHost {
     /// Returns the security that a server's refusal requires; nil if the link has it, or if the refusal has another
     /// reason.
-    private func requirement(of error: ATT.ErrorCode, on link: Link) -> RequiredSecurity? {
+    private func requirement(of error: ATTErrorCode, on link: Link) -> RequiredSecurity? {
         let required: RequiredSecurity
         switch (error, link.security.strength) {
         case (.insufficientAuthentication, nil), (.insufficientEncryption, nil): required = .encryption
@@ -26,7 +26,7 @@ extension BluetoothHost {
     /// Begins to make a link as secure as a server requires. The client then sends the request again.
     ///
     /// - Returns: false if the policy does not allow that, or the refusal has another reason.
-    func elevateSecurity(of link: Link, after error: ATT.ErrorCode) -> Bool {
+    func elevateSecurity(of link: Link, after error: ATTErrorCode) -> Bool {
         let identifier = link.identifier
         guard links[identifier] != nil, link.security.policy.securesOnDemand,
             let required = requirement(of: error, on: link)
@@ -49,7 +49,7 @@ extension BluetoothHost {
     ///   - error: the server's refusal.
     func securityElevated(
         _ result: Result<KeyStrength, HostError>,
-        _ error: ATT.ErrorCode,
+        _ error: ATTErrorCode,
         on identifier: LinkIdentifier
     ) {
         guard let link = links[identifier], link.att.bearer.awaitedRequest == nil else { return }

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLECryptography
+import BLEGATT
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import GATT
-import SMP
 
 extension BluetoothHost {
     private var toolbox: Toolbox<SwiftCryptography> { Toolbox(SwiftCryptography()) }
@@ -77,7 +77,7 @@ extension BluetoothHost {
         _ signature: WriteCall.Signature,
         into buffer: inout PacketBuffer
     ) {
-        buffer.append(ATT.Opcode.signedWriteCommand.rawValue)
+        buffer.append(ATTOpcode.signedWriteCommand.rawValue)
         buffer.append(handle.rawValue)
         buffer.append(value)
         let message = [UInt8](copying: buffer.bytes)

@@ -1,7 +1,7 @@
+import BLEByteCoding
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import HCI
-import L2CAP
 
 /// The state of a ``NullRadio`` for one of its hosts: packets to deliver, and the number of packets accepted from the
 /// host.

@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import HCI
-import HCITransport
-import L2CAP
 import Synchronization
 
 /// The links of a ``NullRadio``, and the packets on them. Used on the radio's loop only.
@@ -154,7 +154,7 @@ final class NullAir {
         }
     }
 
-    func disconnect(_ handle: ConnectionHandle, by number: Int, reason: HCI.ErrorCode) {
+    func disconnect(_ handle: ConnectionHandle, by number: Int, reason: HCIErrorCode) {
         guard let link = traffic.withLock({ $0.removeLink(handle) }) else { return }
         queue(
             DisconnectionComplete(connectionHandle: handle, reason: .connectionTerminatedByLocalHost),

@@ -1,7 +1,7 @@
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
 import BluetoothTypes
-import ByteCoding
-import HCI
-import HCITransport
 
 /// The controller of one host of a ``NullRadio``, and the host's transport to it.
 ///
@@ -132,14 +132,14 @@ final class NullController: Transport {
         }
     }
 
-    private func completeWithStatus(_ opcode: Opcode) {
-        let status = [ErrorCode.success.rawValue]
+    private func completeWithStatus(_ opcode: HCIOpcode) {
+        let status = [HCIErrorCode.success.rawValue]
         air.queueEvent(toHost: number) {
             CommandComplete(commandOpcode: opcode, returnParameters: status.rawSpan).encodePacket(into: &$0)
         }
     }
 
-    private func tellBegun(_ opcode: Opcode) {
+    private func tellBegun(_ opcode: HCIOpcode) {
         queue(CommandStatus(commandOpcode: opcode))
     }
 }

@@ -1,11 +1,11 @@
 import BLE
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import HCI
-import HCITransport
 import Synchronization
-import VirtualController
 
 /// Controllers that only forward packets, in one thread: a packet that a host sends on a link arrives at the other end
 /// at once.

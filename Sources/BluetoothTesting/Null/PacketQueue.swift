@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// A queue of packets, stored one after the other in a reused buffer.
 struct PacketQueue {

@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import GATT
 
 /// An operation that a device started on its own, recognized by its first frame.
 enum LinkInitiative {
@@ -31,7 +31,7 @@ enum LinkInitiative {
     init?(of pdu: [UInt8], before following: some Sequence<LinkPlan.Step>) {
         let ours = following.lazy.filter { $0.channel == .attribute && $0.isOurs && $0.isFromServersClient }
         let bytes = pdu.rawSpan
-        guard let opcode = pdu.first.flatMap(Opcode.init(rawValue:)) else { return nil }
+        guard let opcode = pdu.first.flatMap(ATTOpcode.init(rawValue:)) else { return nil }
         switch opcode {
         case .exchangeMTURequest:
             guard let request = try? ExchangeMTURequest(decoding: bytes) else { return nil }
@@ -81,7 +81,7 @@ enum LinkInitiative {
 
     /// Whether a request discovers attributes by their types, in a range of handles.
     static func isDiscovery(_ pdu: [UInt8]) -> Bool {
-        switch pdu.first.flatMap(Opcode.init(rawValue:)) {
+        switch pdu.first.flatMap(ATTOpcode.init(rawValue:)) {
         case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest, .readByGroupTypeRequest: true
         default: false
         }

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEL2CAP
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import L2CAP
-import SMP
 
 /// The frames of a traced link to play, and the resulting configuration of the host.
 struct LinkPlan {
@@ -22,7 +22,7 @@ struct LinkPlan {
                 return
             }
             self =
-                switch payload.first.flatMap(Opcode.init(rawValue:))?.kind {
+                switch payload.first.flatMap(ATTOpcode.init(rawValue:))?.kind {
                 case .request, .command: .requests
                 case .notification, .indication: .values
                 case .confirmation: .confirmations
@@ -45,7 +45,7 @@ struct LinkPlan {
         /// For the attribute channel: whether the sender is the client, so that the frame goes to the other device's
         /// server.
         var isFromServersClient: Bool {
-            switch payload.first.flatMap(Opcode.init(rawValue:))?.kind {
+            switch payload.first.flatMap(ATTOpcode.init(rawValue:))?.kind {
             case .request, .command, .confirmation: true
             case .response, .notification, .indication, nil: false
             }

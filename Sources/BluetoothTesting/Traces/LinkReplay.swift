@@ -1,10 +1,10 @@
-import ATT
 import BLE
+import BLEATT
+import BLEGATT
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothHost
 import BluetoothTypes
-import GATT
-import HCITransport
-import L2CAP
 
 /// Puts a host in the role of one of the two devices of a traced link, and compares its frames with those of that
 /// device.

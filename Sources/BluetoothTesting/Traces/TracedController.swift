@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothHost
 import BluetoothTypes
-import ByteCoding
-import HCI
-import HCITransport
-import L2CAP
 
 /// A controller with the link of a trace. Everything else, starting with the bring-up, is left to a virtual controller.
 final class TracedController: Transport {

@@ -1,11 +1,11 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
 import BluetoothTypes
-import ByteCoding
-import GATT
 
 /// A server's attributes as far as a trace shows them: the discovered attributes, and the result of each access.
 struct TracedDatabase {
-    typealias Answer = Result<[UInt8], ATT.ErrorCode>
+    typealias Answer = Result<[UInt8], ATTErrorCode>
 
     private struct Service {
         var end: UInt16
@@ -28,13 +28,13 @@ struct TracedDatabase {
     private var writes: [UInt16: [Answer]] = [:]
     private var executions: [Answer] = []
     /// The errors with which accesses to an attribute were refused.
-    private var refusals: [UInt16: Set<ATT.ErrorCode>] = [:]
+    private var refusals: [UInt16: Set<ATTErrorCode>] = [:]
 
     /// - Parameter pdus: the PDUs between the server and its client, and whether the server has sent each.
     init(_ pdus: [(bytes: [UInt8], isServers: Bool)]) {
         var request: [UInt8]?
         for (bytes, isServers) in pdus {
-            guard let opcode = bytes.first.flatMap(ATT.Opcode.init(rawValue:)) else { continue }
+            guard let opcode = bytes.first.flatMap(ATTOpcode.init(rawValue:)) else { continue }
             if !isServers {
                 if opcode.kind == .request { request = bytes }
             } else if let asked = request, opcode == .errorResponse || opcode.kind == .response {
@@ -65,7 +65,7 @@ struct TracedDatabase {
         } else if let write = try? WriteRequest(decoding: request.rawSpan) {
             accessed.insert(write.handle.rawValue)
             writes[write.handle.rawValue, default: []].append(answer.map { _ in [] })
-        } else if request == [Opcode.executeWriteRequest.rawValue, 1] {
+        } else if request == [ATTOpcode.executeWriteRequest.rawValue, 1] {
             executions.append(answer.map { _ in [] })
         }
     }

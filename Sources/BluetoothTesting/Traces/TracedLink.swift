@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLECapture
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import Capture
-import HCI
-import HCITransport
-import L2CAP
 
 /// The frames of the fixed channels that two devices exchanged on one link of a recording.
 package struct TracedLink: Sendable {
@@ -74,7 +74,7 @@ package struct TracedLink: Sendable {
             }
         }
 
-        private mutating func begin(_ handle: ConnectionHandle, _ role: HCI.Role, _ peer: PeerAddress) {
+        private mutating func begin(_ handle: ConnectionHandle, _ role: BLEHCI.Role, _ peer: PeerAddress) {
             let address = peer.deviceAddress ?? DeviceAddress(peer.value, isRandom: true)
             add(handle, isCentral: role == .central, peer: address)
         }
@@ -93,7 +93,7 @@ package struct TracedLink: Sendable {
             let place = open[handle] ?? add(handle, isCentral: nil, peer: nil)
             let isStart = packet.header.packetBoundaryFlag != .continuing
             var found: [Frame] = []
-            func deliver(_ frame: borrowing L2CAP.Frame) {
+            func deliver(_ frame: borrowing BLEL2CAP.Frame) {
                 found.append(
                     Frame(
                         index: index,

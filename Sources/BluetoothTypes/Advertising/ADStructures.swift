@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// One AD structure, borrowed: its type and its data (Vol 3, Part C, 11).
 public struct ADStructure: ~Escapable {

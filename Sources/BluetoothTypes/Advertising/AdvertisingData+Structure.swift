@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 extension AdvertisingData {
     /// One AD structure to be encoded. Its data has at most 254 bytes; longer data is truncated.

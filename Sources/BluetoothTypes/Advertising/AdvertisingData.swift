@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// Advertising or scan response data that an app builds or has received: the AD structures, as they are sent.
 ///

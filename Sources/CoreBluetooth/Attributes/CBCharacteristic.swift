@@ -1,7 +1,7 @@
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
 import Synchronization
 
 /// A characteristic of a service, with its discovered descriptors and its last value.
@@ -126,11 +126,14 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     /// The subscribed links, in the order in which they subscribed.
     var subscriptions: [Subscription] { content.withLock { $0.subscriptions } }
 
+    /// The supported uses of the value.
     open override var properties: CBCharacteristicProperties {
         get { super.properties }
         set { change { $0.properties = newValue } }
     }
 
+    /// The value. If the app answers reads and writes, the host does not use it after the publication: it is then a place
+    /// where the app can keep its value.
     open override var value: Data? {
         get { content.withLock { $0.keptValue ?? $0.value } }
         set {
@@ -141,6 +144,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
         }
     }
 
+    /// The descriptors, which belong to this characteristic from then on. Nil is the same as none.
     open override var descriptors: [CBDescriptor]? {
         get { super.descriptors }
         set {

@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
 import Foundation
-import GATT
 import Synchronization
 
 /// A service of a peripheral, with its discovered characteristics and included services.
@@ -64,6 +64,7 @@ open class CBMutableService: CBService, @unchecked Sendable {
         set { change { $0.includedServices = newValue } }
     }
 
+    /// The characteristics, which belong to this service from then on. Nil is the same as none.
     open override var characteristics: [CBCharacteristic]? {
         get { super.characteristics }
         set {

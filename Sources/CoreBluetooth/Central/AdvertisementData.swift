@@ -1,8 +1,8 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // The constants have the names that Apple gave them.
 
+import BLEByteCoding
 import BluetoothTypes
-import ByteCoding
 import Foundation
 
 /// A `String`: the peripheral's name, complete or shortened.

@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
 import Foundation
-import GATT
 
 // Commands to the host, and results to the app.
 extension CBPeripheral {

@@ -1,4 +1,4 @@
-import ATT
+import BLEATT
 import BluetoothTypes
 import Foundation
 

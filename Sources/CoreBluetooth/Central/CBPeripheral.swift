@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
 import Foundation
-import GATT
 import Synchronization
 
 /// The state of the connection to a peripheral.

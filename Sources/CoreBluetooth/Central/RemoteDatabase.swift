@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
-import GATT
 
 /// The services that were discovered on one connection to a peripheral. Each handle keeps its object.
 struct RemoteDatabase {

@@ -54,7 +54,7 @@ import Foundation
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
         guard len > 0 else { return 0 }
         return direction.locked {
-            guard waitForOctets() else { return atEnd }
+            guard waitForBytes() else { return atEnd }
             let memory = unsafe UnsafeMutableBufferPointer(start: buffer, count: len)
             let count = unsafe direction.pipe.state.received.read(into: memory)
             hasRead(count)
@@ -84,7 +84,7 @@ import Foundation
     // MARK: Under the lock
 
     /// Waits for bytes to read. Returns false if none will arrive.
-    private func waitForOctets() -> Bool {
+    private func waitForBytes() -> Bool {
         while direction.events.isOpen {
             if !direction.pipe.state.received.isEmpty { return true }
             direction.pipe.condition.wait()

@@ -14,7 +14,7 @@ final class ChannelPipe: @unchecked Sendable {
 
     /// The state that several threads use.
     struct State {
-        var received = ReceivedOctets()
+        var received = ReceivedBytes()
         var hasRoom = true
         var end: End?
         fileprivate var isInputClosed = false
@@ -78,7 +78,7 @@ final class ChannelPipe: @unchecked Sendable {
 }
 
 /// Received bytes that the app has not read, in the pieces in which they arrived.
-struct ReceivedOctets {
+struct ReceivedBytes {
     private var pieces: [[UInt8]] = []
     /// The number of pieces at the front that have been read.
     private var first = 0

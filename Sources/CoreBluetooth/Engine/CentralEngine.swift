@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
-import HCI
 
 /// Receives the result of an operation of the host. It is called once, on any thread, in the order of events in the
 /// host.

@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
 
 /// The functions of the host that a peripheral manager uses. The rules of ``CentralEngine`` apply.
 protocol PeripheralEngine: AnyObject, Sendable {
@@ -28,7 +28,7 @@ protocol PeripheralEngine: AnyObject, Sendable {
     func removeService(at handle: AttributeHandle)
 
     /// Answers an access by its identifier, on the link on which it arrived. Has no effect if that link has ended.
-    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>)
+    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATTErrorCode>)
 
     /// Sends a value on each link, by notification or indication, as the central has configured it. The value is cut to
     /// the length that ATT_MTU allows. Completes when the host has room for another value.

@@ -1,8 +1,8 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // The constants have the names that Apple gave them.
 
-import ATT
-import CCoreBluetooth
+import BLEATT
+import CBLECoreBluetooth
 import Foundation
 
 /// The domain of ``CBATTError``.
@@ -88,7 +88,7 @@ extension CBATTErrorCode: @retroactive _ErrorCodeProtocol {
 
 extension CBATTError.Code {
     /// Creates the code that a peer sent.
-    init(_ code: ATT.ErrorCode) {
+    init(_ code: ATTErrorCode) {
         // An open enumeration has every value.
         self = CBATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError
     }

@@ -1,11 +1,11 @@
-import ATT
+import BLEATT
 import Foundation
 
 /// The reason why the host could not carry out a request of the app.
 enum EngineError: Error, Hashable, Sendable {
     case core(CBError.Code)
     /// The peer answered with an Error Response.
-    case attribute(ATT.ErrorCode)
+    case attribute(ATTErrorCode)
 
     /// The error that the app receives.
     var error: any Error {

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
-import HCI
 
 /// A value that a peripheral has notified or indicated. Later values do not change it.
 public struct CBCharacteristicValue: Sendable {

@@ -1,8 +1,8 @@
 import BLE
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import SMP
 
 /// The pairing settings and the bonds of a manager's host. Managers that share an adapter share them.
 ///

@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
 
 // The connected centrals and the subscriptions of each link. Used on the manager's queue.
 //

@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
 
 // The host's events, on their way to the delegate. Objects change on the delivery queue, just before the delegate is
 // called.

@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
 import Synchronization
 
 /// The peripheral role: publishes services and advertises them.
@@ -202,7 +202,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     ///     app; the peer receives `unlikelyError`.
     open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
         guard acceptsCommands(), request.access.takeAnswer() else { return }
-        let answer: Result<[UInt8], ATT.ErrorCode> =
+        let answer: Result<[UInt8], ATTErrorCode> =
             if result == .success {
                 .success(request.access.kind == .read ? Array(request.value ?? Data()) : [])
             } else {
@@ -212,12 +212,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     /// Returns the error code to send for `result`.
-    private func errorCode(_ result: CBATTError.Code) -> ATT.ErrorCode {
+    private func errorCode(_ result: CBATTError.Code) -> ATTErrorCode {
         guard let code = UInt8(exactly: result.rawValue) else {
             ProgrammerError.report("\(result.rawValue) is not an ATT error code, which are 0 to 255")
             return .unlikelyError
         }
-        return ATT.ErrorCode(rawValue: code)
+        return ATTErrorCode(rawValue: code)
     }
 
     /// Sends a value to those of `centrals` that subscribe to the characteristic; to all subscribers if `centrals` is

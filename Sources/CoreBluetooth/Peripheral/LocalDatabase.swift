@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
 import Foundation
-import GATT
 
 /// The services that a peripheral manager has added.
 struct LocalDatabase {

@@ -2,7 +2,7 @@
 enum CodeSwitches {
     static func commandNames(_ tables: Tables) -> String {
         var text = SwiftText.file(from: Tables.directory)
-        text.block("extension Opcode") { text in
+        text.block("extension HCIOpcode") { text in
             text.documentation(
                 "The command's name in the specification (Vol 4, Part E, 7), or nil. Withdrawn commands are included, "
                     + "because old captures have them."
@@ -35,7 +35,7 @@ enum CodeSwitches {
             text.documentation(
                 "The number of the command's bit, counted from bit 0 of byte 0 (Vol 4, Part E, 6.27), or nil."
             )
-            text.block("static func position(of opcode: Opcode) -> Int?") { text in
+            text.block("static func position(of opcode: HCIOpcode) -> Int?") { text in
                 text.line("switch opcode.rawValue {")
                 for entry in tables.entries(.command) {
                     guard let bit = entry.bit else { continue }
@@ -62,7 +62,7 @@ enum CodeSwitches {
         }
     }
 
-    /// The list from which HCITests know that each type has a sample.
+    /// The list from which `BLEHCITests` know that each type has a sample.
     static func typedCodes(_ tables: Tables) -> String {
         var text = SwiftText.file(from: Tables.directory)
         text.documentation("The codes of the packets that have a Swift type.")

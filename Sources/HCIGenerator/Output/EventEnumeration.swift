@@ -3,7 +3,7 @@ enum EventEnumeration {
     static func file(_ tables: Tables) -> String {
         let events = tables.entries(.event).filter(\.isTyped)
         let subevents = tables.entries(.subevent).filter(\.isTyped)
-        var text = SwiftText.file(from: Tables.directory, importing: ["ByteCoding"])
+        var text = SwiftText.file(from: Tables.directory, importing: ["BLEByteCoding"])
         text.documentation("An event packet, decoded. Data of variable length is borrowed (Vol 4, Part E, 7.7).")
         text.block("public enum Event: ~Escapable") { text in
             writeCases(of: events, to: &text)

@@ -6,7 +6,7 @@ enum PacketTypes {
         guard !entries.isEmpty else { return nil }
         var text = SwiftText.file(
             from: "\(Tables.directory)/\(table.file)",
-            importing: ["BluetoothTypes", "ByteCoding"]
+            importing: ["BLEByteCoding", "BluetoothTypes"]
         )
         for (index, entry) in entries.enumerated() {
             if index > 0 { text.line() }
@@ -58,7 +58,7 @@ enum PacketTypes {
         case .command:
             let group = SwiftName.hexadecimal(entry.code >> 10, digits: 2)
             let command = SwiftName.hexadecimal(entry.code & 0x03FF, digits: 4)
-            text.line("public static let opcode = Opcode(group: \(group), command: \(command))")
+            text.line("public static let opcode = HCIOpcode(group: \(group), command: \(command))")
         case .event: text.line("public static let code: UInt8 = \(entry.literal)")
         case .subevent: text.line("public static let subeventCode: UInt8 = \(entry.literal)")
         }
@@ -104,7 +104,7 @@ enum PacketTypes {
     }
 
     private static func writeReturns(_ fields: [Field], to text: inout SwiftText) {
-        text.block("public struct ReturnParameters: HCI.ReturnParameters, Equatable") { text in
+        text.block("public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable") { text in
             writeProperties(fields, initializer: PacketDocumentation.returnsInitializer, to: &text)
             text.line()
             text.documentation(PacketDocumentation.returnsDecoding(fields))

@@ -1,7 +1,7 @@
 /// All tables: the value types and the entries, checked together.
 struct Tables: Sendable {
     /// The folder of the tables, relative to the root of the package.
-    static let directory = "Sources/HCI/Tables"
+    static let directory = "Sources/BLEHCI/Tables"
     /// The table that declares the value types.
     static let typesFile = "Types.hci"
 

@@ -1,7 +1,7 @@
 import BLE
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
-import HCITransport
 import Testing
 
 @Suite("Objects that outlive their adapter")

@@ -1,11 +1,11 @@
 import BLE
+import BLEKeyStore
+import BLEVirtualController
 import BluetoothHost
 import Dispatch
 import Foundation
 import Glibc
-import KeyStore
 import Testing
-import VirtualController
 
 @testable import BondWriter
 

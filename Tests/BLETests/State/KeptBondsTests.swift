@@ -1,9 +1,9 @@
+import BLEGATT
+import BLEKeyStore
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
-import KeyStore
-import SMP
 import Testing
 
 @testable import BLE

@@ -1,7 +1,7 @@
 import BLE
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
-import SMP
 import Testing
 
 @testable import BLE
@@ -40,7 +40,7 @@ struct RedactionTests {
         random.ownOutOfBandData = .temporaryKey(secret)
         random.peerOutOfBandData = .secureConnections(confirm: secret, random: secret)
         var key = SecurityPolicy()
-        if let value = UInt256Octets(leastSignificantFirst: octets) {
+        if let value = UInt256Bytes(leastSignificantFirst: octets) {
             key.ownOutOfBandData = .secureConnections(privateKey: P256PrivateKey(value), random: secret)
         }
         return [random, key]

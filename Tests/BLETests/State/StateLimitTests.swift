@@ -1,15 +1,15 @@
 import BLE
+import BLEGATT
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
 import Glibc
-import SMP
 import Synchronization
 import Testing
 
 @testable import BLE
-@testable import KeyStore
+@testable import BLEKeyStore
 
 @Suite("Size limits of a state file")
 struct StateLimitTests {

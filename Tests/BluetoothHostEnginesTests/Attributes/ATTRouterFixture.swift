@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
-import L2CAP
-import SMP
 
 @testable import BluetoothHost
 
@@ -38,7 +38,7 @@ final class ATTRouterFixture {
     private var runs: [(run: ProcedureRun, name: String, isFailed: () -> Bool)] = []
 
     init(isSubscribed: Bool = true) throws {
-        let server = GATT.Server()
+        let server = BLEGATT.Server()
         _ = try server.publish([
             ServiceDefinition(
                 uuid: "FFF0",
@@ -253,7 +253,7 @@ final class ATTRouterFixture {
         advance(opcode, buffer)
     }
 
-    func advance(_ opcode: ATT.Opcode?, _ buffer: PacketBuffer) {
+    func advance(_ opcode: ATTOpcode?, _ buffer: PacketBuffer) {
         var (opcode, buffer) = (opcode, buffer)
         while takeClientEffects(), opcode == nil {
             opcode = router.nextRequest(isGateOpen: isGateOpen, into: &buffer)

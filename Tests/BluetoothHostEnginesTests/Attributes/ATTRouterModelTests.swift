@@ -1,8 +1,8 @@
+import BLEGATT
 import BluetoothTypes
-import GATT
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

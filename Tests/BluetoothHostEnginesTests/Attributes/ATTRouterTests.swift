@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
 import BluetoothTypes
-import ByteCoding
-import GATT
 import Synchronization
 import Testing
 

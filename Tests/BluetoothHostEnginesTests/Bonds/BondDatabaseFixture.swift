@@ -1,6 +1,6 @@
+import BLEGATT
+import BLESMP
 import BluetoothTypes
-import GATT
-import SMP
 
 @testable import BluetoothHost
 

@@ -1,9 +1,9 @@
+import BLEGATT
+import BLESMP
 import BluetoothTypes
-import GATT
-import SMP
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 import Testing
 
 @testable import BluetoothHost

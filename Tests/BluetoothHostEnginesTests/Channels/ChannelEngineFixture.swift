@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import L2CAP
 
 @testable import BluetoothHost
 

@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import L2CAP
 import Testing
 
 @testable import BluetoothHost

@@ -1,6 +1,6 @@
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import HCI
-import L2CAP
 
 @testable import BluetoothHost
 
@@ -55,11 +55,11 @@ struct LinkControlFixture {
         )
     }
 
-    static func disconnect(_ reason: HCI.ErrorCode = .remoteUserTerminatedConnection) -> ControlEffect {
+    static func disconnect(_ reason: HCIErrorCode = .remoteUserTerminatedConnection) -> ControlEffect {
         .command(.disconnect(Disconnect(connectionHandle: handle, reason: reason)), .disconnection)
     }
 
-    static func updated(_ interval: UInt16, _ status: HCI.ErrorCode = .success) -> LEConnectionUpdateComplete {
+    static func updated(_ interval: UInt16, _ status: HCIErrorCode = .success) -> LEConnectionUpdateComplete {
         LEConnectionUpdateComplete(
             status: status,
             connectionHandle: handle,
@@ -69,7 +69,7 @@ struct LinkControlFixture {
         )
     }
 
-    static func physUpdated(_ status: HCI.ErrorCode = .success) -> LEPHYUpdateComplete {
+    static func physUpdated(_ status: HCIErrorCode = .success) -> LEPHYUpdateComplete {
         LEPHYUpdateComplete(status: status, connectionHandle: handle, txPHY: .le2M, rxPHY: .le2M)
     }
 
@@ -79,7 +79,7 @@ struct LinkControlFixture {
         control.request(request, for: LinkControlFixture.calls[call], context)
     }
 
-    mutating func updated(_ interval: UInt16, _ status: HCI.ErrorCode = .success) -> [ControlEffect] {
+    mutating func updated(_ interval: UInt16, _ status: HCIErrorCode = .success) -> [ControlEffect] {
         control.received(LinkControlFixture.updated(interval, status), context)
     }
 

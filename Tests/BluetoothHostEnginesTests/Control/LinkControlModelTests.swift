@@ -1,9 +1,9 @@
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import HCI
-import L2CAP
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
@@ -126,7 +126,7 @@ struct LinkControlModelTests {
         }
 
         mutating func change() {
-            let status: HCI.ErrorCode = Bool.random(using: &random) ? .success : .connectionTimeout
+            let status: HCIErrorCode = Bool.random(using: &random) ? .success : .connectionTimeout
             switch Int.random(in: 0..<24, using: &random) {
             case 0..<4: request(Fixture.request(50))
             case 4..<7: request(Fixture.phys)

@@ -1,7 +1,7 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost

@@ -1,9 +1,9 @@
+import BLECryptography
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import SMP
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

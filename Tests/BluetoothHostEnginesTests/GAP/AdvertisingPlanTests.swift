@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import Testing
 
 @testable import BluetoothHost
@@ -228,9 +228,9 @@ struct AdvertisingPlanTests {
 
     @Test(
         "A set for which the controller has no room beside its connections is turned on when one ends",
-        arguments: [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded] as [HCI.ErrorCode]
+        arguments: [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded] as [HCIErrorCode]
     )
-    func blockedSetIsTurnedOnWhenAConnectionEnds(code: HCI.ErrorCode) throws {
+    func blockedSetIsTurnedOnWhenAConnectionEnds(code: HCIErrorCode) throws {
         var fixture = Fixture()
         fixture.hasLinks = true
         try fixture.start()

@@ -1,8 +1,8 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

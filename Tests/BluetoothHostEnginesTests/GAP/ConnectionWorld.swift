@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 @testable import BluetoothHost
 
@@ -16,7 +16,7 @@ struct SimulatedInitiator {
     private(set) var acceptList: Set<DeviceAddress> = []
     private var usesAcceptList = false
 
-    mutating func perform(_ command: GAPCommand) -> HCI.ErrorCode {
+    mutating func perform(_ command: GAPCommand) -> HCIErrorCode {
         switch command.opcode {
         case LEClearFilterAcceptList.opcode, LEAddDeviceToFilterAcceptList.opcode:
             guard state == .idle || !usesAcceptList else { return .commandDisallowed }
@@ -109,7 +109,7 @@ struct ConnectionWorld: PlanWorld {
 
     mutating func nextCommand() -> PlannedCommand? { plan.nextCommand(context, at: now) }
 
-    mutating func performByController(_ command: GAPCommand) -> HCI.ErrorCode { controller.perform(command) }
+    mutating func performByController(_ command: GAPCommand) -> HCIErrorCode { controller.perform(command) }
 
     mutating func finished(_ step: GAPStep) { plan.finished(step, at: now) }
 
@@ -147,7 +147,7 @@ struct ConnectionWorld: PlanWorld {
         fail(.unknownConnectionIdentifier)
     }
 
-    mutating func fail(_ status: HCI.ErrorCode) {
+    mutating func fail(_ status: HCIErrorCode) {
         perform(plan.connectionFailed(status, asCentral: true, at: now))
     }
 

@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
@@ -46,7 +46,7 @@ enum GAPSample {
 
     static func refusal(
         of command: GAPCommand,
-        _ code: HCI.ErrorCode = .unsupportedFeatureOrParameterValue
+        _ code: HCIErrorCode = .unsupportedFeatureOrParameterValue
     ) -> CommandFailure {
         .status(code, command.opcode)
     }
@@ -119,7 +119,7 @@ struct AdvertisingPlanFixture {
     /// Has the controller refuse the next command.
     ///
     /// - Returns: the effects.
-    mutating func refuse(_ code: HCI.ErrorCode = .unsupportedFeatureOrParameterValue) -> [AdvertisingEffect] {
+    mutating func refuse(_ code: HCIErrorCode = .unsupportedFeatureOrParameterValue) -> [AdvertisingEffect] {
         guard let next = next() else { return [] }
         let failure = GAPSample.refusal(of: next.command, code)
         return plan.failed(next.step, failure, at: now, hasLinks: hasLinks)

@@ -1,9 +1,9 @@
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import HCI
 import OrderedCollections
-import SMP
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
@@ -22,7 +22,7 @@ struct GAPController {
     private var isInitiating: Bool { initiator.state != .idle }
     private var isAtRest: Bool { !scan.isOn && !isInitiating && !isAdvertising }
 
-    mutating func perform(_ command: GAPCommand) -> HCI.ErrorCode {
+    mutating func perform(_ command: GAPCommand) -> HCIErrorCode {
         switch command.opcode {
         case LESetScanEnable.opcode:
             if let enable = command.decode(LESetScanEnable.self), enable.leScanEnable, isInitiating,
@@ -232,7 +232,7 @@ struct GAPWorld: ~Copyable {
     }
 
     /// Takes the commands that were sent, by their opcodes.
-    mutating func takeSent() -> [HCI.Opcode] {
+    mutating func takeSent() -> [HCIOpcode] {
         defer { sent = [] }
         return sent.map(\.opcode)
     }

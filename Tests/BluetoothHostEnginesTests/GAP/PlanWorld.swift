@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 @testable import BluetoothHost
 
@@ -17,7 +17,7 @@ protocol PlanWorld {
     /// The plan's next command.
     mutating func nextCommand() -> PlannedCommand?
     /// Has the controller perform a command, and returns its status.
-    mutating func performByController(_ command: GAPCommand) -> HCI.ErrorCode
+    mutating func performByController(_ command: GAPCommand) -> HCIErrorCode
     /// Tells the plan that a command has succeeded.
     mutating func finished(_ step: GAPStep)
     /// Tells the plan that a command has failed.

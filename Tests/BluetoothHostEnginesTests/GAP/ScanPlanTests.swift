@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import Testing
 
 @testable import BluetoothHost
@@ -133,8 +133,8 @@ struct ScanPlanTests {
 
     // MARK: Refused commands
 
-    @Test(arguments: [HCI.ErrorCode.commandDisallowed, .unsupportedFeatureOrParameterValue])
-    func refusedParametersEndAllScans(code: HCI.ErrorCode) {
+    @Test(arguments: [HCIErrorCode.commandDisallowed, .unsupportedFeatureOrParameterValue])
+    func refusedParametersEndAllScans(code: HCIErrorCode) {
         var world = ScanWorld()
         world.start(1)
         world.start(2)

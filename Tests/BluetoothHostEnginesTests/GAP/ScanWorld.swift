@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 
 @testable import BluetoothHost
 
@@ -12,7 +12,7 @@ struct SimulatedScan: Equatable {
     var window: UInt16 = 0
     var filtersDuplicates = false
 
-    mutating func perform(_ command: GAPCommand) -> HCI.ErrorCode {
+    mutating func perform(_ command: GAPCommand) -> HCIErrorCode {
         if let parameters = command.decode(LESetScanParameters.self) {
             guard !isOn else { return .commandDisallowed }
             isActive = parameters.leScanType == .active
@@ -77,7 +77,7 @@ struct ScanWorld: PlanWorld {
 
     mutating func nextCommand() -> PlannedCommand? { plan.nextCommand(context) }
 
-    mutating func performByController(_ command: GAPCommand) -> HCI.ErrorCode { controller.perform(command) }
+    mutating func performByController(_ command: GAPCommand) -> HCIErrorCode { controller.perform(command) }
 
     mutating func finished(_ step: GAPStep) { plan.finished(step, at: now) }
 

@@ -1,7 +1,7 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -130,9 +130,9 @@ struct LinkSecurityEncryptionTests {
 
     @Test(
         "A missing key ends the waiting calls and closes the gate",
-        arguments: [HCI.ErrorCode.pinOrKeyMissing, .authenticationFailure]
+        arguments: [HCIErrorCode.pinOrKeyMissing, .authenticationFailure]
     )
-    func missingKeyEndsTheWaitingCallsAndClosesTheGate(status: HCI.ErrorCode) {
+    func missingKeyEndsTheWaitingCallsAndClosesTheGate(status: HCIErrorCode) {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(Side.encrypting(.bond, Side.waiting()))
         #expect(

@@ -1,7 +1,7 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -221,9 +221,9 @@ struct LinkSecurityEngineTests {
                 .connectionTerminatedDueToMICFailure,
                 .security(.encryptionFailed(.connectionTerminatedDueToMICFailure))
             ), (.connectionTimeout, .disconnected(.controller(.connectionTimeout))),
-        ] as [(HCI.ErrorCode, HostError)]
+        ] as [(HCIErrorCode, HostError)]
     )
-    func endOfALinkEndsItsCalls(reason: HCI.ErrorCode, error: HostError) {
+    func endOfALinkEndsItsCalls(reason: HCIErrorCode, error: HostError) {
         var side = Side(.central, bond: Side.bond(.central))
         _ = side.require()
         let (effects, returned) = side.engine.linkEnded(.controller(reason), &side.context)

@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLECryptography
+import BLEHCI
+import BLESMP
+import BLEVirtualController
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import HCI
-import SMP
-import VirtualController
 
 @testable import BluetoothHost
 
@@ -111,7 +111,7 @@ struct SecuritySide {
         engine.keyRequested(random: key.randomNumber, diversifier: key.encryptedDiversifier, &context)
     }
 
-    mutating func encryptionChanged(_ status: HCI.ErrorCode = .success, isOn: Bool) -> [SecurityEffect] {
+    mutating func encryptionChanged(_ status: HCIErrorCode = .success, isOn: Bool) -> [SecurityEffect] {
         engine.encryptionChanged(status, isOn: isOn, &context)
     }
 
@@ -122,7 +122,7 @@ struct SecuritySide {
 
     mutating func cancel(_ caller: SecurityCaller = call) -> [SecurityEffect] { engine.cancel(caller, &context) }
 
-    mutating func linkEnded(_ reason: HCI.ErrorCode) -> [SecurityEffect] {
+    mutating func linkEnded(_ reason: HCIErrorCode) -> [SecurityEffect] {
         engine.linkEnded(.controller(reason), &context).0
     }
 

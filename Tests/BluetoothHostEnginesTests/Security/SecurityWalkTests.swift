@@ -1,10 +1,10 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import HCI
-import SMP
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

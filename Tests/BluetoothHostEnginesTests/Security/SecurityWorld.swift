@@ -1,9 +1,9 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import HCI
-import SMP
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
@@ -19,10 +19,10 @@ struct SecurityWorld {
         case pdu([UInt8])
         case keyRequest(LongTermKey)
         case encryptionRefused(LongTermKey)
-        case encryptionChanged(HCI.ErrorCode, isOn: Bool)
+        case encryptionChanged(HCIErrorCode, isOn: Bool)
         /// The time at which a host without a pairing handler decides about a question.
         case noAnswer(UInt64)
-        case disconnected(HCI.ErrorCode)
+        case disconnected(HCIErrorCode)
     }
 
     /// A call that waits for the link to be secure.
@@ -156,7 +156,7 @@ struct SecurityWorld {
         for role in SecurityWorld.roles { send(.encryptionChanged(.success, isOn: false), to: role) }
     }
 
-    mutating func disconnect(_ reason: HCI.ErrorCode) {
+    mutating func disconnect(_ reason: HCIErrorCode) {
         requestedKey = nil
         for role in SecurityWorld.roles { send(.disconnected(reason), to: role) }
     }

@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import L2CAP
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import Testing
 
 @testable import BluetoothHost
@@ -13,12 +13,12 @@ struct ControllerSessionBringUpTests {
     /// A controller for which all steps are needed: it has no buffers that are only for LE.
     private static let profile = SessionFixture.Profile(leBuffers: 0)
 
-    private func opcode(of step: BringUpStep) throws -> HCI.Opcode {
+    private func opcode(of step: BringUpStep) throws -> HCIOpcode {
         try #require(SessionFixture.steps.first { $0.step == step }?.opcode)
     }
 
     /// The steps with a command after this one, if the command of this one has failed.
-    private func opcodesAfterFailure(of step: BringUpStep) throws -> [HCI.Opcode] {
+    private func opcodesAfterFailure(of step: BringUpStep) throws -> [HCIOpcode] {
         let index = try #require(SessionFixture.steps.firstIndex { $0.step == step })
         var following = SessionFixture.steps[(index + 1)...].map(\.opcode)
         switch step {

@@ -1,8 +1,8 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
@@ -15,7 +15,7 @@ struct ControllerSessionModelTests {
         /// The commands that have not ended, by their callers.
         var waiting: Set<UInt32> = []
         /// The command that the controller has received and not answered.
-        var received: HCI.Opcode?
+        var received: HCIOpcode?
         /// The number of commands that the controller accepts; nil if the session may assume that it accepts one.
         var credits: UInt8?
         var isOpen = false
@@ -119,7 +119,7 @@ struct ControllerSessionModelTests {
             receive(opcode, reply, credits: credits)
         }
 
-        mutating func receive(_ opcode: HCI.Opcode, _ reply: [UInt8], credits: UInt8) {
+        mutating func receive(_ opcode: HCIOpcode, _ reply: [UInt8], credits: UInt8) {
             guard isOpen else { return }
             self.credits = credits
             let isAnswer = received == opcode

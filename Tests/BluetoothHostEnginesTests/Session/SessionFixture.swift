@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 
 @testable import BluetoothHost
 
@@ -24,7 +24,7 @@ struct SessionFixture: ~Copyable {
     static let identity = DeviceAddress(0xC000_0000_00A1, isRandom: true)
 
     /// The commands of a bring-up whose steps are all needed, in their order.
-    static let steps: [(step: BringUpStep, opcode: HCI.Opcode)] = [
+    static let steps: [(step: BringUpStep, opcode: HCIOpcode)] = [
         (.reset, Reset.opcode), (.readVersion, ReadLocalVersionInformation.opcode),
         (.readSupportedCommands, ReadLocalSupportedCommands.opcode),
         (.readFeatures, ReadLocalSupportedFeatures.opcode), (.readLEFeatures, LEReadLocalSupportedFeatures.opcode),
@@ -112,7 +112,7 @@ struct SessionFixture: ~Copyable {
     /// - Parameter reply: the status and the return parameters.
     /// - Returns: what the answer is for, and the effects.
     mutating func answer(
-        _ opcode: HCI.Opcode,
+        _ opcode: HCIOpcode,
         _ reply: [UInt8],
         credits: UInt8 = 1,
         isStatus: Bool = false
@@ -132,7 +132,7 @@ struct SessionFixture: ~Copyable {
     // MARK: Answers
 
     /// The answer of a controller that succeeds.
-    func reply(to opcode: HCI.Opcode) -> [UInt8] {
+    func reply(to opcode: HCIOpcode) -> [UInt8] {
         switch opcode {
         case ReadLocalVersionInformation.opcode:
             SessionFixture.success(
@@ -150,7 +150,7 @@ struct SessionFixture: ~Copyable {
         }
     }
 
-    private func capacities(_ opcode: HCI.Opcode) -> [UInt8] {
+    private func capacities(_ opcode: HCIOpcode) -> [UInt8] {
         switch opcode {
         case LEReadBufferSizeV2.opcode:
             SessionFixture.success(
@@ -224,10 +224,10 @@ struct SessionFixture: ~Copyable {
 
 extension [SessionEffect] {
     /// The commands that were sent.
-    var sent: [HCI.Opcode] {
+    var sent: [HCIOpcode] {
         compactMap {
             guard case .send(let packet) = $0 else { return nil }
-            return HCI.Opcode(rawValue: UInt16(packet[1]) | UInt16(packet[2]) << 8)
+            return HCIOpcode(rawValue: UInt16(packet[1]) | UInt16(packet[2]) << 8)
         }
     }
 }

@@ -1,6 +1,6 @@
+import BLEGATT
+import BLEHCI
 import BluetoothTypes
-import GATT
-import HCI
 import Testing
 
 @testable import BluetoothHost

@@ -1,7 +1,7 @@
+import BLEGATT
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
-import GATT
-import HCI
 import Testing
 
 /// A host with one link. Its controller returns buffers only on request of the test.
@@ -14,7 +14,7 @@ final class CallFixture {
 
     init(
         buffers: UInt8 = 4,
-        role: HCI.Role = .peripheral,
+        role: BLEHCI.Role = .peripheral,
         configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
     ) throws {
         var profile = ScriptedController.Profile()

@@ -1,10 +1,10 @@
 import BLE
+import BLEGATT
+import BLEHCITransport
 import BluetoothTypes
-import GATT
-import HCITransport
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import GATT
-import HCI
-import L2CAP
 import Testing
 
 @testable import BluetoothHost

@@ -1,6 +1,6 @@
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import HCI
-import L2CAP
 import Testing
 
 @testable import BluetoothHost

@@ -1,6 +1,6 @@
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import HCI
-import L2CAP
 import Synchronization
 import Testing
 
@@ -12,7 +12,7 @@ struct LongCallCancellationTests {
     private static let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
     private func connected(
-        _ role: HCI.Role = .peripheral,
+        _ role: BLEHCI.Role = .peripheral,
         override: @escaping ScriptedController.Override = { _ in nil }
     ) throws -> (HostFixture, LinkIdentifier) {
         let fixture = HostFixture { $0.requestsMTU = false }
@@ -72,7 +72,7 @@ struct LongCallCancellationTests {
 
     // MARK: Procedures of the Link Layer
 
-    @Test(arguments: [HCI.Role.central, .peripheral]) func parameterUpdateIsCancellable(role: HCI.Role) throws {
+    @Test(arguments: [BLEHCI.Role.central, .peripheral]) func parameterUpdateIsCancellable(role: BLEHCI.Role) throws {
         let (fixture, link) = try connected(role)
         let host = fixture.host
         let parameters = ConnectionParameters(interval: .milliseconds(50)...(.milliseconds(50)))

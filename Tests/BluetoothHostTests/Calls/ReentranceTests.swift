@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
 import BluetoothTypes
-import GATT
-import HCI
 import Testing
 
 @testable import BluetoothHost

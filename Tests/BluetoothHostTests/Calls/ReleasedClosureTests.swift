@@ -1,5 +1,5 @@
+import BLEGATT
 import BluetoothTypes
-import GATT
 import Testing
 
 @testable import BluetoothHost

@@ -1,7 +1,7 @@
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import GATT
-import HCI
-import L2CAP
 import Testing
 
 @testable import BluetoothHost

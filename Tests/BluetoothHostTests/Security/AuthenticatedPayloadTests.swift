@@ -1,7 +1,7 @@
 import BLE
+import BLEHCI
 import BluetoothTesting
 import BluetoothTypes
-import HCI
 import Testing
 
 @testable import BluetoothHost

@@ -1,8 +1,8 @@
 import BLE
+import BLEHCI
+import BLESMP
 import BluetoothTesting
 import BluetoothTypes
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -27,7 +27,7 @@ struct BondReplacementTests {
     ///
     /// - Parameter encryptsAtOnce: whether a central verifies the peer's identity before anything else.
     private func encounter(
-        _ role: HCI.Role,
+        _ role: BLEHCI.Role,
         _ replacement: SecurityPolicy.BondReplacement = .whenConsented,
         encryptsAtOnce: Bool = true,
         inquiries: Recorder<PairingInquiry>? = nil

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
-import GATT
-import HCI
-import L2CAP
-import SMP
 import Testing
 
 @testable import BluetoothHost

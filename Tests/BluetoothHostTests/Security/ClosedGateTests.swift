@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
-import GATT
-import HCI
-import L2CAP
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -12,7 +12,7 @@ import Testing
 struct ClosedGateTests {
     /// A link to a bonded peer, encrypted, with three reads: one in flight, one in the client and one in the lane.
     private func reading(
-        _ role: HCI.Role,
+        _ role: BLEHCI.Role,
         policy: (inout SecurityPolicy) -> Void = { _ in }
     ) throws -> (SecurityFixture, LinkIdentifier, [Recorder<Result<[UInt8], any Error>>]) {
         let fixture = try SecurityFixture { policy(&$0.security) }
@@ -29,7 +29,7 @@ struct ClosedGateTests {
         return (fixture, link, reads)
     }
 
-    private func refreshKey(of fixture: SecurityFixture, _ status: HCI.ErrorCode) {
+    private func refreshKey(of fixture: SecurityFixture, _ status: HCIErrorCode) {
         fixture.emit {
             EncryptionKeyRefreshComplete(status: status, connectionHandle: fixture.handle).encodePacket(into: &$0)
         }

@@ -1,11 +1,11 @@
+import BLEByteCoding
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import HCI
-import SMP
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
@@ -32,13 +32,13 @@ final class Encounter {
     var expectedKey: LongTermKey?
     /// The address from which the peer connects.
     private var address: DeviceAddress
-    private let role: HCI.Role
+    private let role: BLEHCI.Role
     private var random = SeededGenerator(seed: 4711)
     private var isEncrypted = false
 
     /// - Parameter role: the role of the host.
     init(
-        _ role: HCI.Role,
+        _ role: BLEHCI.Role,
         bond: Bond? = nil,
         address: DeviceAddress = Encounter.peerAddress,
         identity: LocalIdentity = LocalIdentity(address: Encounter.peerAddress, resolvingKey: nil),
@@ -76,7 +76,7 @@ final class Encounter {
     }
 
     private static func makePeer(
-        of role: HCI.Role,
+        of role: BLEHCI.Role,
         _ address: DeviceAddress,
         _ identity: LocalIdentity
     ) -> SecurityChannel<SwiftCryptography> {
@@ -207,7 +207,7 @@ final class Encounter {
         perform(peer.encryptionChanged(to: key.strength, at: fixture.loop.now, random: &random))
     }
 
-    private func encryptionChanged(_ status: HCI.ErrorCode = .success) {
+    private func encryptionChanged(_ status: HCIErrorCode = .success) {
         let isRefreshed = isEncrypted
         if status == .success { isEncrypted = true }
         fixture.controller.emit {

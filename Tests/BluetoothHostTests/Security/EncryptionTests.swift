@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -48,7 +48,7 @@ struct EncryptionTests {
     }
 
     /// Makes a link and returns it. For a central, the link is a requested connection.
-    private func link(_ fixture: HostFixture, role: HCI.Role) throws -> LinkIdentifier {
+    private func link(_ fixture: HostFixture, role: BLEHCI.Role) throws -> LinkIdentifier {
         let host = fixture.host
         if role == .central {
             _ = fixture.start {
@@ -65,7 +65,7 @@ struct EncryptionTests {
         fixture.loop.run(for: .milliseconds(1))
     }
 
-    private func changeEncryption(_ fixture: HostFixture, _ status: ErrorCode = .success) {
+    private func changeEncryption(_ fixture: HostFixture, _ status: HCIErrorCode = .success) {
         emit(fixture) {
             EncryptionChange(
                 status: status,
@@ -210,11 +210,11 @@ struct EncryptionTests {
     @Test(
         "A missing key and missing encryption are different errors; neither peer gets any request",
         arguments: [
-            (ErrorCode.pinOrKeyMissing, SecurityError.keyMissing),
+            (HCIErrorCode.pinOrKeyMissing, SecurityError.keyMissing),
             (.unsupportedRemoteFeature, .encryptionFailed(.unsupportedRemoteFeature)),
         ]
     )
-    func missingKeyAndMissingEncryptionAreDifferentErrors(status: ErrorCode, error: SecurityError) throws {
+    func missingKeyAndMissingEncryptionAreDifferentErrors(status: HCIErrorCode, error: SecurityError) throws {
         let fixture = try fixture()
         let host = fixture.host
         let link = try link(fixture, role: .central)

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
-import GATT
-import HCI
-import L2CAP
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -12,7 +12,7 @@ import Testing
 /// Another device may have the peer's address (BLESA).
 @Suite("A bond without a key for this role")
 struct KeyOfOtherRoleTests {
-    private static func bond(for role: HCI.Role) -> Bond {
+    private static func bond(for role: BLEHCI.Role) -> Bond {
         var bond = SecurityFixture.bond()
         let strength = KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 16)
         let key = LongTermKey(value: 0x4711, encryptedDiversifier: 7, randomNumber: 9, strength: strength)

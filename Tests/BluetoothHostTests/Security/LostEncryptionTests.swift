@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
-import GATT
-import HCI
-import L2CAP
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -98,7 +98,7 @@ struct LostEncryptionTests {
     ///
     /// - Returns: the outcomes of two calls that wait for encryption, and the events.
     private func endOfLink(
-        _ reason: HCI.ErrorCode
+        _ reason: HCIErrorCode
     ) throws -> (secured: Result<Void, any Error>, read: Result<Void, any Error>, events: [SecurityEvent]) {
         let fixture = try SecurityFixture()
         let events = Recorder<SecurityEvent>()
@@ -164,9 +164,9 @@ struct LostEncryptionTests {
 
     @Test(
         "After encryption has ended, open channels end, and their further data is not trusted",
-        arguments: [HCI.Role.central, .peripheral]
+        arguments: [BLEHCI.Role.central, .peripheral]
     )
-    func endedEncryptionEndsChannels(role: HCI.Role) throws {
+    func endedEncryptionEndsChannels(role: BLEHCI.Role) throws {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(role)
         if role == .peripheral { fixture.requestKey() }

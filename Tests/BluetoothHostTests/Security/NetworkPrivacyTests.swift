@@ -1,11 +1,11 @@
+import BLEByteCoding
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import HCI
-import SMP
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

@@ -1,6 +1,6 @@
 import BLE
+import BLESMP
 import BluetoothTesting
-import SMP
 import Testing
 
 @testable import BluetoothHost

@@ -1,7 +1,7 @@
+import BLEGATT
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import GATT
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost

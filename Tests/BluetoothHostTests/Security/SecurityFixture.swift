@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
-import SMP
 import Testing
 
 @testable import BluetoothHost
@@ -96,7 +96,7 @@ final class SecurityFixture {
 
     /// Makes the peer connect, or the controller connect to the peer for a call that requests it.
     @discardableResult
-    func connect(_ role: HCI.Role, peer: DeviceAddress = peer) throws -> LinkIdentifier {
+    func connect(_ role: BLEHCI.Role, peer: DeviceAddress = peer) throws -> LinkIdentifier {
         if role == .central {
             _ = start { try await $0.connect(toAnyOf: [peer], parameters: ConnectionParameters(), timeout: nil) }
         }
@@ -132,7 +132,7 @@ final class SecurityFixture {
         advance(.milliseconds(1))
     }
 
-    func encryptionChanged(_ status: ErrorCode = .success, isOn: Bool = true) {
+    func encryptionChanged(_ status: HCIErrorCode = .success, isOn: Bool = true) {
         emit {
             EncryptionChange(
                 status: status,
@@ -150,7 +150,7 @@ final class SecurityFixture {
         }
     }
 
-    func disconnected(_ reason: ErrorCode = .remoteUserTerminatedConnection) {
+    func disconnected(_ reason: HCIErrorCode = .remoteUserTerminatedConnection) {
         emit { DisconnectionComplete(connectionHandle: handle, reason: reason).encodePacket(into: &$0) }
     }
 

@@ -1,4 +1,4 @@
-import SMP
+import BLESMP
 import Testing
 
 @testable import BluetoothHost

@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLECapture
 import BluetoothTesting
-import ByteCoding
-import Capture
 import Testing
 
 /// The ATT PDUs and the requests for channels in a capture of one link, in their order.

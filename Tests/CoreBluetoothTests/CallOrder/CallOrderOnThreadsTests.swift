@@ -1,7 +1,7 @@
 import BLE
+import BLECapture
 import BluetoothHost
 import BluetoothTypes
-import Capture
 import Foundation
 import Synchronization
 import Testing

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import GATT
 import Synchronization
 import Testing
 

@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLECapture
+import BLEHCI
 import BluetoothHost
 import BluetoothTesting
-import ByteCoding
-import Capture
-import HCI
 import Testing
 
 @testable import CoreBluetooth
@@ -11,11 +11,11 @@ import Testing
 @Suite("Call order of commands for a link")
 struct LinkCallOrderTests {
     /// The commands in a capture.
-    private func opcodes(inCapture capture: [UInt8]) throws -> [HCI.Opcode] {
+    private func opcodes(inCapture capture: [UInt8]) throws -> [HCIOpcode] {
         var reader = CaptureReader()
         reader.append(capture.rawSpan)
         reader.finish()
-        var opcodes: [HCI.Opcode] = []
+        var opcodes: [HCIOpcode] = []
         while case .record = try reader.advance() {
             guard let record = reader.record, case .packet(.command, _, let bytes) = record.content,
                 let command = try? CommandPacket(decoding: bytes)
@@ -47,7 +47,7 @@ struct LinkCallOrderTests {
             for number in 0...2 { await answered.next { $0 == number ? () : nil } }
             return pair.phoneDevice.device.capture
         }
-        let commands: [HCI.Opcode] = [LEConnectionUpdate.opcode, LESetPHY.opcode, ReadRSSI.opcode]
+        let commands: [HCIOpcode] = [LEConnectionUpdate.opcode, LESetPHY.opcode, ReadRSSI.opcode]
         #expect(try opcodes(inCapture: capture).filter { commands.contains($0) }.suffix(3) == commands[...])
     }
 

@@ -1,8 +1,8 @@
 import BLE
+import BLEGATT
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
 import Testing
 
 /// The order of calls of an app that uses the BLE module, with real threads.

@@ -1,10 +1,10 @@
-import ATT
+import BLEATT
+import BLECapture
+import BLEGATT
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
-import Capture
 import Foundation
-import GATT
 import Synchronization
 import Testing
 

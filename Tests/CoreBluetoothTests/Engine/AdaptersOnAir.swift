@@ -1,9 +1,9 @@
 import BLE
+import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import HCITransport
-import VirtualController
 
 /// Adapters in real time, each on its own loop, with software controllers in one virtual air.
 struct AdaptersOnAir {

@@ -1,10 +1,10 @@
-import ATT
 import BLE
+import BLEATT
+import BLEGATT
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import GATT
 import Testing
 
 @testable import CoreBluetooth
@@ -92,8 +92,8 @@ struct AttributeEngineTests {
             #expect(await read == .success(Array(value.prefix(512))))
             async let refused = pair.phone.read(pair.handle(0), of: peripheral)
             let (_, second) = await pair.lamp.access()
-            pair.lamp.engine.answer(second.identifier, on: central.link, .failure(ATT.ErrorCode(rawValue: 0x80)))
-            #expect(await refused == .failure(.attribute(ATT.ErrorCode(rawValue: 0x80))))
+            pair.lamp.engine.answer(second.identifier, on: central.link, .failure(ATTErrorCode(rawValue: 0x80)))
+            #expect(await refused == .failure(.attribute(ATTErrorCode(rawValue: 0x80))))
         }
     }
 

@@ -1,13 +1,13 @@
-import ATT
 import BLE
+import BLEATT
+import BLEGATT
+import BLESMP
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import GATT
 import Metrics
 import MetricsTestKit
-import SMP
 import Synchronization
 import Testing
 

@@ -1,11 +1,11 @@
-import ATT
 import BLE
+import BLEATT
+import BLEGATT
+import BLEKeyStore
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import GATT
-import KeyStore
 import Synchronization
 
 @testable import CoreBluetooth

@@ -1,9 +1,9 @@
 import BLE
+import BLEKeyStore
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import KeyStore
 import Testing
 
 @testable import CoreBluetooth

@@ -1,9 +1,9 @@
 import BLE
+import BLEGATT
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import GATT
 import Testing
 
 @testable import CoreBluetooth

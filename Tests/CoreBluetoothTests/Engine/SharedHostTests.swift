@@ -1,10 +1,10 @@
 import BLE
+import BLEHCITransport
+import BLEKeyStore
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import HCITransport
-import KeyStore
 import Testing
 
 @testable import CoreBluetooth

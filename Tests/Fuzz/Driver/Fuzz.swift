@@ -23,7 +23,7 @@ func fuzz(_ target: FuzzTarget, _ arguments: ArraySlice<String>) -> Int32 {
 @_cdecl("LLVMFuzzerCustomMutator")
 func mutate(_ octets: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _ seed: UInt32) -> Int {
     guard seed % 8 != 0 else { return LLVMFuzzerMutate(octets, count, limit) }
-    var mutation = ScriptMutation(seed: UInt64(seed), changeOctets: changeOctets)
+    var mutation = ScriptMutation(seed: UInt64(seed), changeBytes: changeBytes)
     let input = Array(UnsafeBufferPointer(start: octets, count: count))
     guard let result = mutation.mutate(input, of: current), !result.isEmpty, result.count <= limit else {
         return LLVMFuzzerMutate(octets, count, limit)
@@ -33,7 +33,7 @@ func mutate(_ octets: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _
 }
 
 /// Changes a packet as libFuzzer changes inputs, with its dictionary and its recorded comparisons.
-private func changeOctets(_ octets: [UInt8]) -> [UInt8] {
+private func changeBytes(_ octets: [UInt8]) -> [UInt8] {
     var buffer = octets + [UInt8](repeating: 0, count: 64)
     let count = buffer.withUnsafeMutableBufferPointer { buffer in
         buffer.baseAddress.map { LLVMFuzzerMutate($0, octets.count, buffer.count) } ?? 0

@@ -1,10 +1,10 @@
-import ByteCoding
-import Capture
+import BLEByteCoding
+import BLECapture
+import BLEHCI
+import BLEHCITransport
+import BLEL2CAP
 import Foundation
 import FuzzTargets
-import HCI
-import HCITransport
-import L2CAP
 
 /// Writes the inputs for a target that captures contain, each into a separate file.
 func writeSeeds(of target: FuzzTarget, from captures: ArraySlice<String>, to folder: String) throws {

@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
 import BluetoothTypes
-import ByteCoding
-import GATT
 
 /// Fuzzes a server with an attribute of every kind and one client, which sends the packets of a script. The app answers
 /// at once, late or not at all, according to the packet's choice.

@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import L2CAP
 
 /// Fuzzes a link's signaling channel and its credit-based channels with the packets of a script. A packet with an even
 /// choice goes to the signaling channel. One with an odd choice goes to the channel that it selects, or makes this side

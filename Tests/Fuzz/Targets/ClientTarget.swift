@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
 import BluetoothTypes
-import ByteCoding
-import GATT
 
 /// Fuzzes a client: the packets of a script answer its procedures, one after the other. Whatever arrives, each
 /// procedure ends, sends no request longer than ATT_MTU, and waits only while a request is open.
@@ -17,7 +17,7 @@ func fuzzClient(_ input: [UInt8]) {
 }
 
 private struct FuzzedClient {
-    private let client = GATT.Client()
+    private let client = BLEGATT.Client()
     private var bearer = Bearer()
     private var buffer = PacketBuffer(capacity: 1024)
     /// The number of procedures that have not ended.
@@ -110,11 +110,11 @@ private struct FuzzedClient {
             return send(client.elevationDeclined(mtu: bearer.mtu, into: &buffer))
         }
         let handle = AttributeHandle(rawValue: 3)
-        let result: Result<Void, ATT.ErrorCode> = isElevated ? .success(()) : .failure(.unlikelyError)
+        let result: Result<Void, ATTErrorCode> = isElevated ? .success(()) : .failure(.unlikelyError)
         send(client.securityElevated(result, handle: handle, mtu: bearer.mtu, into: &buffer))
     }
 
-    private func notificationReceived(_ opcode: Opcode, _ pdu: RawSpan) {
+    private func notificationReceived(_ opcode: ATTOpcode, _ pdu: RawSpan) {
         if opcode == .multipleHandleValueNotification {
             guard let notification = try? MultipleHandleValueNotification(decoding: pdu) else { return }
             var entries = notification.entries
@@ -126,7 +126,7 @@ private struct FuzzedClient {
         }
     }
 
-    private mutating func send(_ opcode: Opcode?) {
+    private mutating func send(_ opcode: ATTOpcode?) {
         guard let opcode else { return }
         require(buffer.count <= bearer.mtu, "a request of \(buffer.count) bytes with an ATT_MTU of \(bearer.mtu)")
         let isSent = (try? bearer.requestWillBeSent(opcode, at: now)) != nil

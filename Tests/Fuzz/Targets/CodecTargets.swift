@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLECapture
+import BLEDissection
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import Capture
-import Dissection
-import HCI
-import L2CAP
 
 /// Fuzzes the decoding of events and of their lists. A decoded event must encode to a packet that can be decoded.
 func fuzzEvent(_ input: [UInt8]) {

@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 
 /// Fuzzes the decoding of command parameters, as in a software controller, and of return parameters, as in the host.
 /// The first byte selects the command, the lowest bit of the second byte selects parameters or return parameters, and

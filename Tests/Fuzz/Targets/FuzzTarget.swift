@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// A part of the stack that takes bytes from outside, and the operations on these bytes that may reveal faults.
 ///

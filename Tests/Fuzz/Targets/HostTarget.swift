@@ -1,10 +1,10 @@
 import BLE
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
 import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
-import ByteCoding
-import GATT
-import HCI
 
 /// Fuzzes a host in a simulated world that is linked to a peripheral and to a central. Its controller also sends the
 /// packets of a script. These packets may be for other links, for these links, or meaningless. The app and both peers

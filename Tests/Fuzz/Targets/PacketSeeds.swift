@@ -1,5 +1,5 @@
-import ByteCoding
-import HCI
+import BLEByteCoding
+import BLEHCI
 
 /// Events of every kind, with parameters of zeros, as short as each can be.
 var eventSeeds: [[UInt8]] {

@@ -1,5 +1,5 @@
-import GATT
-import Profiles
+import BLEGATT
+import BLEProfiles
 
 /// Fuzzes the reading of a profile as in `ble serve`, and publishes its services. JSON that can be read must be written
 /// so that it reads as the same value.

@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// Bytes that are read as packets, each with a delay before it and a number for choices.
 ///

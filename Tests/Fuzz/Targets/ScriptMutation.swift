@@ -1,14 +1,14 @@
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 /// Changes inputs by whole packets: swaps, repeats, removes, cuts and delays packets, and changes their fields.
 package struct ScriptMutation {
     private var random: SeededGenerator
     /// Changes the bytes of one packet in another way.
-    private let changeOctets: ([UInt8]) -> [UInt8]
+    private let changeBytes: ([UInt8]) -> [UInt8]
 
-    package init(seed: UInt64, changeOctets: @escaping ([UInt8]) -> [UInt8] = { $0 }) {
+    package init(seed: UInt64, changeBytes: @escaping ([UInt8]) -> [UInt8] = { $0 }) {
         random = SeededGenerator(seed: seed)
-        self.changeOctets = changeOctets
+        self.changeBytes = changeBytes
     }
 
     /// Changes an input of a target; nil if the target's input has no packets.
@@ -50,7 +50,7 @@ package struct ScriptMutation {
             packets[index].octets[number(below: packets[index].octets.count)] = interesting()
         case 7: packets[index].octets.append(contentsOf: (0...number(below: 8)).map { _ in interesting() })
         case 8: splice(&packets, index)
-        default: packets[index].octets = changeOctets(packets[index].octets)
+        default: packets[index].octets = changeBytes(packets[index].octets)
         }
     }
 

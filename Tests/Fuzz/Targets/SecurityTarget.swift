@@ -1,9 +1,9 @@
+import BLEByteCoding
+import BLECryptography
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import Cryptography
-import SMP
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 /// Fuzzes two ends of a pairing with the packets of a script. A packet with an odd choice goes to the central, one with
 /// an even choice to the peripheral. The packets between both ends are delivered as well, unless the choice says that

@@ -1,6 +1,6 @@
-import ByteCoding
-import HCI
-import HCITransport
+import BLEByteCoding
+import BLEHCI
+import BLEHCITransport
 
 /// Fuzzes the splitting of a stream into packets. The first byte selects the sender and the length of the pieces.
 /// Without a search for lost framing, the packets must be the same for pieces of any length.

@@ -1,9 +1,9 @@
-import ByteCoding
-import Capture
+import BLEByteCoding
+import BLECapture
 import Foundation
 import Testing
 
-import struct VirtualController.SeededGenerator
+import struct BLEVirtualController.SeededGenerator
 
 @testable import FuzzTargets
 

@@ -1,5 +1,5 @@
-import ByteCoding
-import Capture
+import BLEByteCoding
+import BLECapture
 
 /// Sends the packets of a capture's controller, and compares the host's packets with those in the capture.
 struct CapturePlayer {

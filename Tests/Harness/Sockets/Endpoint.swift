@@ -1,4 +1,4 @@
-import CBluetooth
+import CBLEBluetooth
 import Glibc
 
 /// The controller's end of HCI: accepts a host, and moves whole packets.

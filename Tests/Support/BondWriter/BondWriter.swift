@@ -1,6 +1,6 @@
 import BLE
+import BLEKeyStore
 import Glibc
-import KeyStore
 
 /// Changes the bonds of a store, one change after the other, until it is killed.
 ///

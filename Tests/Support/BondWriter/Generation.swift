@@ -1,6 +1,6 @@
+import BLESMP
 import BluetoothHost
 import BluetoothTypes
-import SMP
 
 /// The saved state of a host after a number of changes, each of which makes, replaces or removes one bond.
 struct Generation: Sendable {

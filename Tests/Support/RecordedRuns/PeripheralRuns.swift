@@ -1,5 +1,5 @@
-import ATT
 import BLE
+import BLEATT
 
 /// The services of the peripheral in runs.
 enum Served {
@@ -68,7 +68,7 @@ extension Adapter {
         let peripheral = peripheral
         let events = await peripheral.events()
         _ = try await peripheral.publish([Served.service]) { _, access in
-            if case .read = access { throw ATT.ErrorCode(rawValue: 0x80) } else { throw ATT.ErrorCode(rawValue: 0x81) }
+            if case .read = access { throw ATTErrorCode(rawValue: 0x80) } else { throw ATTErrorCode(rawValue: 0x81) }
         }
         let advertising = try await peripheral.startAdvertising(
             AdvertisementConfiguration(

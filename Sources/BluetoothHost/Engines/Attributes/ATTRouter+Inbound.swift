@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
 import BluetoothTypes
-import ByteCoding
-import GATT
 
 // Received PDUs: each is for the client, the server or an app.
 extension ATTRouter {
@@ -18,9 +18,9 @@ extension ATTRouter {
         /// Takes the effects of the server session, then performs the action.
         case server(ServerAction)
         /// Takes the effects of the client, then sends the request that was written, if there is one.
-        case client(ATT.Opcode?)
+        case client(ATTOpcode?)
         /// The same. The response was dropped, because the server's identity is not verified.
-        case unverifiedResponse(ATT.Opcode?)
+        case unverifiedResponse(ATTOpcode?)
         /// Delivers a value, which begins at this offset in the PDU.
         case notification(AttributeHandle, offset: Int)
         /// Delivers the values of a Multiple Handle Value Notification.
@@ -30,7 +30,7 @@ extension ATTRouter {
         /// Ends the call of an indication. The next may be sent.
         case confirmed(ValueCall)
         /// Counts a PDU that cannot be decoded.
-        case malformed(ATT.Opcode, PacketDecodingError)
+        case malformed(ATTOpcode, PacketDecodingError)
         /// Counts a PDU that breaks the rules of the bearer.
         case dropped(BearerViolation)
         /// Counts a command that was dropped because too many wait behind a signed write.
@@ -77,10 +77,10 @@ extension ATTRouter {
     ///
     /// The client takes an Error Response instead, as from a server that requires encryption. So the request is sent
     /// again once the identity is verified, or its procedure ends.
-    private func refuseRequest(of response: RawSpan, into buffer: inout PacketBuffer) -> ATT.Opcode? {
+    private func refuseRequest(of response: RawSpan, into buffer: inout PacketBuffer) -> ATTOpcode? {
         // A response has the opcode after its request's; an Error Response names it.
         let first = response[checked: 0] ?? 0
-        let opcode = first == ATT.Opcode.errorResponse.rawValue ? response[checked: 1] ?? 0 : first &- 1
+        let opcode = first == ATTOpcode.errorResponse.rawValue ? response[checked: 1] ?? 0 : first &- 1
         let refusal = PacketBuffer.bytes {
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption).encode(into: &$0)
         }
@@ -90,7 +90,7 @@ extension ATTRouter {
     private mutating func answerMTURequest(_ pdu: RawSpan, into buffer: inout PacketBuffer) -> Inbound {
         bearer.responseWillBeSent()
         guard let request = try? ExchangeMTURequest(decoding: pdu) else {
-            ErrorResponse(requestOpcode: ATT.Opcode.exchangeMTURequest.rawValue, handle: .invalid, error: .invalidPDU)
+            ErrorResponse(requestOpcode: ATTOpcode.exchangeMTURequest.rawValue, handle: .invalid, error: .invalidPDU)
                 .encode(into: &buffer)
             return .reply
         }
@@ -115,7 +115,7 @@ extension ATTRouter {
     /// Holds a PDU until the signed writes before it are carried out. The client may rely on the order.
     private mutating func receive(
         _ pdu: RawSpan,
-        _ opcode: ATT.Opcode,
+        _ opcode: ATTOpcode,
         behindSignedWriteInto buffer: inout PacketBuffer
     ) -> Inbound {
         if signedWrites.canVerifyAtOnce(opcode) {

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
 import DequeModule
-import GATT
-import L2CAP
 
 // The calls of apps and the order in which they leave the link: see `OutboundLanes`.
 extension ATTRouter {
@@ -12,7 +12,7 @@ extension ATTRouter {
         /// Nothing: no call can leave its lane.
         case idle
         /// Takes the effects of the client, then sends the request that was written, if there is one.
-        case client(ATT.Opcode?)
+        case client(ATTOpcode?)
         /// Nothing more for this call: the client has the procedure, and another request is in flight.
         case started
         /// Sends the command that was written and ends the call. With a signature, the caller writes and signs the command.
@@ -163,7 +163,7 @@ extension ATTRouter {
     /// Writes the next request of the client, if one may be sent.
     ///
     /// - Returns: the opcode of the request.
-    mutating func nextRequest(isGateOpen: Bool, into buffer: inout PacketBuffer) -> ATT.Opcode? {
+    mutating func nextRequest(isGateOpen: Bool, into buffer: inout PacketBuffer) -> ATTOpcode? {
         guard canStartRequest(isGateOpen: isGateOpen) else { return nil }
         return client.nextRequest(mtu: bearer.mtu, into: &buffer)
     }
@@ -175,7 +175,7 @@ extension ATTRouter {
     /// To be called before a request is sent. Starts the transaction timer.
     ///
     /// - Returns: false if the bearer takes no request. The client is closed then; the caller takes its effects.
-    mutating func requestWillBeSent(_ opcode: ATT.Opcode, at now: Instant) -> Bool {
+    mutating func requestWillBeSent(_ opcode: ATTOpcode, at now: Instant) -> Bool {
         do throws(BearerError) {
             try bearer.requestWillBeSent(opcode, at: now)
             return true

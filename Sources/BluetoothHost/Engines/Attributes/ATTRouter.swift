@@ -1,8 +1,8 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEGATT
 import BluetoothTypes
-import ByteCoding
 import DequeModule
-import GATT
 
 /// The Attribute Protocol on one link.
 ///
@@ -34,7 +34,7 @@ struct ATTRouter: ~Copyable {
         let includesIndications: Bool
     }
 
-    let client = GATT.Client()
+    let client = BLEGATT.Client()
     let session: ServerSession
     /// Why the link could not be made as secure as the server requires, while the ends of procedures are taken.
     private(set) var elevationFailure: HostError?
@@ -166,9 +166,9 @@ struct ATTRouter: ~Copyable {
     /// - Returns: the opcode of the request that was written.
     mutating func securityElevated(
         _ failure: HostError?,
-        after error: ATT.ErrorCode,
+        after error: ATTErrorCode,
         into buffer: inout PacketBuffer
-    ) -> ATT.Opcode? {
+    ) -> ATTOpcode? {
         elevationFailure = failure
         return client.securityElevated(
             failure == nil ? .success(()) : .failure(error),
@@ -181,7 +181,7 @@ struct ATTRouter: ~Copyable {
     /// Ends the procedure that waits for security in the server's refusal.
     ///
     /// - Returns: the opcode of the next request, which was written.
-    mutating func elevationDeclined(into buffer: inout PacketBuffer) -> ATT.Opcode? {
+    mutating func elevationDeclined(into buffer: inout PacketBuffer) -> ATTOpcode? {
         client.elevationDeclined(mtu: bearer.mtu, into: &buffer)
     }
 
@@ -239,11 +239,11 @@ enum ATTEffect {
     /// A procedure has ended; its run has the result.
     case ended(ProcedureCall)
     /// The server has refused a request, because the link is not secure enough.
-    case requireSecurity(ATT.ErrorCode)
+    case requireSecurity(ATTErrorCode)
     /// This is to be stored of the peer's database; nil for nothing.
     case keepCache(DatabaseCache?)
     /// The peer's client did something.
-    case report(GATT.ServerEvent)
+    case report(BLEGATT.ServerEvent)
     /// What the server remembers of a trusted peer has changed.
     case keepServerState
 }

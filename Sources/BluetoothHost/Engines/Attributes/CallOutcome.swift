@@ -1,4 +1,4 @@
-import SMP
+import BLESMP
 
 /// The outcome of a suspended call.
 enum CallOutcome: Sendable {

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEL2CAP
+import BLESMP
 import BluetoothTypes
 import DequeModule
-import GATT
-import L2CAP
-import SMP
 
 /// The calls of apps on one link that wait to be sent.
 ///
@@ -216,6 +216,6 @@ struct ValueCall: Sendable {
 
 /// An app's answer to a client.
 enum AnswerCall: Sendable {
-    case access(UInt64, Result<[UInt8], ATT.ErrorCode>)
+    case access(UInt64, Result<[UInt8], ATTErrorCode>)
     case authorization(UInt64, isAuthorized: Bool)
 }

@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
 import BluetoothTypes
 import DequeModule
-import GATT
 
 /// The signed writes of a client that wait until their counters are stored, and the PDUs behind them.
 ///
@@ -58,7 +58,7 @@ struct SignedWriteQueue {
     var isStuck: Bool { writes.isEmpty ? !pdus.isEmpty : writes[0].isStored != nil }
 
     /// Whether a PDU that has arrived can be handled at once: it is a signed write directly behind others.
-    func canVerifyAtOnce(_ opcode: ATT.Opcode) -> Bool {
+    func canVerifyAtOnce(_ opcode: ATTOpcode) -> Bool {
         opcode == .signedWriteCommand && pdus.isEmpty
     }
 

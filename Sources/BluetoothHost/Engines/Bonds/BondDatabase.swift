@@ -1,7 +1,7 @@
+import BLEGATT
+import BLESMP
 import BluetoothTypes
-import GATT
 import OrderedCollections
-import SMP
 
 /// The bonds of a host, its identity and its sign counters.
 ///

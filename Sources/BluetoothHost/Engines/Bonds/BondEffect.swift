@@ -1,6 +1,6 @@
+import BLEGATT
+import BLESMP
 import BluetoothTypes
-import GATT
-import SMP
 
 /// What the caller of a ``BondDatabase`` does after a change.
 enum BondEffect: Equatable {

@@ -1,6 +1,6 @@
+import BLEGATT
+import BLESMP
 import BluetoothTypes
-import GATT
-import SMP
 
 /// The state that outlives a host: its identity and its bonds.
 package struct KeptSecurity: Hashable, Sendable {

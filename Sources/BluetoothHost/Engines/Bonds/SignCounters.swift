@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 /// The sign counters that may be used. Their reservation is saved before, so no counter is used again after a restart
 /// (Vol 3, Part H, 2.4.5).

@@ -1,5 +1,5 @@
-import ByteCoding
-import L2CAP
+import BLEByteCoding
+import BLEL2CAP
 
 /// What the caller of a ``ChannelEngine`` does, in the order of ``ChannelEngine/nextEffect()``.
 ///

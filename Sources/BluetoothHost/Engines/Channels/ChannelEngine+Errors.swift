@@ -1,4 +1,4 @@
-import L2CAP
+import BLEL2CAP
 
 // The errors of L2CAP as apps receive them.
 extension HostError {

@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEByteCoding
+import BLEL2CAP
 import BluetoothTypes
-import ByteCoding
-import L2CAP
 
 // Packets received and sent on the link, and their effects.
 extension ChannelEngine {

@@ -1,6 +1,6 @@
+import BLEL2CAP
 import BluetoothTypes
 import DequeModule
-import L2CAP
 
 /// The credit-based channels of one link, and its signaling channel.
 ///

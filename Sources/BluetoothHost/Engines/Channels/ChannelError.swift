@@ -1,4 +1,4 @@
-import L2CAP
+import BLEL2CAP
 
 /// Why an L2CAP channel could not be opened or used.
 public enum ChannelError: Error, Hashable, Sendable {

@@ -1,4 +1,4 @@
-import L2CAP
+import BLEL2CAP
 
 /// The identifier of one L2CAP channel, unique during the host's life. Channel identifiers of L2CAP are reused.
 package struct HostChannelIdentifier: Hashable, Sendable {

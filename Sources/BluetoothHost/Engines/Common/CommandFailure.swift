@@ -1,14 +1,14 @@
-import ByteCoding
-import HCI
+import BLEByteCoding
+import BLEHCI
 
 /// Why a command failed.
 public enum CommandFailure: Error, Equatable, Sendable {
     /// The controller refused the command.
-    case status(HCI.ErrorCode, HCI.Opcode)
+    case status(HCIErrorCode, HCIOpcode)
     /// The controller did not answer in time.
-    case timedOut(HCI.Opcode)
+    case timedOut(HCIOpcode)
     /// The controller's answer could not be decoded.
-    case malformedReply(HCI.Opcode, PacketDecodingError)
+    case malformedReply(HCIOpcode, PacketDecodingError)
     /// The controller was reset or removed before it answered.
     case aborted
 }
@@ -17,13 +17,13 @@ extension CommandFailure {
     /// The failure that an answer's status stands for; nil if the command has succeeded.
     ///
     /// - Parameter reply: the status and the return parameters that follow it.
-    init?(in reply: RawSpan, of opcode: HCI.Opcode) {
+    init?(in reply: RawSpan, of opcode: HCIOpcode) {
         guard let status = reply[checked: 0] else {
             self = .malformedReply(opcode, .truncated(needed: 1, available: 0))
             return
         }
-        guard HCI.ErrorCode(rawValue: status) != .success else { return nil }
-        self = .status(HCI.ErrorCode(rawValue: status), opcode)
+        guard HCIErrorCode(rawValue: status) != .success else { return nil }
+        self = .status(HCIErrorCode(rawValue: status), opcode)
     }
 }
 

@@ -1,10 +1,10 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 
 /// A command to the controller, and what its outcome is for.
 struct CommandRequest: Equatable {
-    let opcode: HCI.Opcode
+    let opcode: HCIOpcode
     /// Whether the controller answers with Command Status rather than Command Complete.
     let isAnsweredByStatus: Bool
     /// The command packet with its H4 indicator.
@@ -17,7 +17,7 @@ struct CommandRequest: Equatable {
         opcode = C.opcode
         isAnsweredByStatus = C.isAnsweredByStatus
         packet = PacketBuffer.bytes {
-            $0.append(HCI.PacketType.command.rawValue)
+            $0.append(BLEHCI.PacketType.command.rawValue)
             command.encodePacket(into: &$0)
         }
         self.tag = tag

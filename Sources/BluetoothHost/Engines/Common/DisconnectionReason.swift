@@ -1,9 +1,9 @@
-import HCI
+import BLEHCI
 
 /// Why a link has ended.
 public enum DisconnectionReason: Error, Hashable, Sendable {
     /// The controller reported the end, for a reason that the peer or the radio caused (Vol 1, Part F).
-    case controller(HCI.ErrorCode)
+    case controller(HCIErrorCode)
     /// The controller failed and was reset, which ends every link; the text describes the failure.
     case controllerReset(String)
     /// The peer left a request of the Attribute Protocol unanswered for 30 seconds (Vol 3, Part F, 3.3.3).

@@ -1,7 +1,7 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
 import BluetoothTypes
-import GATT
-import HCI
 
 /// Why the host could not perform an operation.
 public enum HostError: Error, Equatable, Sendable {

@@ -1,11 +1,11 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// The common parameters of the three Connection Complete events.
 protocol ConnectionComplete {
-    var status: HCI.ErrorCode { get }
+    var status: HCIErrorCode { get }
     var connectionHandle: ConnectionHandle { get }
-    var role: HCI.Role { get }
+    var role: BLEHCI.Role { get }
     var peerAddress: PeerAddress { get }
     var connectionInterval: UInt16 { get }
     var peripheralLatency: UInt16 { get }
@@ -24,9 +24,9 @@ extension LEEnhancedConnectionCompleteV2: EnhancedConnectionComplete {}
 
 /// A connection as the controller reports it.
 struct NewConnection {
-    let status: HCI.ErrorCode
+    let status: HCIErrorCode
     let handle: ConnectionHandle
-    let role: HCI.Role
+    let role: BLEHCI.Role
     let peer: PeerAddress
     /// The private addresses that the controller used and resolved; nil if it did not.
     var localPrivateAddress: DeviceAddress?

@@ -1,6 +1,6 @@
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import HCI
-import L2CAP
 
 /// What the caller of a ``LinkControl`` does after an input, in the order of the effects.
 enum ControlEffect: Equatable {

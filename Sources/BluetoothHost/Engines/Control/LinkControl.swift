@@ -1,6 +1,6 @@
+import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
-import HCI
-import L2CAP
 
 /// The Link Layer's view of one link: connection parameters, PHYs, payload lengths, and the end of the link.
 ///
@@ -296,7 +296,7 @@ struct LinkControl {
     ///   - told: the reason that is sent to the peer.
     mutating func disconnect(
         _ ownReason: DisconnectionReason?,
-        telling told: HCI.ErrorCode = .remoteUserTerminatedConnection,
+        telling told: HCIErrorCode = .remoteUserTerminatedConnection,
         _ context: ControlContext
     ) -> [ControlEffect] {
         guard !isDisconnecting else { return [] }

@@ -1,8 +1,8 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import HCI
 import OrderedCollections
-import SMP
 
 /// What the caller of an ``AddressPlan`` does after an input.
 enum AddressEffect: Equatable {

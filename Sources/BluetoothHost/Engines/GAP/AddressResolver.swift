@@ -1,6 +1,6 @@
+import BLECryptography
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import SMP
 
 /// Resolves private addresses to identities, with the keys of bonded peers (Vol 6, Part B, 1.3.2.3).
 ///

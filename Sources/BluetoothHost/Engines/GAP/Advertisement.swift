@@ -1,5 +1,5 @@
+import BLEByteCoding
 import BluetoothTypes
-import ByteCoding
 
 /// The received state of an advertiser: its last advertising data and, if one was received, its last scan response.
 public struct Advertisement: Sendable {

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// The parameters and data of an advertisement.
 public struct AdvertisementConfiguration: Sendable, Hashable {

@@ -1,5 +1,5 @@
+import BLEByteCoding
 import BluetoothTypes
-import ByteCoding
 
 /// A bounded table that discards the least recently used entries, in two generations.
 ///

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// The identifier of one advertisement of a host.
 public struct AdvertisementIdentifier: Hashable, Sendable {

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 // The commands about an advertisement.
 extension AdvertisingPlan {

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// Brings the controller's advertising to what the apps' advertisements need.
 ///

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import OrderedCollections
 
 /// Brings the controller's initiation of connections to what the apps' attempts need.
@@ -334,7 +334,7 @@ struct ConnectionPlan {
 
     /// Handles an initiation that ended without a connection.
     mutating func connectionFailed(
-        _ status: HCI.ErrorCode,
+        _ status: HCIErrorCode,
         asCentral isCentral: Bool,
         at now: Instant
     ) -> [ConnectionEffect] {

@@ -1,5 +1,5 @@
+import BLEByteCoding
 import BluetoothTypes
-import ByteCoding
 
 /// Assembles extended advertising data that a controller reports in several fragments (Vol 4, Part E, 7.7.65.13).
 struct ExtendedReportAssembler {

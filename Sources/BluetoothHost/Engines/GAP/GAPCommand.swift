@@ -1,11 +1,11 @@
-import ByteCoding
-import HCI
+import BLEByteCoding
+import BLEHCI
 
 /// A command that a plan of GAP wants the controller to perform, in encoded form.
 ///
 /// A plan needs only to know whether the command succeeded. So all its commands have one type and can be compared.
 struct GAPCommand: Equatable {
-    let opcode: HCI.Opcode
+    let opcode: HCIOpcode
     /// Whether the controller answers with Command Status only.
     let isAnsweredByStatus: Bool
     /// The command packet with its H4 indicator.
@@ -15,7 +15,7 @@ struct GAPCommand: Equatable {
         opcode = C.opcode
         isAnsweredByStatus = C.isAnsweredByStatus
         packet = PacketBuffer.bytes {
-            $0.append(HCI.PacketType.command.rawValue)
+            $0.append(BLEHCI.PacketType.command.rawValue)
             command.encodePacket(into: &$0)
         }
     }

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// What the caller of a ``GAPEngine`` does after an input, in this order.
 enum GAPEffect: Equatable {

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 extension GAPEngine {
     // MARK: Attempts of apps
@@ -67,7 +67,7 @@ extension GAPEngine {
     /// - Parameter isCentral: the role in the event. While nothing is initiated, an event for the peripheral role has no
     ///   effect.
     mutating func connectionFailed(
-        _ status: HCI.ErrorCode,
+        _ status: HCIErrorCode,
         asCentral isCentral: Bool,
         _ context: GAPContext
     ) -> [GAPEffect] {

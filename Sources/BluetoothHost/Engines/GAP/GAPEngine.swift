@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import OrderedCollections
 
 /// What an input of a ``GAPEngine`` depends on besides the engine's own state.

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 import OrderedCollections
 
 /// The controller's resolving list, as the host has set it up (Vol 6, Part B, 4.7).

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// What the caller of a ``ScanPlan`` does after an input.
 enum ScanEffect: Equatable {

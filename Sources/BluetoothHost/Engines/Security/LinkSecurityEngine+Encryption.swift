@@ -1,6 +1,6 @@
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import HCI
-import SMP
 
 // Encryption with the key of a bond or of a pairing.
 extension LinkSecurityEngine {
@@ -79,7 +79,7 @@ extension LinkSecurityEngine {
     ///
     /// - Parameter isOn: whether the link is encrypted now, if `status` is a success.
     mutating func encryptionChanged(
-        _ status: HCI.ErrorCode,
+        _ status: HCIErrorCode,
         isOn: Bool,
         _ context: inout SecurityContext
     ) -> [SecurityEffect] {
@@ -97,7 +97,7 @@ extension LinkSecurityEngine {
     /// was.
     mutating func encryptionRefused(
         _ key: LongTermKey,
-        _ status: HCI.ErrorCode,
+        _ status: HCIErrorCode,
         _ context: inout SecurityContext
     ) -> [SecurityEffect] {
         guard keyInController == key else { return [] }
@@ -118,7 +118,7 @@ extension LinkSecurityEngine {
     ///
     /// PIN or Key Missing means that the peer does not have the key (Vol 6, Part B, 5.1.3.1). Some controllers report
     /// Authentication Failure instead.
-    private static func error(of status: HCI.ErrorCode) -> SecurityError {
+    private static func error(of status: HCIErrorCode) -> SecurityError {
         status == .pinOrKeyMissing || status == .authenticationFailure ? .keyMissing : .encryptionFailed(status)
     }
 

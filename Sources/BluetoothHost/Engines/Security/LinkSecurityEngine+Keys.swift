@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 // The keys that a link may be encrypted with, and whether they verify the peer.
 extension LinkSecurityEngine {

@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLESMP
 import BluetoothTypes
-import ByteCoding
-import SMP
 
 // The course of a pairing: PDUs, steps of the Security Manager and outcomes.
 extension LinkSecurityEngine {

@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 // The questions about a pairing to the app.
 extension LinkSecurityEngine {

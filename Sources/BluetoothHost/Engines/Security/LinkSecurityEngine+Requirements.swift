@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 // The callers that wait until a link is secure enough, and the choice of what makes it secure: the bond's key or a
 // pairing.

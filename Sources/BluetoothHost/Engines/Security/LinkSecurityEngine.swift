@@ -1,7 +1,7 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import Cryptography
-import HCI
-import SMP
 
 /// The security of one link: encryption, pairing and the verification of a bonded peer's identity.
 ///

@@ -1,6 +1,6 @@
-import ATT
+import BLEATT
+import BLESMP
 import BluetoothTypes
-import SMP
 
 /// The security of a link, and the work in progress that changes it.
 ///
@@ -81,7 +81,7 @@ enum SecurityCaller: Equatable {
     /// The calls in the client lane of a bonded peer.
     case clientLane
     /// The GATT client's request that the server has refused with this error, because the link is not secure enough.
-    case elevation(ATT.ErrorCode)
+    case elevation(ATTErrorCode)
     /// The peripheral that has sent a Security Request.
     case peer
 }

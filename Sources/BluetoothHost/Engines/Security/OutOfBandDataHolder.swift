@@ -1,4 +1,4 @@
-import SMP
+import BLESMP
 
 /// A source of out-of-band data for pairings.
 protocol OutOfBandDataHolder {

@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 /// A question about a pairing in progress, for a person or for an app that answers on the person's behalf.
 public struct PairingInquiry: Hashable, Sendable {

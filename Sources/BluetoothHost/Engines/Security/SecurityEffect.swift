@@ -1,6 +1,6 @@
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import HCI
-import SMP
 
 /// An action of the caller of a ``LinkSecurityEngine`` after an input.
 ///
@@ -46,7 +46,7 @@ enum SecurityEffect: Equatable {
     case publish(SecuritySnapshot)
     case report(SecurityEvent)
     /// End the link with this reason.
-    case disconnect(HCI.ErrorCode)
+    case disconnect(HCIErrorCode)
 }
 
 /// Whether this host's client and channels may exchange PDUs with a peer.

@@ -1,6 +1,6 @@
+import BLEHCI
+import BLESMP
 import BluetoothTypes
-import HCI
-import SMP
 
 /// The reason why a link could not be made as secure as required.
 public enum SecurityError: Error, Hashable, Sendable {
@@ -15,7 +15,7 @@ public enum SecurityError: Error, Hashable, Sendable {
     /// With `connectionTerminatedDueToMICFailure` (0x3D), a packet could not be decrypted, and the link has ended (Vol
     /// 6, Part B, 5.1.3.1). There are two possible causes. The devices have different keys, or one of the controllers
     /// corrupted packets or changed their order. The second cause ends with the connection.
-    case encryptionFailed(HCI.ErrorCode)
+    case encryptionFailed(HCIErrorCode)
     /// The link was not encrypted in time: the peer did not respond, or the controller did not report the end of the
     /// encryption.
     case timedOut

@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 /// What happens to the security of links, and to bonds.
 public enum SecurityEvent: Sendable, Hashable {

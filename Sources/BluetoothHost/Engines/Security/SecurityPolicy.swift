@@ -1,5 +1,5 @@
+import BLESMP
 import BluetoothTypes
-import SMP
 
 /// The security that a host requires of its peers, and the operations that it allows them.
 ///

@@ -1,4 +1,4 @@
-import ByteCoding
+import BLEByteCoding
 
 /// Free packet buffers. After the first few packets, a packet costs no allocation.
 struct BufferPool {

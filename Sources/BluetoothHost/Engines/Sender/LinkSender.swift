@@ -1,8 +1,8 @@
+import BLEByteCoding
+import BLEHCI
+import BLEL2CAP
 import BasicContainers
 import BluetoothTypes
-import ByteCoding
-import HCI
-import L2CAP
 
 /// Names one link's queue in a ``LinkSender`` until it is closed. The queue of a later link has another name.
 struct SenderSlot: Hashable {

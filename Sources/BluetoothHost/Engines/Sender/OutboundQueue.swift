@@ -1,6 +1,6 @@
+import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
-import ByteCoding
-import HCI
 
 /// The unsent frames of one link, and the number of packets that the controller holds for it.
 struct OutboundQueue {
@@ -75,7 +75,7 @@ struct OutboundQueue {
             connectionHandle: handle,
             packetBoundaryFlag: isFrontStarted ? .continuing : .firstNonFlushable
         ).prepend(to: &frame.buffer, dataTotalLength: UInt16(truncatingIfNeeded: length))
-        frame.buffer.prepend(HCI.PacketType.acl.rawValue)
+        frame.buffer.prepend(BLEHCI.PacketType.acl.rawValue)
         return (frame, 1 + ACLHeader.length + length)
     }
 

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// A step of a bring-up. The steps are done in this order (Vol 6, Part D, 2).
 enum BringUpStep: Int, CaseIterable {

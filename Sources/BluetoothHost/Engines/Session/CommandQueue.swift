@@ -1,6 +1,6 @@
+import BLEHCI
 import BluetoothTypes
 import DequeModule
-import HCI
 
 /// A queue of commands to the controller. They are sent one at a time, according to the controller's command credits
 /// (Vol 4, Part E, 4.4).
@@ -40,7 +40,7 @@ struct CommandQueue {
     }
 
     /// The command whose answer is awaited.
-    var opcodeInFlight: HCI.Opcode? { inFlight?.opcode }
+    var opcodeInFlight: HCIOpcode? { inFlight?.opcode }
 
     /// When a time limit passes next.
     var deadline: Instant? { answerDeadline ?? creditDeadline }
@@ -68,7 +68,7 @@ struct CommandQueue {
     ///   - credits: Num_HCI_Command_Packets.
     ///   - isSuccessStatus: whether the event was Command Status with success, which answers only commands that have no
     ///     Command Complete.
-    mutating func receiveAnswer(to opcode: HCI.Opcode, credits: UInt8, isSuccessStatus: Bool) -> CommandRequest? {
+    mutating func receiveAnswer(to opcode: HCIOpcode, credits: UInt8, isSuccessStatus: Bool) -> CommandRequest? {
         self.credits = Int(credits)
         guard let request = inFlight, request.opcode == opcode else { return nil }
         if isSuccessStatus && !request.isAnsweredByStatus { return nil }

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// The properties of a controller, as it reported them at bring-up.
 public struct ControllerInformation: Sendable, Equatable {

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 // Commands, and packets whose connection handle belongs to no link.
 extension ControllerSession {
@@ -25,7 +25,7 @@ extension ControllerSession {
     ///     Command Complete.
     /// - Returns: what the answer is for; nil if it answers no command. Pass the answer of a session's own command to
     ///   ``receive(_:for:at:)``.
-    mutating func answered(_ opcode: HCI.Opcode, credits: UInt8, isSuccessStatus: Bool) -> CommandTag? {
+    mutating func answered(_ opcode: HCIOpcode, credits: UInt8, isSuccessStatus: Bool) -> CommandTag? {
         commands.receiveAnswer(to: opcode, credits: credits, isSuccessStatus: isSuccessStatus)?.tag
     }
 

@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// The controller of a host: its bring-up and recovery, the commands to it, and the handles that it uses without a link.
 ///

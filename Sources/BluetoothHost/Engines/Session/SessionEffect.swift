@@ -1,5 +1,5 @@
+import BLEHCI
 import BluetoothTypes
-import HCI
 
 /// What the caller of a ``ControllerSession`` does after an input. It performs the effects in their order.
 enum SessionEffect: Equatable {
@@ -30,7 +30,7 @@ enum SessionEffect: Equatable {
 /// An event that is only logged.
 enum SessionReport: Equatable {
     /// The controller has not answered a command in time.
-    case unanswered(HCI.Opcode)
+    case unanswered(HCIOpcode)
     /// The controller has not accepted a command in time.
     case acceptsNoCommands
     /// The bring-up continues without this command.

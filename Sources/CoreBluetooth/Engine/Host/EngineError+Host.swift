@@ -1,5 +1,5 @@
+import BLEGATT
 import BluetoothHost
-import GATT
 
 extension EngineError {
     /// Creates the app's error for a failure of the host.

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCI
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
-import HCI
 import Synchronization
 
 // GATT on connected peripherals. Each call queues procedures on the link, which the host carries out in order.

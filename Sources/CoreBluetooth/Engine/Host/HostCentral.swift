@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
-import HCITransport
 
 /// The engine of a central manager on a host of this process.
 ///

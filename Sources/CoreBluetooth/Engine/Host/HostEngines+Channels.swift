@@ -1,6 +1,6 @@
+import BLEL2CAP
 import BluetoothHost
 import Foundation
-import L2CAP
 
 extension HostCentral {
     func openChannel(

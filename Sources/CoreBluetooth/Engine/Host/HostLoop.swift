@@ -1,5 +1,5 @@
+import BLEHCITransport
 import BluetoothHost
-import HCITransport
 import Synchronization
 
 /// The loop of the host that an engine uses. It is known when the host is open.

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
-import HCITransport
 
 /// The engine of a peripheral manager on a host of this process.
 ///
@@ -220,7 +220,7 @@ final class HostPeripheral: PeripheralEngine, HostMember {
 
     private func linkEnded(_ link: LinkIdentifier) {
         guard let client = state.clients.removeValue(forKey: link), client.isAnnounced else { return }
-        say(.disconnected(RemoteCentral(link: link, identifier: client.central, mtu: ATT.Bearer.defaultMTU)))
+        say(.disconnected(RemoteCentral(link: link, identifier: client.central, mtu: BLEATT.Bearer.defaultMTU)))
     }
 
     /// Returns the links of a central that the app has not ended, oldest first.
@@ -287,7 +287,7 @@ final class HostPeripheral: PeripheralEngine, HostMember {
         }
     }
 
-    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>) {
+    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATTErrorCode>) {
         post { host, _ in
             guard self.state.clients[link]?.isReleased != true else { return }
             host.answer(access, on: link, with: result)

@@ -1,7 +1,7 @@
 import BLE
+import BLEHCITransport
 import Foundation
 import Glibc
-import HCITransport
 
 /// The hosts of this process: one for each adapter, regardless of the number of managers.
 package enum HostRegistry {

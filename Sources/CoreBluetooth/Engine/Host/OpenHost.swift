@@ -1,7 +1,7 @@
 import BLE
+import BLEKeyStore
 import BluetoothHost
 import Foundation
-import KeyStore
 
 /// An open host, and the objects that the engines of its managers share.
 final class OpenHost: Sendable {

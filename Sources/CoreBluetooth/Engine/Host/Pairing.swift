@@ -1,6 +1,6 @@
 import BLE
+import BLESMP
 import BluetoothHost
-import SMP
 
 /// The answers of one host's managers to pairing questions. The app's delegate answers if the app has set one.
 /// Otherwise the managers answer by themselves.

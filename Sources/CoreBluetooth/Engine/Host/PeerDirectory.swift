@@ -1,6 +1,6 @@
+import BLEKeyStore
 import BluetoothTypes
 import Foundation
-import KeyStore
 
 /// The identifier, the name and the services of each peer of a host, and whether the peer is connected.
 ///

@@ -1,6 +1,6 @@
+import BLEKeyStore
 import BluetoothTypes
 import Foundation
-import KeyStore
 
 /// The activity of managers with a restore identifier, saved for the next process.
 final class Restoration: Sendable {

@@ -1,9 +1,9 @@
-import ATT
+import BLEATT
+import BLEGATT
+import BLEHCITransport
 import BluetoothHost
 import BluetoothTypes
 import Foundation
-import GATT
-import HCITransport
 
 /// The links to peripherals that the central managers of a host share. A link that this host has made lasts until its
 /// last user leaves. Used on the loop only.

@@ -1,0 +1,79 @@
+import BLEATT
+import BLEByteCoding
+import BluetoothTypes
+
+/// The client's knowledge of the server's database.
+enum DatabaseKnowledge {
+    /// No certain knowledge: the server is not trusted, or its database could not be learned.
+    case none
+    /// The client is validating its cache or discovering the database. `serviceChanged` is the handle of Service
+    /// Changed, if an earlier connection discovered it.
+    case learning(isOutdated: Bool, serviceChanged: AttributeHandle?)
+    case certain(DatabaseCache)
+}
+
+extension Client {
+    /// The services of the server, if they need not be discovered.
+    var knownServices: [DiscoveredService]? {
+        if case .certain(let cache) = knowledge { cache.services } else { nil }
+    }
+
+    /// Starts to validate `cache`, or to learn the server's database.
+    ///
+    /// The caller calls this once the server is a bonded device and its link is encrypted with the bond's key. If the
+    /// cache of an earlier connection is still valid, the client uses it. Otherwise the client discovers the database
+    /// again.
+    ///
+    /// The call has no effect if the database is known or being learned. The owner then calls
+    /// ``nextRequest(mtu:into:)`` if the bearer is free.
+    ///
+    /// - Parameter cache: the cache of an earlier connection; nil if there is none.
+    public func trust(_ cache: DatabaseCache?) {
+        guard case .none = knowledge else { return }
+        learn(cache, serviceChanged: cache?.genericAttribute(.serviceChanged)?.valueHandle)
+    }
+
+    /// Takes an indication. If it is the server's Service Changed, the client drops its cache and learns the database
+    /// again (Vol 3, Part G, 7.1). The owner then calls ``nextRequest(mtu:into:)`` if the bearer is free.
+    public func indicationReceived(from handle: AttributeHandle) {
+        switch knowledge {
+        case .none: break
+        case .learning(_, handle):
+            knowledge = .learning(isOutdated: true, serviceChanged: handle)
+            cacheChanged(nil)
+        case .learning: break
+        case .certain(let cache):
+            guard cache.genericAttribute(.serviceChanged)?.valueHandle == handle else { return }
+            drop(serviceChanged: handle)
+        }
+    }
+
+    /// Drops the cache: the server has answered Database Out Of Sync.
+    func outOfSync() {
+        guard case .certain(let cache) = knowledge else { return }
+        drop(serviceChanged: cache.genericAttribute(.serviceChanged)?.valueHandle)
+    }
+
+    private func drop(serviceChanged: AttributeHandle?) {
+        cacheChanged(nil)
+        learn(nil, serviceChanged: serviceChanged)
+    }
+
+    private func learn(_ cache: DatabaseCache?, serviceChanged: AttributeHandle?) {
+        knowledge = .learning(isOutdated: false, serviceChanged: serviceChanged)
+        performInBackground(LearnDatabase(known: cache))
+    }
+
+    /// Handles the result of the background procedure.
+    func databaseLearnt(_ run: TypedProcedureRun<LearnDatabase>) {
+        guard case .learning(let isOutdated, let serviceChanged) = knowledge else { return }
+        do throws(ClientError) {
+            let learnt = try run.output()
+            if isOutdated { return learn(nil, serviceChanged: serviceChanged) }
+            knowledge = .certain(learnt)
+            if learnt != run.procedure.known { cacheChanged(learnt) }
+        } catch {
+            knowledge = .none
+        }
+    }
+}

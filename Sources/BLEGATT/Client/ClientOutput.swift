@@ -1,0 +1,16 @@
+import BLEATT
+
+/// An output of a ``Client`` besides its requests; see ``Client/takeOutput()``.
+public enum ClientOutput {
+    /// A procedure has ended; its run has the result. Each run that the client received ends once.
+    case ended(ProcedureRun)
+    /// The server has refused a request with this error, because the link is not secure enough.
+    ///
+    /// The client waits: the owner raises the link's security and calls
+    /// ``Client/securityElevated(_:handle:mtu:into:)``, or calls ``Client/elevationDeclined(mtu:into:)``. The client
+    /// puts this out only if ``Client/elevatesSecurity`` is set, and once per procedure.
+    case securityRequired(ATTErrorCode)
+    /// The cache of the server's database that the owner keeps for ``Client/trust(_:)`` on a later connection; nil to
+    /// delete it.
+    indirect case cacheChanged(DatabaseCache?)
+}

@@ -1,0 +1,159 @@
+import BLEATT
+import BLEByteCoding
+import BluetoothTypes
+
+/// Validates the cache of a server's database, or discovers the whole database (Vol 3, Part G, 2.5.2).
+///
+/// The procedure reads the Database Hash. If the hash is the same as on an earlier connection, the cache is valid and
+/// nothing else is requested. Otherwise the procedure:
+///
+/// 1. discovers everything;
+/// 2. writes Client Supported Features and the configuration of Service Changed;
+/// 3. reads the hash again, if the server has one.
+///
+/// If the second hash differs, the database has changed during discovery, and the procedure discovers it again, a
+/// limited number of times.
+struct LearnDatabase: ClientProcedure {
+    var outcome: Result<Output, ClientError>?
+    private enum State {
+        case readingHash(ReadDatabaseHash)
+        case discovering(DiscoverAll)
+        case writing(WriteValue)
+        case rereadingHash(ReadDatabaseHash)
+    }
+
+    /// Maximum number of discoveries before the client gives up on a server whose database keeps changing.
+    private static let attemptLimit = 3
+
+    let known: DatabaseCache?
+    private var state = State.readingHash(ReadDatabaseHash())
+    private var learnt = DatabaseCache(hash: nil, services: [])
+    /// The remaining writes, the next one last.
+    private var writes: [WriteValue] = []
+    private var attempts = 0
+
+    /// - Parameter known: the cache of an earlier connection.
+    init(known: DatabaseCache?) {
+        self.known = known
+    }
+
+    mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<DatabaseCache> {
+        take(.start, mtu, &buffer)
+    }
+
+    mutating func receive(
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
+    ) -> ClientStep<DatabaseCache> {
+        take(.response(response), mtu, &buffer)
+    }
+
+    mutating func receive(
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
+    ) -> ClientStep<DatabaseCache> {
+        if error.error == .databaseOutOfSync { return discover(mtu, &buffer) }
+        // A server need not accept these writes.
+        if case .writing = state { return write(mtu, &buffer) }
+        return take(.error(error), mtu, &buffer)
+    }
+
+    private mutating func take(
+        _ input: borrowing ProcedureInput,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<DatabaseCache> {
+        switch state {
+        case .readingHash(var procedure):
+            let step = procedure.take(input, mtu, &buffer)
+            state = .readingHash(procedure)
+            return advance(step) { $0.hashRead($1, mtu, &buffer) }
+        case .discovering(var procedure):
+            let step = procedure.take(input, mtu, &buffer)
+            state = .discovering(procedure)
+            return advance(step) { $0.discovered($1, mtu, &buffer) }
+        case .writing(var procedure):
+            let step = procedure.take(input, mtu, &buffer)
+            state = .writing(procedure)
+            return advance(step) { learning, _ in learning.write(mtu, &buffer) }
+        case .rereadingHash(var procedure):
+            let step = procedure.take(input, mtu, &buffer)
+            state = .rereadingHash(procedure)
+            return advance(step) { $0.hashReread($1, mtu, &buffer) }
+        }
+    }
+
+    private mutating func advance<Part: Sendable>(
+        _ step: ClientStep<Part>,
+        _ next: (inout LearnDatabase, Part) -> ClientStep<DatabaseCache>
+    ) -> ClientStep<DatabaseCache> {
+        switch step {
+        case .send(let opcode): .send(opcode)
+        case .finished(.failure(let error)): .finished(.failure(error))
+        case .finished(.success(let part)): next(&self, part)
+        }
+    }
+
+    private mutating func hashRead(
+        _ hash: UInt128?,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<DatabaseCache> {
+        // A server without a hash reports each change to a bonded client, or never changes.
+        if let known, known.hash == hash { return .finished(.success(known)) }
+        learnt.hash = hash
+        return discover(mtu, &buffer)
+    }
+
+    private mutating func discover(_ mtu: Int, _ buffer: inout PacketBuffer) -> ClientStep<DatabaseCache> {
+        guard attempts < LearnDatabase.attemptLimit else {
+            return .finished(.failure(.attribute(.databaseOutOfSync, handle: .invalid, request: .readByTypeRequest)))
+        }
+        attempts += 1
+        state = .discovering(DiscoverAll())
+        return take(.start, mtu, &buffer)
+    }
+
+    private mutating func discovered(
+        _ services: [DiscoveredService],
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<DatabaseCache> {
+        learnt.services = services
+        writes = []
+        let serviceChanged = learnt.genericAttribute(.serviceChanged)
+        if let descriptor = serviceChanged?.descriptors.first(where: { $0.uuid == .clientCharacteristicConfiguration })
+        {
+            let indication = UInt8(truncatingIfNeeded: ClientConfiguration.indication.rawValue)
+            writes.append(WriteValue(handle: descriptor.handle, value: [indication, 0]))
+        }
+        if let features = learnt.genericAttribute(.clientSupportedFeatures) {
+            let supported = ClientSupportedFeatures.supported.rawValue
+            writes.append(WriteValue(handle: features.valueHandle, value: [supported]))
+        }
+        return write(mtu, &buffer)
+    }
+
+    private mutating func write(_ mtu: Int, _ buffer: inout PacketBuffer) -> ClientStep<DatabaseCache> {
+        if let next = writes.popLast() {
+            state = .writing(next)
+        } else if learnt.hash != nil {
+            state = .rereadingHash(ReadDatabaseHash())
+        } else {
+            return .finished(.success(learnt))
+        }
+        return take(.start, mtu, &buffer)
+    }
+
+    private mutating func hashReread(
+        _ hash: UInt128?,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<DatabaseCache> {
+        if hash == learnt.hash { return .finished(.success(learnt)) }
+        learnt.hash = hash
+        return discover(mtu, &buffer)
+    }
+}

@@ -1,0 +1,137 @@
+import BLEATT
+import BLEByteCoding
+import BluetoothTypes
+
+/// One attribute of the server.
+struct Attribute {
+    /// The source of its value.
+    enum Content {
+        case stored([UInt8], maximumLength: Int)
+        case handled
+        /// A separate value for each client; the bits that may be set.
+        case clientConfiguration(ClientConfiguration, valueHandle: AttributeHandle)
+        case clientSupportedFeatures
+    }
+
+    let handle: AttributeHandle
+    let type: BluetoothUUID
+    var content: Content
+    let permissions: AttributePermissions
+    /// The last handle of the service for a service declaration; otherwise the attribute's own handle.
+    let groupEnd: AttributeHandle
+
+    /// The value, if the server has one that is the same for all clients.
+    var storedValue: [UInt8]? {
+        if case .stored(let value, _) = content { value } else { nil }
+    }
+}
+
+/// The attributes of a server in the order of their handles (Vol 3, Part F, 3.2, and Part G, 2.6).
+///
+/// A lookup by handle takes constant time. A range is walked from its first attribute.
+public struct AttributeDatabase {
+    /// Whether any attribute needs an encrypted link to be read or written.
+    public var hasProtectedAttributes: Bool {
+        attributes.contains { !$0.permissions.isDisjoint(with: .anyEncrypted) }
+    }
+
+    private(set) var attributes: [Attribute] = []
+    /// For each handle, the index of the first attribute at or after it.
+    private var indices: [UInt16] = []
+    private(set) var services: [PublishedService] = []
+
+    /// Creates an empty database.
+    public init() {}
+
+    // MARK: Looking up
+
+    func index(of handle: AttributeHandle) -> Int? {
+        let index = firstIndex(atOrAfter: handle)
+        return index < attributes.count && attributes[index].handle == handle ? index : nil
+    }
+
+    func attribute(_ handle: AttributeHandle) -> Attribute? {
+        index(of: handle).map { attributes[$0] }
+    }
+
+    /// The index of the first attribute at or after a handle; the number of attributes if there is none.
+    func firstIndex(atOrAfter handle: AttributeHandle) -> Int {
+        let position = Int(handle.rawValue)
+        return position < indices.count ? Int(indices[position]) : attributes.count
+    }
+
+    /// The index of the Client Characteristic Configuration of the characteristic whose value is the attribute at
+    /// `index`.
+    func configurationIndex(ofValueAt index: Int) -> Int? {
+        let handle = attributes[index].handle
+        var index = index + 1
+        while index < attributes.count {
+            if case .clientConfiguration(_, let valueHandle) = attributes[index].content, valueHandle == handle {
+                return index
+            }
+            switch attributes[index].type {
+            case .characteristic, .primaryService, .secondaryService: return nil
+            default: index += 1
+            }
+        }
+        return nil
+    }
+
+    // MARK: Changing
+
+    mutating func setValue(_ value: [UInt8], at index: Int) {
+        guard case .stored(_, let maximumLength) = attributes[index].content else { return }
+        attributes[index].content = .stored(value, maximumLength: maximumLength)
+    }
+
+    /// Adds services. Attributes without a handle get the next handles after the end of the database.
+    ///
+    /// - Returns: the services with their handles, in the order given.
+    public mutating func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
+        var builder = DatabaseBuilder(existing: attributes, services: services)
+        let published = try builder.add(definitions)
+        attributes = builder.attributes
+        services.append(contentsOf: published)
+        reindex()
+        return published
+    }
+
+    /// Removes a service and returns the range of its handles; nil if there is none.
+    public mutating func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
+        guard let position = services.firstIndex(where: { $0.handle == handle }) else { return nil }
+        let range = HandleRange(start: services[position].handle, end: services[position].endHandle)
+        services.remove(at: position)
+        attributes.removeAll { $0.handle >= range.start && $0.handle <= range.end }
+        reindex()
+        return range
+    }
+
+    private mutating func reindex() {
+        indices.removeAll(keepingCapacity: true)
+        for (index, attribute) in attributes.enumerated() {
+            while indices.count <= Int(attribute.handle.rawValue) { indices.append(UInt16(index)) }
+        }
+    }
+
+    // MARK: Hash
+
+    /// The message whose AES-CMAC, with a key of zeros, is the Database Hash (Vol 3, Part G, 7.3.1).
+    public var hashInput: [UInt8] {
+        var buffer = PacketBuffer(capacity: attributes.count * 16, headroom: 0)
+        for attribute in attributes {
+            switch attribute.type {
+            case .primaryService, .secondaryService, .include, .characteristic, .characteristicExtendedProperties:
+                buffer.append(attribute.handle.rawValue)
+                attribute.type.encode(into: &buffer)
+                buffer.append(attribute.storedValue ?? [])
+            case .characteristicUserDescription, .clientCharacteristicConfiguration,
+                .serverCharacteristicConfiguration, .characteristicPresentationFormat, .characteristicAggregateFormat:
+                buffer.append(attribute.handle.rawValue)
+                attribute.type.encode(into: &buffer)
+            default:
+                break
+            }
+        }
+        return [UInt8](copying: buffer.bytes)
+    }
+}

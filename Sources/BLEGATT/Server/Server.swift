@@ -1,0 +1,115 @@
+import BLEATT
+import BLEByteCoding
+import BluetoothTypes
+
+/// A GATT server: the database that all clients share. Each client has a ``ServerSession``.
+public final class Server {
+    /// Computes AES-CMAC of a message with a key of 16 bytes, both most significant byte first.
+    public typealias CMAC = (_ key: [UInt8], _ message: [UInt8]) -> [UInt8]
+
+    /// The current attributes, which all sessions share.
+    public private(set) var database = AttributeDatabase()
+    private let cmac: CMAC?
+    /// The value handle of the Database Hash, if the GATT service is published.
+    private(set) var databaseHashHandle: AttributeHandle?
+    private var serviceChangedHandle: AttributeHandle?
+    /// The handles of the GAP and GATT services.
+    private var coreServices: [ClosedRange<AttributeHandle>] = []
+    /// Counts changes of the database, so that a session knows whether its client has missed one.
+    private(set) var revision: UInt64 = 0
+
+    /// Incremented when the configuration of a client changes, so that a cache of the subscribed clients can tell when
+    /// it is outdated.
+    public private(set) var configurationRevision: UInt64 = 0
+
+    func noteConfigurationChange() {
+        configurationRevision &+= 1
+    }
+
+    /// The Database Hash of the current database, in the byte order of AES-CMAC's result in the specification: most
+    /// significant byte first. nil if there is no AES-CMAC.
+    public private(set) var databaseHash: UInt128?
+
+    /// The shortest encryption key, in bytes, that attributes with a need for encryption accept: 7 to 16.
+    public var minimumKeySize: UInt8 {
+        didSet { minimumKeySize = Server.keySize(minimumKeySize) }
+    }
+
+    /// - Parameters:
+    ///   - minimumKeySize: the size of an encryption key that the server accepts at least, in bytes: 7 to 16.
+    ///   - cmac: computes the Database Hash; without it the hash is zero.
+    public init(minimumKeySize: UInt8 = 16, cmac: CMAC? = nil) {
+        self.cmac = cmac
+        self.minimumKeySize = Server.keySize(minimumKeySize)
+    }
+
+    private static func keySize(_ size: UInt8) -> UInt8 {
+        min(max(size, 7), 16)
+    }
+
+    /// The value handle of Service Changed, if the GATT service is published.
+    public var serviceChanged: AttributeHandle? { serviceChangedHandle }
+
+    /// Publishes services. The owner then reports the changed handles to connected clients by Service Changed.
+    public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
+        let published = try database.publish(definitions)
+        for service in published
+        where service.uuid == .genericAccessService || service.uuid == .genericAttributeService {
+            coreServices.append(service.handle...service.endHandle)
+        }
+        for service in published where service.uuid == .genericAttributeService {
+            databaseHashHandle = service.characteristics.first { $0.uuid == .databaseHash }?.valueHandle
+            serviceChangedHandle = service.characteristics.first { $0.uuid == .serviceChanged }?.valueHandle
+        }
+        databaseChanged()
+        return published
+    }
+
+    /// Removes a service.
+    ///
+    /// - Returns: the range of handles whose change connected clients must be informed of; nil if there is no such
+    ///   service.
+    public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
+        guard let range = database.remove(serviceAt: handle) else { return nil }
+        coreServices.removeAll { range.isValid && $0.overlaps(range.start...range.end) }
+        // The next attribute with these handles is not the hash.
+        if let handle = databaseHashHandle, database.attribute(handle) == nil { databaseHashHandle = nil }
+        if let handle = serviceChangedHandle, database.attribute(handle) == nil { serviceChangedHandle = nil }
+        databaseChanged()
+        return range
+    }
+
+    /// Whether an attribute belongs to the GAP or the GATT service.
+    func isInCoreService(_ handle: AttributeHandle) -> Bool {
+        coreServices.contains { $0.contains(handle) }
+    }
+
+    /// The value of an attribute that the server keeps; nil for any other.
+    public func value(of handle: AttributeHandle) -> [UInt8]? {
+        database.attribute(handle)?.storedValue
+    }
+
+    /// Sets a value that the server keeps. Returns false if there is none, or the value is too long.
+    @discardableResult
+    public func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
+        guard let index = database.index(of: handle),
+            case .stored(_, let maximumLength) = database.attributes[index].content, value.count <= maximumLength
+        else { return false }
+        database.setValue(value, at: index)
+        return true
+    }
+
+    func setValue(_ value: [UInt8], at index: Int) {
+        database.setValue(value, at: index)
+    }
+
+    private func databaseChanged() {
+        revision += 1
+        guard let cmac else { return }
+        let hash = cmac(Array(repeating: 0, count: 16), database.hashInput)
+        databaseHash = hash.count == 16 ? hash.reduce(0) { $0 << 8 | UInt128($1) } : nil
+        guard let databaseHashHandle, let index = database.index(of: databaseHashHandle) else { return }
+        // The hash is sent least significant byte first (Vol 3, Part G, 7.3).
+        database.setValue(hash.reversed(), at: index)
+    }
+}

@@ -1,0 +1,120 @@
+import BLEATT
+import BLEByteCoding
+import BluetoothTypes
+
+// Robust caching and server-initiated PDUs.
+extension ServerSession {
+    private var usesRobustCaching: Bool {
+        ClientSupportedFeatures(rawValue: clientFeatures).contains(.robustCaching)
+    }
+
+    /// Whether the client has missed a change of the database and asked for robust caching.
+    var isOutOfSync: Bool { usesRobustCaching && !awareness.isAware(of: server.revision) }
+
+    /// Records a request, and returns the error for a client that must first learn of a change
+    /// (Vol 3, Part G, 2.5.2.1).
+    func checkAwareness(_ opcode: ATTOpcode, _ pdu: RawSpan) -> ErrorResponse? {
+        let revision = server.revision
+        let wasAware = awareness.isAware(of: revision)
+        awareness.requestArrived(at: revision)
+        if !wasAware, awareness.isAware(of: revision) { persistentStateChanged() }
+        let isRefused = isOutOfSync && presumesKnowledge(opcode, pdu)
+        if isRefused { dropPreparedWrites() }
+        if isRefused || readsDatabaseHash(opcode, pdu) { awareness.tell(of: revision) }
+        return isRefused
+            ? ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .databaseOutOfSync) : nil
+    }
+
+    /// Whether a request relies on known handles. Discovery does not.
+    private func presumesKnowledge(_ opcode: ATTOpcode, _ pdu: RawSpan) -> Bool {
+        switch opcode {
+        case .readRequest, .readBlobRequest, .readMultipleRequest, .readMultipleVariableRequest, .writeRequest,
+            .prepareWriteRequest:
+            true
+        case .executeWriteRequest: !preparedWrites.isEmpty
+        case .readByTypeRequest:
+            (try? ReadByTypeRequest(decoding: pdu)).map {
+                $0.type != .include && $0.type != .characteristic && $0.range != .all
+            } ?? false
+        default: false
+        }
+    }
+
+    private func readsDatabaseHash(_ opcode: ATTOpcode, _ pdu: RawSpan) -> Bool {
+        switch opcode {
+        case .readByTypeRequest: (try? ReadByTypeRequest(decoding: pdu))?.type == .databaseHash
+        case .readRequest:
+            server.databaseHashHandle.map { handle in (try? ReadRequest(decoding: pdu))?.handle == handle } ?? false
+        default: false
+        }
+    }
+
+    /// Records that the client has confirmed Service Changed, and so knows the revision of which it was sent.
+    public func serviceChangedConfirmed() {
+        guard let sentRevision else { return }
+        awareness.confirm(sentRevision)
+        announcedRevision = sentRevision
+        persistentStateChanged()
+    }
+
+    /// Whether the client has subscribed to Service Changed and has not confirmed the last change.
+    public var isServiceChangedOwed: Bool {
+        guard let handle = server.serviceChanged, configuration(of: handle).contains(.indication) else { return false }
+        return announcedRevision != server.revision
+    }
+
+    /// Removes the client's configurations of services that were removed.
+    public func servicesRemoved(in range: HandleRange) {
+        guard range.isValid else { return }
+        configurations.remove(in: range.start...range.end)
+        persistentStateChanged()
+    }
+
+    // MARK: Server-initiated
+
+    /// The client's configuration of the characteristic whose value has this handle.
+    public func configuration(of valueHandle: AttributeHandle) -> ClientConfiguration {
+        guard let index = server.database.index(of: valueHandle),
+            let descriptor = server.database.configurationIndex(ofValueAt: index)
+        else { return [] }
+        return configurations.value(at: server.database.attributes[descriptor].handle) ?? []
+    }
+
+    /// The part of the client's configuration that the server may send now for the characteristic value with this
+    /// handle.
+    ///
+    /// It is empty if the link does not meet the requirements for reading the value and subscribing to it, or if the
+    /// client does not know the current database.
+    public func sendable(of valueHandle: AttributeHandle) -> ClientConfiguration {
+        guard let index = server.database.index(of: valueHandle),
+            let descriptor = server.database.configurationIndex(ofValueAt: index),
+            let configuration = configurations.value(at: server.database.attributes[descriptor].handle),
+            !configuration.isEmpty
+        else { return [] }
+        let permissions = server.database.attributes[descriptor].permissions
+        let valuePermissions = server.database.attributes[index].permissions
+        guard !security.isIdentityUnverified else { return [] }
+        // An unaware client is still sent Service Changed (Vol 3, Part G, 2.5.2.1).
+        guard !isOutOfSync || valueHandle == server.serviceChanged else { return [] }
+        let size = server.minimumKeySize
+        guard valuePermissions.readRequirement.error(security, minimumKeySize: size) == nil,
+            permissions.writeRequirement.error(security, minimumKeySize: size) == nil
+        else { return [] }
+        let needsAuthorization =
+            valuePermissions.contains(.readAuthorized) || permissions.contains(.writeAuthorized)
+        return needsAuthorization && !security.isAuthorized ? [] : configuration
+    }
+
+    /// Writes a notification; the value is cut to the length that fits.
+    public func notify(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
+        HandleValueNotification(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
+            .encode(into: &buffer)
+    }
+
+    /// Writes an indication; the value is cut to the length that fits.
+    public func indicate(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
+        if handle == server.serviceChanged { sentRevision = server.revision }
+        HandleValueIndication(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
+            .encode(into: &buffer)
+    }
+}

@@ -1,0 +1,316 @@
+import BLEATT
+import BLEByteCoding
+import BluetoothTypes
+
+/// One client of a server: its configuration, its prepared writes, the request that is being served.
+///
+/// If a request needs an answer of the app, the session keeps the request. With the answer, it processes the request
+/// again from its start. So the code of each request is the same for values of the server and of the app.
+///
+/// ## Outputs
+///
+/// The session does not call its owner. Each method that takes an input returns what to send or to ask. It queues the
+/// rest as ``ServerOutput``s: actions of the client, and changes of ``persistentState``. After each input, and before
+/// it sends a response, the owner takes them with ``takeOutput()`` until that returns nil. The inputs are
+/// ``receive(_:into:)``, ``complete(_:with:into:)``, ``complete(_:isAuthorized:into:)``, ``receiveVerified(_:_:)``,
+/// ``restore(_:)``, ``serviceChangedConfirmed()`` and ``servicesRemoved(in:)``. The session is in a consistent state
+/// then, so the owner may pass it further inputs before it takes the next output.
+public final class ServerSession {
+    /// Maximum number of prepared parts, and of bytes in them, per client.
+    public struct Limits: Sendable {
+        /// Maximum number of prepared parts: further ones are refused with Prepare Queue Full.
+        public var preparedWrites = 64
+        /// Maximum number of bytes in all prepared parts together: further ones are refused with Prepare Queue Full.
+        public var preparedBytes = 8192
+
+        /// Creates the default limits: 64 parts, 8192 bytes.
+        public init() {}
+    }
+
+    /// The server whose database the client uses.
+    public let server: Server
+    let limits: Limits
+    /// Whether the app can be asked to authorize this client. If not, accesses that need authorization are refused
+    /// until ``/BluetoothTypes/LinkSecurity/isAuthorized`` is set.
+    public var asksForAuthorization = false
+    // State that each request needs is private: the compiler then proves that accesses to it do not overlap.
+    private var linkSecurity = LinkSecurity()
+    private var bearerMTU = Bearer.defaultMTU
+    private var putsOutEvents = false
+    private let outputs = OutputQueue<ServerOutput>()
+
+    var configurations = ClientConfigurations() {
+        didSet { server.noteConfigurationChange() }
+    }
+    var clientFeatures: UInt8 = 0
+    var awareness: ChangeAwareness
+    /// The revision that the client knows of by Service Changed; nil if it has missed one.
+    var announcedRevision: UInt64?
+    /// The revision of which the last Service Changed was sent.
+    var sentRevision: UInt64?
+    private(set) var preparedWrites: [AttributeWrite] = []
+    private var preparedBytes = 0
+
+    private var pending: Pending?
+    private var nextIdentifier: UInt64 = 0
+    private var isAuthorizationRefused = false
+
+    /// A request that waits for the app.
+    private struct Pending {
+        let request: [UInt8]
+        let identifier: UInt64
+        let question: Question
+        var answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>]
+    }
+
+    private enum Question {
+        case access(AccessRequest.Kind)
+        case authorization
+    }
+
+    /// Stops a request: an error for the client, or a question to the app.
+    enum Interruption: Error {
+        case error(ATTErrorCode, AttributeHandle)
+        case access(AccessRequest.Kind)
+        case authorization(AttributeHandle, isWrite: Bool)
+    }
+
+    /// Creates the session of a client that has just connected. Restore a bonded client's state with ``restore(_:)``.
+    public init(server: Server, limits: Limits = Limits()) {
+        self.server = server
+        self.limits = limits
+        awareness = ChangeAwareness(revision: server.revision)
+        announcedRevision = server.revision
+    }
+
+    /// The security state of the client's link.
+    public var security: LinkSecurity {
+        get { linkSecurity }
+        set { linkSecurity = newValue }
+    }
+
+    /// ATT_MTU of the client's bearer.
+    public var mtu: Int {
+        get { bearerMTU }
+        set { bearerMTU = newValue }
+    }
+
+    /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it must take the outputs after each
+    /// input.
+    public var reportsEvents: Bool {
+        get { putsOutEvents }
+        set { putsOutEvents = newValue }
+    }
+
+    // MARK: Requests and commands
+
+    /// Takes a request or command from the client.
+    public func receive(_ pdu: RawSpan, into buffer: inout PacketBuffer) -> ServerAction {
+        guard let opcode = pdu[checked: 0].flatMap(ATTOpcode.init(rawValue:)) else { return .nothing }
+        switch opcode.kind {
+        case .command: return receiveCommand(opcode, pdu)
+        case .request:
+            guard pending == nil else { return .nothing }
+            isAuthorizationRefused = false
+            if let error = checkAwareness(opcode, pdu) {
+                error.encode(into: &buffer)
+                return .respond
+            }
+            return process(opcode, pdu, answers: [:], into: &buffer)
+        default: return .nothing
+        }
+    }
+
+    /// Takes the app's answer to an access: a value that was read, or nothing for a write.
+    ///
+    /// An answer that no request waits for is ignored.
+    public func complete(
+        _ identifier: UInt64,
+        with result: Result<[UInt8], ATTErrorCode>,
+        into buffer: inout PacketBuffer
+    ) -> ServerAction {
+        guard let pending, pending.identifier == identifier, case .access(let access) = pending.question else {
+            return .nothing
+        }
+        var answers = pending.answers
+        answers[access] = result
+        return resume(pending, answers, into: &buffer)
+    }
+
+    /// Takes the app's answer to a request for authorization. An authorized client stays so on this connection.
+    public func complete(
+        _ identifier: UInt64,
+        isAuthorized: Bool,
+        into buffer: inout PacketBuffer
+    ) -> ServerAction {
+        guard let pending, pending.identifier == identifier, case .authorization = pending.question else {
+            return .nothing
+        }
+        if isAuthorized { security.isAuthorized = true }
+        isAuthorizationRefused = !isAuthorized
+        return resume(pending, pending.answers, into: &buffer)
+    }
+
+    private func resume(
+        _ request: Pending,
+        _ answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>],
+        into buffer: inout PacketBuffer
+    ) -> ServerAction {
+        pending = nil
+        guard let opcode = request.request.first.flatMap(ATTOpcode.init(rawValue:)) else { return .nothing }
+        return process(opcode, request.request.rawSpan, answers: answers, into: &buffer)
+    }
+
+    private func process(
+        _ opcode: ATTOpcode,
+        _ pdu: RawSpan,
+        answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>],
+        into buffer: inout PacketBuffer
+    ) -> ServerAction {
+        let start = buffer.count
+        var context = RequestContext(session: self, answers: answers)
+        do throws(Interruption) {
+            try context.process(opcode, pdu, into: &buffer)
+            return .respond
+        } catch {
+            buffer.truncate(to: start)
+            switch error {
+            case .error(let code, let handle):
+                ErrorResponse(requestOpcode: opcode.rawValue, handle: handle, error: code).encode(into: &buffer)
+                return .respond
+            case .access(let kind):
+                let identifier = makeIdentifier()
+                pending = Pending(
+                    request: [UInt8](copying: pdu),
+                    identifier: identifier,
+                    question: .access(kind),
+                    answers: answers
+                )
+                return .access(AccessRequest(identifier: identifier, kind: kind))
+            case .authorization(let handle, let isWrite):
+                let identifier = makeIdentifier()
+                pending = Pending(
+                    request: [UInt8](copying: pdu),
+                    identifier: identifier,
+                    question: .authorization,
+                    answers: answers
+                )
+                return .authorize(AuthorizationRequest(identifier: identifier, handle: handle, isWrite: isWrite))
+            }
+        }
+    }
+
+    private func makeIdentifier() -> UInt64 {
+        nextIdentifier += 1
+        return nextIdentifier
+    }
+
+    /// Executes a command. Commands of a client that has missed a change are ignored until it knows of it
+    /// (Vol 3, Part G, 2.5.2.1).
+    private func receiveCommand(_ opcode: ATTOpcode, _ pdu: RawSpan) -> ServerAction {
+        guard !isOutOfSync else { return .nothing }
+        switch opcode {
+        case .writeCommand:
+            guard let command = try? WriteCommand(decoding: pdu) else { return .nothing }
+            return write(command.value, to: command.handle, signature: nil)
+        case .signedWriteCommand:
+            guard let command = try? SignedWriteCommand(decoding: pdu) else { return .nothing }
+            // Verification writes to the disk, so the server verifies only writes that it would execute.
+            guard acceptsSignedWrite(to: command.handle) else { return .nothing }
+            let message = pdu.extracting(first: pdu.byteCount - SignedWriteCommand.signatureLength)
+            return .verify(
+                SignedWrite(message: [UInt8](copying: message), signature: [UInt8](copying: command.signature))
+            )
+        default:
+            return .nothing
+        }
+    }
+
+    /// Whether a write with the strongest signature would be executed.
+    private func acceptsSignedWrite(to handle: AttributeHandle) -> Bool {
+        guard let attribute = server.database.attribute(handle) else { return false }
+        return (try? check(.write, attribute, signature: .authenticated)) != nil
+    }
+
+    /// Executes a signed write whose signature is valid.
+    public func receiveVerified(_ write: SignedWrite, _ strength: SignatureStrength) -> ServerAction {
+        var reader = ByteReader(write.message.rawSpan)
+        guard !isOutOfSync, (try? reader.readUInt8()) == ATTOpcode.signedWriteCommand.rawValue,
+            let handle = try? reader.readUInt16()
+        else { return .nothing }
+        return self.write(reader.readRemaining(), to: AttributeHandle(handle), signature: strength)
+    }
+
+    /// Executes a write command; a write that is not allowed is ignored (Vol 3, Part F, 3.4.5.3).
+    private func write(
+        _ value: RawSpan,
+        to handle: AttributeHandle,
+        signature: SignatureStrength?
+    ) -> ServerAction {
+        guard let index = server.database.index(of: handle) else { return .nothing }
+        let write = AttributeWrite(handle: handle, offset: 0, value: [UInt8](copying: value))
+        do throws(Interruption) {
+            try check(.write, server.database.attributes[index], signature: signature)
+            if case .handled = server.database.attributes[index].content {
+                return .access(AccessRequest(identifier: makeIdentifier(), kind: .write(write, isCommand: true)))
+            }
+            try apply(write, at: index, isCommand: true)
+        } catch {}
+        return .nothing
+    }
+
+    /// Asks the app to authorize the client. Refuses if the app cannot be asked or has already refused.
+    func authorization(of handle: AttributeHandle, isWrite: Bool) -> Interruption {
+        asksForAuthorization && !isAuthorizationRefused
+            ? .authorization(handle, isWrite: isWrite) : .error(.insufficientAuthorization, handle)
+    }
+
+    // MARK: Outputs
+
+    /// Removes and returns the oldest output; nil if there is none.
+    public func takeOutput() -> ServerOutput? { outputs.take() }
+
+    func emit(_ event: @autoclosure () -> ServerEvent) {
+        if reportsEvents { outputs.append(.event(event())) }
+    }
+
+    /// Queues the output that ``persistentState`` has changed. Consecutive changes are merged into one output, so the
+    /// queue of an owner that never takes outputs and does not set ``reportsEvents`` holds one element.
+    func persistentStateChanged() {
+        if outputs.last != .persistentStateChanged { outputs.append(.persistentStateChanged) }
+    }
+
+    // MARK: Prepared writes
+
+    func prepare(_ write: AttributeWrite) throws(Interruption) {
+        guard preparedWrites.count < limits.preparedWrites,
+            preparedBytes + write.value.count <= limits.preparedBytes
+        else { throw .error(.prepareQueueFull, write.handle) }
+        preparedWrites.append(write)
+        preparedBytes += write.value.count
+    }
+
+    /// The prepared parts, with consecutive parts merged.
+    func mergedPreparedWrites() -> [AttributeWrite] {
+        var merged: [AttributeWrite] = []
+        for write in preparedWrites {
+            if let last = merged.lastIndex(where: { $0.handle == write.handle }),
+                merged[last].offset + merged[last].value.count == write.offset
+            {
+                merged[last] = AttributeWrite(
+                    handle: write.handle,
+                    offset: merged[last].offset,
+                    value: merged[last].value + write.value
+                )
+            } else {
+                merged.append(write)
+            }
+        }
+        return merged
+    }
+
+    func dropPreparedWrites() {
+        preparedWrites = []
+        preparedBytes = 0
+    }
+}

@@ -1,0 +1,134 @@
+import BLEByteCoding
+import BLECapture
+import CBLEBluetooth
+import Glibc
+
+/// A capture that is being written to a file. It outlives the transports of a recovery.
+///
+/// Each packet is written whole, with one call, as it passes. So the file of a process that was killed ends with a
+/// whole record. The file of a transport is confined to the loop of the transport.
+public final class CaptureFile {
+    private let descriptor: OwnedDescriptor
+    private let microsecondsSince1970: @Sendable () -> Int64
+    private var writer: CaptureWriter
+    private var buffer = PacketBuffer(capacity: 1024, headroom: 0)
+    private var length = 0
+    /// Replaces keys with zeros, if requested.
+    private var mask: CaptureKeyMask?
+    /// The error that ended the capture early, such as a full disk. The transport continues without the capture.
+    public private(set) var failure: TransportError?
+    private let path: String
+
+    /// Creates the file, or empties an existing file. Only its owner may read it, because a capture contains keys.
+    ///
+    /// A symbolic link is not followed: it is an error (`ELOOP`). An existing file must belong to this user, otherwise
+    /// it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it.
+    ///
+    /// - Parameters:
+    ///   - path: the file's path.
+    ///   - format: the format; nil for H4 packets in the format that the path's name implies.
+    ///   - masksKeys: whether keys are replaced by zeros.
+    ///   - microsecondsSince1970: the wall clock; nil for the system's.
+    /// - Throws: ``TransportError/captureFile(_:errno:)``.
+    public init(
+        path: String,
+        format: CaptureWriter.Format? = nil,
+        masksKeys: Bool = false,
+        microsecondsSince1970: (@Sendable () -> Int64)? = nil
+    ) throws(TransportError) {
+        self.path = path
+        writer = CaptureWriter(format ?? .h4(path: path))
+        self.microsecondsSince1970 = microsecondsSince1970 ?? systemMicrosecondsSince1970
+        mask = masksKeys ? CaptureKeyMask() : nil
+        // The file is emptied only after its owner is verified.
+        descriptor = OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600))
+        guard descriptor.number >= 0 else { throw .captureFile(path, errno: -descriptor.number) }
+        let obstacle = makePrivate(descriptor.number)
+        guard obstacle == 0 else { throw .captureFile(path, errno: obstacle) }
+        writer.encodeHeader(into: &buffer)
+        flush()
+        if let failure { throw failure }
+    }
+
+    /// Appends a packet with its H4 indicator. Called on the transport's loop only.
+    public func append(_ packet: RawSpan, direction: CaptureDirection) {
+        guard failure == nil else { return }
+        let time = CaptureTime(microsecondsSince1970: microsecondsSince1970())
+        if let masked = masked(packet, direction) {
+            writer.encode(h4Packet: masked.rawSpan, direction, time: time, into: &buffer)
+        } else {
+            writer.encode(h4Packet: packet, direction, time: time, into: &buffer)
+        }
+        flush()
+    }
+
+    /// Appends a record that was read. A record that the format cannot represent is left out.
+    public func append(_ record: borrowing CaptureRecord) {
+        guard failure == nil else { return }
+        var masked: [UInt8]?
+        switch record.content {
+        case .packet(let kind, let direction, let bytes):
+            masked = mask?.mask(kind, direction, bytes, adapterIndex: record.adapterIndex)
+        case .note(let note, let bytes): masked = mask?.mask(note, bytes)
+        case .malformed: break
+        }
+        let isWritten =
+            if let masked {
+                writer.encode(record, replacingBytesWith: masked.rawSpan, into: &buffer)
+            } else {
+                writer.encode(record, into: &buffer)
+            }
+        if isWritten { flush() }
+    }
+
+    /// Returns a packet with its H4 indicator and masked keys, or nil if nothing in it is masked.
+    private func masked(_ packet: RawSpan, _ direction: CaptureDirection) -> [UInt8]? {
+        guard mask != nil, let indicator = packet[checked: 0], let kind = CapturedPacketKind(rawValue: indicator) else {
+            return nil
+        }
+        return mask?.mask(kind, direction, packet.extracting(droppingFirst: 1)).map { [indicator] + $0 }
+    }
+
+    /// Writes the buffer. After a failure, a partially written record is cut off again.
+    private func flush() {
+        defer { buffer.reset() }
+        var written = 0
+        while written < buffer.count {
+            switch write(descriptor.number, buffer.bytes.extracting(droppingFirst: written)) {
+            case .success(let count): written += count
+            case .failure(let error):
+                failure = .captureFile(path, errno: error.code)
+                _ = ftruncate(descriptor.number, length)
+                return
+            }
+        }
+        length += written
+    }
+}
+
+/// Makes an open file accessible to its owner only, and empties it.
+///
+/// - Returns: an `errno`; zero on success, or if it is not a regular file, such as a pipe.
+private func makePrivate(_ descriptor: CInt) -> CInt {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { return errno }
+    guard status.st_mode & S_IFMT == S_IFREG else { return 0 }
+    guard status.st_uid == geteuid() else { return EPERM }
+    guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else { return errno }
+    return 0
+}
+
+extension CaptureWriter.Format {
+    /// H4 packets: in pcapng if the path ends with ".pcapng", in btsnoop otherwise.
+    public static func h4(path: String) -> CaptureWriter.Format { path.hasSuffix(".pcapng") ? .pcapng : .btsnoop }
+
+    /// Packets of Linux's monitor channel: in pcapng if the path ends with ".pcapng", in btsnoop otherwise.
+    public static func monitor(path: String) -> CaptureWriter.Format {
+        path.hasSuffix(".pcapng") ? .pcapngMonitor : .btsnoopMonitor
+    }
+}
+
+private func systemMicrosecondsSince1970() -> Int64 {
+    let time = wallClock()
+    return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+}

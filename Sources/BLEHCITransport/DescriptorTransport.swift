@@ -1,0 +1,282 @@
+import BLEByteCoding
+import CBLEBluetooth
+import Dispatch
+import Glibc
+
+/// A transport on a non-blocking descriptor: an HCI socket or similar, or a stream of H4 packets.
+///
+/// Everything happens on the loop of the transport. Reading drains the descriptor each time it is ready. A packet is
+/// written at once. On a stream, the packets sent in one turn of the loop are written in one piece at its end. Only
+/// bytes that the kernel does not accept then wait for the write source.
+final class DescriptorTransport: Transport {
+    /// The kind of descriptor, which determines how packets are framed in reads and writes.
+    enum Kind: Equatable {
+        /// One packet in each read and write.
+        case hci(index: Int, channel: AdapterSpecification.Channel)
+        /// One packet in each read and write.
+        case seqpacket
+        case unix
+        case tcp
+        case serial
+
+        fileprivate var isSocket: Bool { self == .seqpacket || self == .unix || self == .tcp }
+
+        fileprivate var isStream: Bool { self == .unix || self == .tcp || self == .serial }
+
+        fileprivate var isShared: Bool {
+            if case .hci(_, .raw) = self { true } else { false }
+        }
+    }
+
+    /// The number of bytes read before other work on the loop gets a turn.
+    private static let readBudget = 256 << 10
+    /// The number of bytes gathered in a turn before they are written.
+    private static let gatheredLimit = 32 << 10
+
+    private final class State {
+        /// Shared with the sources, which may use the descriptor until they are cancelled.
+        var owner: OwnedDescriptor?
+        var decoder: H4StreamDecoder?
+        var packetBuffer: [UInt8] = []
+        var readSource: (any DispatchSourceRead)?
+        var writeSource: (any DispatchSourceWrite)?
+        var isWriteSourceSuspended = true
+        var backlog = WriteBacklog()
+        /// The bytes sent in this turn of the loop.
+        var gathered = PacketBuffer(capacity: 0, headroom: 0)
+        var onPacket: (@Sendable (RawSpan) -> Void)?
+        var onEnd: (@Sendable (TransportError) -> Void)?
+        var isClosed = false
+
+        init(_ owner: OwnedDescriptor) {
+            self.owner = owner
+        }
+
+        deinit {
+            cancelSources()
+        }
+
+        func cancelSources() {
+            readSource?.cancel()
+            readSource = nil
+            guard let writeSource else { return }
+            writeSource.cancel()
+            // A suspended source does not run its cancel handler.
+            if isWriteSourceSuspended { writeSource.resume() }
+            self.writeSource = nil
+        }
+    }
+
+    private let kind: Kind
+    private let loop: LoopQueue
+    private let options: TransportOptions
+    private let descriptor: Int32
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    /// - Parameter sender: the device at the other end: a controller, or, on a stream, possibly a host.
+    init(
+        _ owner: OwnedDescriptor,
+        kind: Kind,
+        from sender: H4StreamDecoder.Sender = .controller,
+        loop: LoopQueue,
+        options: TransportOptions = TransportOptions()
+    ) {
+        descriptor = owner.number
+        self.kind = kind
+        self.loop = loop
+        self.options = options
+        let state = State(owner)
+        switch kind {
+        case .hci, .seqpacket: state.packetBuffer = [UInt8](repeating: 0, count: 4096)
+        case .unix, .tcp: state.decoder = H4StreamDecoder(recovery: .fail, sender: sender)
+        case .serial: state.decoder = H4StreamDecoder(recovery: .search, sender: sender)
+        }
+        confined = LoopConfined(state, to: loop.queue)
+    }
+
+    func start(
+        onPacket: @escaping @Sendable (RawSpan) -> Void,
+        onEnd: @escaping @Sendable (TransportError) -> Void
+    ) {
+        let state = state
+        guard !state.isClosed, state.readSource == nil, let owner = state.owner else { return }
+        state.onPacket = onPacket
+        state.onEnd = onEnd
+        loop.add(self, descriptor: descriptor)
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: loop.queue)
+        source.setEventHandler { [weak self] in
+            if let self { loop.becameReadable(self) }
+        }
+        source.setCancelHandler { withExtendedLifetime(owner) {} }
+        state.readSource = source
+        source.activate()
+    }
+
+    func close() {
+        let state = state
+        guard !state.isClosed else { return }
+        flush()
+        state.isClosed = true
+        loop.remove(self)
+        state.onPacket = nil
+        state.onEnd = nil
+        options.sharedBacklog?.release(state.backlog.octets)
+        state.backlog.removeAll()
+        state.cancelSources()
+        state.owner = nil
+    }
+
+    private func end(_ error: TransportError) {
+        guard !state.isClosed else { return }
+        let onEnd = state.onEnd
+        close()
+        onEnd?(error)
+    }
+
+    /// Ends the transport in a later turn, so that a sender is not called back from within its own call.
+    private func endLater(_ error: TransportError) {
+        loop.async { self.end(error) }
+    }
+
+    // MARK: Reading
+
+    /// Reads until nothing is left. Returns false if it stopped earlier.
+    ///
+    /// - Parameter isPolled: whether the descriptor is polled again in any case. Then a read that does not fill the
+    ///   buffer is the last. A source does not poll again: it reports data, and a hang-up behind it, only once.
+    func drain(isPolled: Bool) -> Bool {
+        let state = state
+        var budget = DescriptorTransport.readBudget
+        while !state.isClosed, budget > 0 {
+            switch state.decoder == nil ? readPacket() : readStream() {
+            case .success(0): end(.closedByPeer)
+            case .success(let count):
+                // A stream returns all available bytes that fit the buffer.
+                if isPolled, state.decoder?.hadRoom == true { return true }
+                budget -= count
+            case .failure(let error) where error.wouldBlock: return true
+            case .failure(let error): end(reason(of: error) ?? .readFailed(errno: error.code))
+            }
+        }
+        return false
+    }
+
+    private func readPacket() -> Result<Int, Errno> {
+        let state = state
+        var buffer = state.packetBuffer
+        state.packetBuffer = []
+        defer { state.packetBuffer = buffer }
+        var isInbound = true
+        let result =
+            kind.isShared
+            ? receive(descriptor, into: &buffer, isInbound: &isInbound) : read(descriptor, into: &buffer, from: 0)
+        if case .success(let count) = result, count > 0, isInbound {
+            state.onPacket?(buffer.rawSpan.extracting(first: count))
+        }
+        return result
+    }
+
+    private func readStream() -> Result<Int, Errno> {
+        let state = state
+        guard var decoder = state.decoder else { return .success(0) }
+        state.decoder = nil
+        defer { state.decoder = decoder }
+        let result = decoder.fill { read(descriptor, into: &$0, from: $1) }
+        if kind == .tcp { _ = ble_tcp_set_quick_ack(descriptor) }
+        do throws(H4StreamDecoder.BrokenStream) {
+            try decoder.forEachPacket { packet in
+                state.onPacket?(packet)
+                return !state.isClosed
+            }
+        } catch {
+            end(.brokenStream(octet: error.octet))
+        }
+        return result
+    }
+
+    // MARK: Writing
+
+    func send(_ packet: RawSpan) {
+        let state = state
+        guard !state.isClosed else { return }
+        guard state.backlog.isEmpty else { return wait(packet) }
+        guard kind.isStream, loop.isInTurn else { return writeNow(packet) }
+        if state.gathered.isEmpty { loop.flushLater(self) }
+        state.gathered.append(packet)
+        if state.gathered.count >= DescriptorTransport.gatheredLimit { flush() }
+    }
+
+    /// Writes the bytes sent in this turn.
+    func flush() {
+        let state = state
+        guard !state.isClosed, !state.gathered.isEmpty else { return }
+        var buffer = PacketBuffer(capacity: 0, headroom: 0)
+        swap(&buffer, &state.gathered)
+        writeNow(buffer.bytes)
+        buffer.reset()
+        state.gathered = buffer
+    }
+
+    private func writeNow(_ bytes: RawSpan) {
+        switch write(bytes) {
+        case .success(let count):
+            if count < bytes.byteCount { wait(bytes.extracting(droppingFirst: count)) }
+        case .failure(let error) where error.wouldBlock: wait(bytes)
+        case .failure(let error): endLater(reason(of: error) ?? .writeFailed(errno: error.code))
+        }
+    }
+
+    private func write(_ bytes: RawSpan) -> Result<Int, Errno> {
+        kind.isSocket
+            ? BLEHCITransport.send(descriptor, bytes)
+            : BLEHCITransport.write(descriptor, bytes)
+    }
+
+    private func wait(_ bytes: RawSpan) {
+        let state = state
+        guard state.backlog.octets + bytes.byteCount <= options.backlogByteLimit,
+            options.sharedBacklog?.take(bytes.byteCount) ?? true
+        else { return endLater(.overflow) }
+        state.backlog.append(bytes)
+        guard state.isWriteSourceSuspended, let owner = state.owner else { return }
+        state.isWriteSourceSuspended = false
+        if let writeSource = state.writeSource { return writeSource.resume() }
+        let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: loop.queue)
+        source.setEventHandler { [weak self] in self?.becameWritable() }
+        source.setCancelHandler { withExtendedLifetime(owner) {} }
+        state.writeSource = source
+        source.activate()
+    }
+
+    /// Whether bytes wait that the kernel has not accepted.
+    var isBackedUp: Bool { !state.backlog.isEmpty }
+
+    /// Writes bytes that the kernel did not accept before.
+    func becameWritable() {
+        let state = state
+        guard !state.isClosed else { return }
+        let waiting = state.backlog.octets
+        let error = state.backlog.flush(write)
+        options.sharedBacklog?.release(waiting - state.backlog.octets)
+        if let error {
+            if !error.wouldBlock { end(reason(of: error) ?? .writeFailed(errno: error.code)) }
+        } else if !state.isWriteSourceSuspended {
+            state.isWriteSourceSuspended = true
+            state.writeSource?.suspend()
+        }
+    }
+
+    /// Maps an errno that reveals the state of the other end to an error. Returns nil for other errnos.
+    private func reason(of error: Errno) -> TransportError? {
+        switch (kind, error.code) {
+        case (.hci(let index, _), EPIPE), (.hci(let index, _), ENODEV), (.hci(let index, _), ENXIO):
+            .adapterRemoved(index: index)
+        case (.hci(let index, _), ENETDOWN): .adapterDown(index: index)
+        case (.seqpacket, EPIPE), (.unix, EPIPE), (.tcp, EPIPE), (.seqpacket, ECONNRESET), (.unix, ECONNRESET),
+            (.tcp, ECONNRESET), (.serial, EIO):
+            .closedByPeer
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,275 @@
+import CBLEBluetooth
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A serial Dispatch queue that works in turns, and keeps its thread while packets arrive close together.
+///
+/// A Dispatch source costs two thread switches for each event: one to the thread that watches descriptors, and one
+/// back. Work submitted to a queue costs another. So, while the queue is busy, the handler of a transport's source
+/// holds the queue. It polls the transports' descriptors itself, and runs submitted work between polls. At the end of
+/// each turn, each transport writes the packets sent in that turn in one piece.
+///
+/// Before it sleeps in `poll`, the handler yields the processor while that is profitable (`Yielding`).
+///
+/// An idle queue is like any other: it does not poll, and does not wake up.
+public final class LoopQueue: Sendable {
+    /// Work to run on the queue. A job is added once and run once.
+    @safe private enum Work: Sendable {
+        case action(@Sendable () -> Void)
+        case job(UnownedJob, UnownedSerialExecutor)
+        case task(UnownedJob, UnownedTaskExecutor)
+    }
+
+    private enum Holder {
+        case nobody
+        case handler
+        /// The handler that holds the queue sleeps in `poll`.
+        case waitingHandler
+    }
+
+    /// The work that any thread submits.
+    private struct Submissions {
+        var work: [Work] = []
+        var holder = Holder.nobody
+        /// Whether the submitted work is already scheduled on the queue.
+        var isScheduled = false
+    }
+
+    private struct Member {
+        weak var transport: DescriptorTransport?
+    }
+
+    /// The state of the queue itself.
+    private final class State {
+        var members: [Member] = []
+        /// The polled descriptors: the wake-up, then the members' descriptors in order.
+        var entries: [pollfd]
+        var round: [Work] = []
+        /// Transports with bytes to write at the end of the turn.
+        var unflushed: [DescriptorTransport] = []
+        var lastPacket: UInt64 = 0
+        var yielding = Yielding()
+        var isInTurn = false
+
+        init(wakeUp: OwnedDescriptor) {
+            entries = [pollfd(fd: wakeUp.number, events: Int16(POLLIN), revents: 0)]
+        }
+    }
+
+    /// The time for which the queue is held before timers and other work on it get a turn, in nanoseconds.
+    private static let holdLimit: UInt64 = 10_000_000
+    /// The number of rounds of work in a turn. Work submitted by other work runs in the next round.
+    private static let roundsPerTurn = 64
+
+    /// The queue itself. Work submitted to it directly runs after the current hold, which ends soon after 10 ms.
+    public let queue: DispatchQueue
+
+    /// The gap between packets below which the queue counts as busy, in nanoseconds. Also the time that a hold waits
+    /// for the next packet.
+    private let linger: UInt64?
+    private let submissions = Mutex(Submissions())
+    private let wakeUp: OwnedDescriptor
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    /// Creates a loop on a queue.
+    ///
+    /// - Parameters:
+    ///   - queue: a serial queue that nothing else uses.
+    ///   - linger: the gap between packets on a busy queue, rounded down to whole milliseconds but at least 1 ms. Nil
+    ///     never holds the queue.
+    public init(_ queue: DispatchQueue, linger: Duration? = .milliseconds(1)) {
+        self.queue = queue
+        self.linger = linger.map { max(1, UInt64($0 / .milliseconds(1))) * 1_000_000 }
+        wakeUp = OwnedDescriptor(linger == nil ? -1 : ble_eventfd())
+        confined = LoopConfined(State(wakeUp: wakeUp), to: queue)
+    }
+
+    /// Whether packets sent now are written at the end of a turn.
+    var isInTurn: Bool { state.isInTurn }
+
+    // MARK: Work
+
+    /// Runs an action on the queue, after earlier work. Thread-safe.
+    public func async(_ action: @escaping @Sendable () -> Void) {
+        add(.action(action))
+    }
+
+    /// Runs an actor's job on the queue.
+    public func async(_ job: UnownedJob, on executor: UnownedSerialExecutor) {
+        unsafe add(.job(job, executor))
+    }
+
+    /// Runs a task's job on the queue.
+    public func async(_ job: UnownedJob, on executor: UnownedTaskExecutor) {
+        unsafe add(.task(job, executor))
+    }
+
+    private func add(_ work: Work) {
+        let holder = submissions.withLock { submissions -> Holder? in
+            submissions.work.append(work)
+            switch submissions.holder {
+            case .nobody where submissions.isScheduled: return nil
+            case .nobody: submissions.isScheduled = true
+            case .handler: return nil
+            // One wake-up is enough.
+            case .waitingHandler:
+                submissions.holder = .handler
+                return .waitingHandler
+            }
+            return .nobody
+        }
+        switch holder {
+        case .nobody: queue.async { self.doScheduledWork() }
+        case .waitingHandler:
+            var one: UInt64 = 1
+            _ = unsafe Glibc.write(wakeUp.number, &one, MemoryLayout<UInt64>.size)
+        case .handler, nil: break
+        }
+    }
+
+    private func doScheduledWork() {
+        hold()
+        endTurn()
+        letGo()
+    }
+
+    /// Runs the submitted work, and the work that it submits, then writes the packets sent in the turn.
+    private func endTurn() {
+        let state = state
+        var rounds = LoopQueue.roundsPerTurn
+        while rounds > 0, takeRound() {
+            rounds -= 1
+            for work in state.round {
+                switch work {
+                case .action(let action): action()
+                case .job(let job, let executor): unsafe job.runSynchronously(on: executor)
+                case .task(let job, let executor): unsafe job.runSynchronously(on: executor)
+                }
+            }
+            state.round.removeAll(keepingCapacity: true)
+        }
+        while let transport = state.unflushed.popLast() { transport.flush() }
+    }
+
+    private func takeRound() -> Bool {
+        let state = state
+        return submissions.withLock { submissions in
+            swap(&state.round, &submissions.work)
+            return !state.round.isEmpty
+        }
+    }
+
+    // MARK: Holding
+
+    private func hold() {
+        state.isInTurn = true
+        submissions.withLock { submissions in
+            submissions.holder = .handler
+            submissions.isScheduled = false
+        }
+    }
+
+    private func letGo() {
+        state.isInTurn = false
+        let isScheduled = submissions.withLock { submissions in
+            submissions.holder = .nobody
+            submissions.isScheduled = !submissions.work.isEmpty
+            return submissions.isScheduled
+        }
+        if isScheduled { queue.async { self.doScheduledWork() } }
+    }
+
+    /// Reads from a transport whose source has fired. If the queue is busy, serves all transports until the queue is
+    /// idle or the hold limit is reached.
+    func becameReadable(_ transport: DescriptorTransport) {
+        let state = state
+        let start = monotonicNanoseconds()
+        let isBusy = linger.map { start < state.lastPacket + $0 } ?? false
+        hold()
+        var isDrained = transport.drain(isPolled: false)
+        endTurn()
+        state.lastPacket = monotonicNanoseconds()
+        while isBusy, state.lastPacket < start + LoopQueue.holdLimit {
+            guard wait(atMost: isDrained ? linger ?? 0 : 0) || !isDrained else { break }
+            isDrained = drainMembers()
+            endTurn()
+            state.lastPacket = monotonicNanoseconds()
+        }
+        letGo()
+    }
+
+    /// Reads and writes on all ready descriptors. Returns false if there is more to read.
+    private func drainMembers() -> Bool {
+        let state = state
+        var isDrained = true
+        // Members may be removed during the loop. A member that is skipped because of this is readable again in the
+        // next poll.
+        var place = 0
+        while place < state.members.count {
+            if state.entries[place + 1].revents != 0 {
+                guard let transport = state.members[place].transport else {
+                    removeMembers { $0 == nil }
+                    continue
+                }
+                if state.entries[place + 1].revents & Int16(POLLOUT) != 0 { transport.becameWritable() }
+                if !transport.drain(isPolled: true) { isDrained = false }
+            }
+            place += 1
+        }
+        return isDrained
+    }
+
+    /// Waits for a ready transport or for work. Returns false if neither occurs.
+    private func wait(atMost nanoseconds: UInt64) -> Bool {
+        let state = state
+        let hasWork = submissions.withLock { submissions in
+            if submissions.work.isEmpty { submissions.holder = .waitingHandler }
+            return !submissions.work.isEmpty
+        }
+        for place in state.members.indices {
+            let isBackedUp = state.members[place].transport?.isBackedUp ?? false
+            state.entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
+        }
+        let milliseconds = hasWork ? 0 : Int32(clamping: nanoseconds / 1_000_000)
+        if milliseconds > 0, state.yielding.isWorthIt(at: state.lastPacket) {
+            sched_yield()
+            state.yielding.yielded(from: state.lastPacket, to: monotonicNanoseconds())
+        }
+        let count = unsafe Glibc.poll(&state.entries, nfds_t(state.entries.count), milliseconds)
+        submissions.withLock { $0.holder = .handler }
+        if state.entries[0].revents != 0 {
+            var count: UInt64 = 0
+            _ = unsafe Glibc.read(wakeUp.number, &count, MemoryLayout<UInt64>.size)
+        }
+        return count > 0 || hasWork
+    }
+
+    // MARK: Members
+
+    /// Adds a transport, whose descriptor is polled too while the queue is held.
+    func add(_ transport: DescriptorTransport, descriptor: Int32) {
+        removeMembers { $0 == nil }
+        state.members.append(Member(transport: transport))
+        state.entries.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
+    }
+
+    func remove(_ transport: DescriptorTransport) {
+        removeMembers { $0 === transport }
+        state.unflushed.removeAll { $0 === transport }
+    }
+
+    private func removeMembers(where isLeaving: (DescriptorTransport?) -> Bool) {
+        let state = state
+        for place in state.members.indices.reversed() where isLeaving(state.members[place].transport) {
+            state.members.remove(at: place)
+            state.entries.remove(at: place + 1)
+        }
+    }
+
+    /// Makes a transport write at the end of the turn.
+    func flushLater(_ transport: DescriptorTransport) {
+        state.unflushed.append(transport)
+    }
+}

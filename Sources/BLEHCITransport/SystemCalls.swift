@@ -1,0 +1,94 @@
+import CBLEBluetooth
+import Glibc
+
+/// Returns the system's description of an errno.
+func describe(_ errno: Int32) -> String {
+    unsafe strerror(errno).map { unsafe String(cString: $0) } ?? "error \(errno)"
+}
+
+struct Errno: Error, Equatable {
+    let code: Int32
+
+    var wouldBlock: Bool { code == EAGAIN || code == EWOULDBLOCK }
+}
+
+/// Repeats a call that a signal interrupts.
+func uninterrupted(_ call: () -> Int) -> Result<Int, Errno> {
+    while true {
+        let result = call()
+        if result >= 0 { return .success(result) }
+        if errno != EINTR { return .failure(Errno(code: errno)) }
+    }
+}
+
+/// Reads into `buffer`, starting at `offset`.
+func read(_ descriptor: Int32, into buffer: inout [UInt8], from offset: Int) -> Result<Int, Errno> {
+    unsafe buffer.withUnsafeMutableBytes { bytes in
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[offset...])
+        return uninterrupted { unsafe Glibc.read(descriptor, room.baseAddress, room.count) }
+    }
+}
+
+/// Reads one packet of a raw HCI channel. `isInbound` is false for a packet that the kernel's own stack sent.
+func receive(_ descriptor: Int32, into buffer: inout [UInt8], isInbound: inout Bool) -> Result<Int, Errno> {
+    var direction: Int32 = 1
+    defer { isInbound = direction != 0 }
+    return unsafe buffer.withUnsafeMutableBytes { bytes in
+        uninterrupted { unsafe ble_hci_receive(descriptor, bytes.baseAddress, bytes.count, &direction) }
+    }
+}
+
+/// Reads one message of a socket. If the kernel reports when it received the message, `time` is set to that.
+func receive(_ descriptor: Int32, into buffer: inout [UInt8], time: inout timespec) -> Result<Int, Errno> {
+    unsafe buffer.withUnsafeMutableBytes { bytes in
+        uninterrupted { unsafe ble_receive_timed(descriptor, bytes.baseAddress, bytes.count, &time) }
+    }
+}
+
+func write(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
+    unsafe bytes.withUnsafeBytes { bytes in
+        uninterrupted { unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count) }
+    }
+}
+
+/// Writes to a socket. If the other end is closed, returns an error instead of raising a signal that ends the process.
+func send(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
+    unsafe bytes.withUnsafeBytes { bytes in
+        uninterrupted { unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
+    }
+}
+
+/// Waits until a descriptor is ready for one of `events`. Returns false after `milliseconds` without an event.
+func poll(_ descriptor: Int32, events: Int32, milliseconds: Int32) -> Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
+    let result = uninterrupted { unsafe Int(Glibc.poll(&entry, 1, milliseconds)) }
+    return result != .success(0)
+}
+
+/// The wall clock: the time since 1970-01-01 00:00 UTC.
+func wallClock() -> timespec {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return time
+}
+
+/// The monotonic clock, in nanoseconds.
+func monotonicNanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+/// A descriptor that is closed with its last reference.
+final class OwnedDescriptor: Sendable {
+    let number: Int32
+
+    /// - Parameter number: the result of a call. A negative number is not closed.
+    init(_ number: Int32) {
+        self.number = number
+    }
+
+    deinit {
+        if number >= 0 { _ = Glibc.close(number) }
+    }
+}

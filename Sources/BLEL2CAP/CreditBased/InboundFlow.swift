@@ -1,0 +1,106 @@
+import BLEByteCoding
+
+/// The receiving direction of a channel: reassembles K-frames to SDUs and grants credits
+/// (Vol 3, Part A, 3.4.3 and 10.1).
+///
+/// The memory that the peer can claim is bounded. The bytes held, and those that the peer's credits would allow it to
+/// send, together never exceed the capacity. So credits are granted only as SDUs are read, and a reader that stops
+/// reading stops the peer.
+struct InboundFlow {
+    private enum State {
+        case idle
+        /// An SDU of this many bytes has begun.
+        case assembling(length: Int)
+    }
+
+    private(set) var mtu: Int
+    private(set) var mps: Int
+    /// The number of K-frames that the peer may send.
+    private(set) var credits = 0
+    private var capacity: Int
+    private var state = State.idle
+    private var partial: [UInt8] = []
+    private var complete = SDUQueue()
+
+    init(_ configuration: CreditBasedChannel.Configuration) {
+        mtu = Int(configuration.mtu)
+        mps = Int(configuration.mps)
+        capacity = configuration.receiveByteCapacity
+        ensureCapacity()
+    }
+
+    /// The number of unread SDUs.
+    var count: Int { complete.count }
+
+    /// The maximum cost of a credit: a full K-frame, and possibly the overhead of an SDU.
+    private var costOfCredit: Int { mps + SDUQueue.overhead }
+
+    private var held: Int {
+        switch state {
+        case .idle: complete.cost
+        case .assembling: complete.cost + partial.count + SDUQueue.overhead
+        }
+    }
+
+    /// Two K-frames must fit while the longest SDU is incomplete, or it could never become complete.
+    private mutating func ensureCapacity() {
+        capacity = max(capacity, mtu + SDUQueue.overhead + 2 * costOfCredit)
+    }
+
+    /// Takes a K-frame's payload and returns whether it completed an SDU.
+    mutating func receive(_ payload: RawSpan) throws(CreditBasedChannel.Violation) -> Bool {
+        guard credits > 0 else { throw .noCredit }
+        guard payload.byteCount <= mps else { throw .frameExceedsMPS(length: payload.byteCount) }
+        credits -= 1
+        switch state {
+        case .idle:
+            var reader = ByteReader(payload)
+            guard let length = try? reader.readUInt16() else { throw .missingSDULength }
+            guard length <= mtu else { throw .sduExceedsMTU(length: Int(length)) }
+            return try append(reader.readRemaining(), length: Int(length))
+        case .assembling(let length):
+            return try append(payload, length: length)
+        }
+    }
+
+    private mutating func append(_ segment: RawSpan, length: Int) throws(CreditBasedChannel.Violation) -> Bool {
+        guard partial.count + segment.byteCount <= length else { throw .segmentsExceedSDU(length: length) }
+        if partial.isEmpty, segment.byteCount == length {
+            partial = [UInt8](copying: segment)
+        } else {
+            partial.reserveCapacity(length)
+            unsafe segment.withUnsafeBytes { unsafe partial.append(contentsOf: $0) }
+        }
+        guard partial.count == length else {
+            state = .assembling(length: length)
+            return false
+        }
+        state = .idle
+        complete.append(partial)
+        partial = []
+        return true
+    }
+
+    /// Removes and returns the oldest complete SDU.
+    mutating func read() -> [UInt8]? { complete.popFirst() }
+
+    /// Removes and returns all complete SDUs.
+    mutating func readAll() -> [[UInt8]] { complete.removeAll() }
+
+    /// The credits to grant to the peer now; nil if there are none.
+    ///
+    /// Credits are granted in bulk, when the peer has used half of what it could have.
+    mutating func takeGrant() -> UInt16? {
+        let affordable = min((capacity - held) / costOfCredit, Int(UInt16.max))
+        guard affordable > credits, credits <= affordable / 2 else { return nil }
+        defer { credits = affordable }
+        return UInt16(truncatingIfNeeded: affordable - credits)
+    }
+
+    /// Receives other lengths from now on.
+    mutating func reconfigure(mtu: UInt16, mps: UInt16) {
+        self.mtu = Int(mtu)
+        self.mps = Int(mps)
+        ensureCapacity()
+    }
+}

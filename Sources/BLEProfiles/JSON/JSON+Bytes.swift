@@ -1,0 +1,7 @@
+@_exported import BLEJSONText
+import BluetoothTypes
+
+extension JSON {
+    /// Bytes as hexadecimal digits.
+    package init(_ bytes: [UInt8]) { self = .string(bytes.hexadecimal) }
+}

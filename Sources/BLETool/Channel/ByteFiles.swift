@@ -1,0 +1,98 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A file or standard input, read in blocks.
+final class ByteInput: Sendable {
+    private static let length = 16384
+
+    private let descriptor: Int32
+    private let path: String
+    private let queue = DispatchQueue(label: "ble.input")
+
+    /// - Parameter path: nil for standard input.
+    init(_ path: String?) throws(FileError) {
+        self.path = path ?? "standard input"
+        descriptor = path.map { unsafe open($0, O_RDONLY | O_CLOEXEC) } ?? STDIN_FILENO
+        guard descriptor >= 0 else {
+            throw unsafe FileError(path: self.path, problem: String(cString: strerror(errno)))
+        }
+    }
+
+    deinit {
+        if descriptor != STDIN_FILENO { close(descriptor) }
+    }
+
+    /// Returns the next bytes; none at the end, or if the task is cancelled.
+    ///
+    /// The reading thread may stay blocked after a cancellation, but no task waits for it.
+    func next() async throws -> [UInt8] {
+        let reply = Reply()
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                reply.wait(continuation)
+                if Task.isCancelled { return reply.give(.success([])) }
+                queue.async { [self] in reply.give(read()) }
+            }
+        } onCancel: {
+            reply.give(.success([]))
+        }.get()
+    }
+
+    private func read() -> Result<[UInt8], FileError> {
+        var octets = [UInt8](repeating: 0, count: ByteInput.length)
+        while true {
+            let count = unsafe octets.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if count >= 0 { return .success(Array(octets.prefix(count))) }
+            if errno == EAGAIN {
+                var readiness = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                _ = unsafe poll(&readiness, 1, -1)
+            } else if errno != EINTR {
+                return unsafe .failure(FileError(path: path, problem: String(cString: strerror(errno))))
+            }
+        }
+    }
+}
+
+/// A single-use result: only the first answer reaches the waiting task.
+private final class Reply: Sendable {
+    typealias Continuation = CheckedContinuation<Result<[UInt8], FileError>, Never>
+
+    private let continuation = Mutex<Continuation?>(nil)
+
+    func wait(_ continuation: Continuation) {
+        self.continuation.withLock { $0 = continuation }
+    }
+
+    func give(_ result: Result<[UInt8], FileError>) {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(returning: result)
+    }
+}
+
+/// A file or standard output, written in blocks.
+final class ByteOutput: Sendable {
+    private let descriptor: Int32
+    private let path: String?
+
+    /// - Parameter path: nil for standard output.
+    init(_ path: String?) throws(FileError) {
+        self.path = path
+        descriptor = path.map { unsafe open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
+        if let path, descriptor < 0 { throw unsafe FileError(path: path, problem: String(cString: strerror(errno))) }
+    }
+
+    deinit {
+        if descriptor != STDOUT_FILENO { close(descriptor) }
+    }
+
+    func write(_ octets: [UInt8]) throws {
+        guard let path else { return try Output.standard.write(octets) }
+        if let failure = Output.write(octets, to: descriptor) {
+            throw unsafe FileError(path: path, problem: String(cString: strerror(failure.errno)))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import BLEHCI
+import BluetoothTypes
+
+/// The periodic advertising of a set: events at exact intervals, for synchronized receivers (Vol 6, Part B, 4.4.2.12).
+final class PeriodicTrain {
+    let handle: UInt8
+    /// In units of 1.25 ms.
+    var interval: UInt16
+    var properties: PeriodicAdvertisingProperties
+    var payload = AdvertisingPayload()
+    /// Whether the host has enabled it. It starts when the set is first advertised, and continues when that ends.
+    var isEnabled = false
+    /// Distinguishes a run of the train from earlier runs; nil while it does not run.
+    private(set) var run: UInt64?
+    private var runs: UInt64 = 0
+    private(set) var receivers: [PeriodicSync] = []
+
+    init(handle: UInt8, interval: UInt16, properties: PeriodicAdvertisingProperties) {
+        self.handle = handle
+        self.interval = interval
+        self.properties = properties
+    }
+
+    var isRunning: Bool { run != nil }
+    var intervalDuration: Duration { .microseconds(1250 * Int(interval)) }
+
+    func begin() -> UInt64 {
+        runs += 1
+        run = runs
+        return runs
+    }
+
+    /// Stops the train. Synchronized receivers notice it when their timeout expires.
+    func stop() {
+        isEnabled = false
+        run = nil
+        receivers = []
+    }
+
+    func add(_ receiver: PeriodicSync) { receivers.append(receiver) }
+
+    func remove(_ receiver: PeriodicSync) { receivers.removeAll { $0 === receiver } }
+}
+
+extension VirtualController {
+    /// Starts a train that its host has enabled, once its set is advertised.
+    func startIfReady(_ train: PeriodicTrain) {
+        guard train.isEnabled, !train.isRunning, let index = advertiser.index(of: train.handle),
+            advertiser.sets[index].isEnabled
+        else { return }
+        let run = train.begin()
+        schedule(after: train.intervalDuration) { $0.transmit(train, run) }
+    }
+
+    private func transmit(_ train: PeriodicTrain, _ run: UInt64) {
+        guard train.run == run, let index = advertiser.index(of: train.handle) else { return }
+        let parameters = advertiser.sets[index].parameters
+        for receiver in train.receivers { receiver.hear(train, from: self, parameters) }
+        schedule(after: train.intervalDuration) { $0.transmit(train, run) }
+    }
+}

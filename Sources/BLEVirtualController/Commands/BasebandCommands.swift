@@ -1,0 +1,100 @@
+import BLECryptography
+import BLEHCI
+import BluetoothTypes
+
+extension CommandTable {
+    /// Adds the controller and baseband commands (Vol 4, Part E, 7.3).
+    mutating func addBaseband() {
+        carryOut(Reset.self) { controller, _ in
+            controller.forgetEverything()
+            return .success
+        }
+        carryOut(SetEventMask.self) { controller, command in
+            controller.host.eventMask = command.eventMask
+            return .success
+        }
+        carryOut(SetEventMaskPage2.self) { controller, command in
+            controller.host.eventMaskPage2 = command.eventMaskPage2
+            for place in controller.links { place?.end.watchAuthenticatedPayload() }
+            return .success
+        }
+        answer(ReadTransmitPowerLevel.self) { controller, command in
+            guard controller.end(command.connectionHandle) != nil else { return .failure(.unknownConnectionIdentifier) }
+            return .success(
+                .init(
+                    connectionHandle: command.connectionHandle,
+                    transmitPowerLevel: controller.configuration.transmitPower
+                )
+            )
+        }
+    }
+
+    /// Adds the informational parameters (Vol 4, Part E, 7.4).
+    mutating func addInformation() {
+        answer(ReadLocalVersionInformation.self) { _, _ in
+            .success(
+                .init(
+                    hciVersion: VirtualController.version,
+                    hciSubversion: 0,
+                    lmpVersion: VirtualController.version,
+                    companyIdentifier: VirtualController.company,
+                    lmpSubversion: 0
+                )
+            )
+        }
+        answer(ReadLocalSupportedCommands.self) { controller, _ in
+            .success(.init(supportedCommands: CommandTable.all.supported(by: controller.configuration.features)))
+        }
+        answer(ReadLocalSupportedFeatures.self) { _, _ in
+            .success(.init(lmpFeatures: [.brEdrNotSupported, .leSupportedController]))
+        }
+        answer(ReadBDADDR.self) { controller, _ in .success(.init(bdADDR: controller.configuration.address)) }
+    }
+
+    /// Adds the LE commands for the whole controller (Vol 4, Part E, 7.8).
+    mutating func addController() {
+        carryOut(LESetEventMask.self) { controller, command in
+            controller.host.leEventMask = command.leEventMask
+            return .success
+        }
+        answer(LEReadBufferSize.self) { controller, _ in
+            .success(
+                .init(
+                    leACLDataPacketLength: controller.configuration.aclDataLength,
+                    totalNumLEACLDataPackets: controller.configuration.aclPacketCount
+                )
+            )
+        }
+        answer(LEReadBufferSizeV2.self) { controller, _ in
+            .success(
+                .init(
+                    leACLDataPacketLength: controller.configuration.aclDataLength,
+                    totalNumLEACLDataPackets: controller.configuration.aclPacketCount,
+                    isoDataPacketLength: 0,
+                    totalNumISODataPackets: 0
+                )
+            )
+        }
+        answer(LEReadLocalSupportedFeatures.self) { controller, _ in
+            .success(.init(leFeatures: controller.configuration.features))
+        }
+        answer(LEReadSupportedStates.self) { _, _ in
+            // All combinations of states in the specification (7.8.27).
+            .success(.init(leStates: 0x0000_03FF_FFFF_FFFF))
+        }
+        answer(LEReadTransmitPower.self) { controller, _ in
+            let power = controller.configuration.transmitPower
+            return .success(.init(minTXPower: power, maxTXPower: power))
+        }
+        answer(LERand.self) { controller, _ in .success(.init(randomNumber: controller.nextRandom())) }
+        answer(LEEncrypt.self, needs: .encryption) { _, command in
+            .success(.init(encryptedData: SwiftCryptography().encrypt(command.plaintextData, key: command.key)))
+        }
+    }
+}
+
+extension VirtualController {
+    static let version = CoreVersion.v54
+    /// The company identifier reserved for tests (Assigned Numbers, 7.1).
+    static let company: UInt16 = 0xFFFF
+}

@@ -1,0 +1,141 @@
+import BLEByteCoding
+import BLEHCI
+
+/// The commands of the controller, each with its handler.
+///
+/// Read Local Supported Commands reports the commands in the table. Other commands are answered with Unknown HCI
+/// Command.
+struct CommandTable: Sendable {
+    /// The result of a command that is answered by a Command Status event.
+    enum Beginning {
+        case refused(HCIErrorCode)
+        /// The action that runs after the status has been sent.
+        case begun(() -> Void)
+    }
+
+    private struct Entry: Sendable {
+        let needed: LEFeatures
+        let run: @Sendable (VirtualController, borrowing CommandPacket) -> Void
+    }
+
+    private var entries: [HCIOpcode: Entry] = [:]
+
+    /// The table of all commands.
+    static let all: CommandTable = {
+        var table = CommandTable()
+        table.addBaseband()
+        table.addInformation()
+        table.addController()
+        table.addAdvertising()
+        table.addExtendedAdvertising()
+        table.addPeriodicAdvertising()
+        table.addScanning()
+        table.addInitiating()
+        table.addAcceptList()
+        table.addResolvingList()
+        table.addLinks()
+        table.addLinkProcedures()
+        table.addSecurity()
+        return table
+    }()
+
+    /// Returns the commands of a controller with these features.
+    func supported(by features: LEFeatures) -> SupportedCommands {
+        var commands = SupportedCommands()
+        for (opcode, entry) in entries where features.isSuperset(of: entry.needed) { commands.insert(opcode) }
+        return commands
+    }
+
+    /// Executes a command. Returns false if the controller does not have it.
+    func run(_ command: borrowing CommandPacket, on controller: VirtualController) -> Bool {
+        guard let entry = entries[command.opcode], controller.configuration.features.isSuperset(of: entry.needed) else {
+            return false
+        }
+        entry.run(controller, command)
+        return true
+    }
+
+    // MARK: Adding commands
+
+    /// Adds a command that returns parameters.
+    mutating func answer<C: Command & SendableMetatype>(
+        _ type: C.Type,
+        needs needed: LEFeatures = [],
+        _ handle: @escaping @Sendable (VirtualController, C) -> Result<C.ReturnParameters, HCIErrorCode>
+    ) {
+        entries[C.opcode] = Entry(needed: needed) { controller, packet in
+            guard let command = try? packet.decode(C.self) else {
+                return controller.complete(C.self, .failure(.invalidHCICommandParameters))
+            }
+            controller.complete(C.self, handle(controller, command))
+        }
+    }
+
+    /// Adds a command that returns only a status.
+    mutating func carryOut<C: Command & SendableMetatype>(
+        _ type: C.Type,
+        needs needed: LEFeatures = [],
+        _ handle: @escaping @Sendable (VirtualController, C) -> HCIErrorCode
+    ) where C.ReturnParameters == StatusReturnParameters {
+        answer(type, needs: needed) { controller, command in
+            let status = handle(controller, command)
+            return status == .success ? .success(StatusReturnParameters()) : .failure(status)
+        }
+    }
+
+    /// Adds a command that is answered by a Command Status event, and by another event later.
+    mutating func begin<C: Command & SendableMetatype>(
+        _ type: C.Type,
+        needs needed: LEFeatures = [],
+        _ handle: @escaping @Sendable (VirtualController, C) -> Beginning
+    ) where C.ReturnParameters == NoReturnParameters {
+        entries[C.opcode] = Entry(needed: needed) { controller, packet in
+            guard let command = try? packet.decode(C.self) else {
+                return controller.tellStatus(C.opcode, .invalidHCICommandParameters)
+            }
+            switch handle(controller, command) {
+            case .refused(let error): controller.tellStatus(C.opcode, error)
+            case .begun(let action):
+                controller.tellStatus(C.opcode, .success)
+                action()
+            }
+        }
+    }
+}
+
+extension VirtualController {
+    func receiveCommand(_ packet: RawSpan) {
+        guard let command = try? CommandPacket(decoding: packet) else {
+            host.statistics.malformedPackets += 1
+            return
+        }
+        host.statistics.commands += 1
+        if command.opcode == Reset.opcode { host.owesAnswer = false }
+        if host.owesAnswer { host.statistics.commandsBeyondCredit += 1 }
+        host.owesAnswer = true
+        if CommandTable.all.run(command, on: self) { return }
+        // An unknown command is answered like a command that returns a status.
+        let status = [HCIErrorCode.unknownHCICommand.rawValue]
+        sendAnswer {
+            CommandComplete(commandOpcode: command.opcode, returnParameters: status.rawSpan).encodePacket(into: &$0)
+        }
+    }
+
+    fileprivate func complete<C: Command>(_ command: C.Type, _ result: Result<C.ReturnParameters, HCIErrorCode>) {
+        sendAnswer { CommandComplete.encodePacket(answering: command, with: result, into: &$0) }
+    }
+
+    fileprivate func tellStatus(_ opcode: HCIOpcode, _ status: HCIErrorCode) {
+        sendAnswer { CommandStatus(status: status, commandOpcode: opcode).encodePacket(into: &$0) }
+    }
+
+    private func sendAnswer(_ encode: (inout PacketBuffer) -> Void) {
+        send(
+            PacketBuffer.bytes { buffer in
+                buffer.append(PacketType.event.rawValue)
+                encode(&buffer)
+            },
+            .answer
+        )
+    }
+}

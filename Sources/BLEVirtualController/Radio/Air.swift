@@ -1,0 +1,159 @@
+import BLEHCI
+import BluetoothTypes
+import HeapModule
+
+/// A simulated radio channel between software controllers, with its own time.
+///
+/// The air is deterministic: it uses no clock and no thread, and its randomness comes from a seed. The caller advances
+/// the time, and the air then runs all due actions in order. Controllers pass packets to their hosts only within
+/// ``advance(to:)``.
+public final class Air {
+    private struct Due: Comparable {
+        let instant: Instant
+        let sequence: UInt64
+        let action: () -> Void
+
+        static func < (left: Due, right: Due) -> Bool {
+            (left.instant.nanoseconds, left.sequence) < (right.instant.nanoseconds, right.sequence)
+        }
+
+        static func == (left: Due, right: Due) -> Bool { left.sequence == right.sequence }
+    }
+
+    /// Two controllers, in either order.
+    private struct Pair: Hashable {
+        let first: ObjectIdentifier
+        let second: ObjectIdentifier
+
+        init(_ one: VirtualController, _ other: VirtualController) {
+            let identifiers = [ObjectIdentifier(one), ObjectIdentifier(other)].sorted()
+            (first, second) = (identifiers[0], identifiers[1])
+        }
+
+        func contains(_ controller: VirtualController) -> Bool {
+            first == ObjectIdentifier(controller) || second == ObjectIdentifier(controller)
+        }
+    }
+
+    private var agenda = Heap<Due>()
+    private var sequence: UInt64 = 0
+    /// The current time.
+    public private(set) var now: Instant
+    /// The controllers in the order in which they joined, so that runs are reproducible.
+    private(set) var controllers: [VirtualController] = []
+    /// The controllers that listen for advertisements: they scan or initiate.
+    private(set) var listeners: [VirtualController] = []
+    private var pairConditions: [Pair: RadioConditions] = [:]
+    var random: SeededGenerator
+
+    /// The conditions between controllers for which ``setConditions(_:between:and:)`` sets no others.
+    public var conditions = RadioConditions.perfect {
+        didSet { if conditions != oldValue { conditionsHaveChanged() } }
+    }
+
+    /// Creates an air.
+    ///
+    /// - Parameters:
+    ///   - now: the start of time.
+    ///   - seed: the seed of all random events on the air: lost packets, jitter, advertising delays, faults.
+    public init(now: Instant = Instant(nanoseconds: 0), seed: UInt64 = 0) {
+        self.now = now
+        random = SeededGenerator(seed: seed)
+    }
+
+    // MARK: Time
+
+    /// The time of the next action of ``advance(to:)``, if any.
+    public var nextDue: Instant? { agenda.min?.instant }
+
+    /// Runs all actions due by `instant`.
+    public func advance(to instant: Instant) {
+        while let next = agenda.min, next.instant <= instant {
+            agenda.removeMin()
+            now = max(now, next.instant)
+            next.action()
+        }
+        now = max(now, instant)
+    }
+
+    func schedule(after delay: Duration = .zero, _ action: @escaping () -> Void) {
+        schedule(at: now + delay, action)
+    }
+
+    func schedule(at instant: Instant, _ action: @escaping () -> Void) {
+        sequence += 1
+        agenda.insert(Due(instant: max(instant, now), sequence: sequence, action: action))
+    }
+
+    // MARK: Controllers
+
+    func join(_ controller: VirtualController) {
+        controllers.append(controller)
+    }
+
+    func leave(_ controller: VirtualController) {
+        controllers.removeAll { $0 === controller }
+        listeners.removeAll { $0 === controller }
+        pairConditions = pairConditions.filter { !$0.key.contains(controller) }
+    }
+
+    /// Sets whether a controller receives advertisements.
+    func setListening(_ controller: VirtualController, _ isListening: Bool) {
+        let index = listeners.firstIndex { $0 === controller }
+        switch (index, isListening) {
+        case (nil, true): listeners.append(controller)
+        case (let index?, false): listeners.remove(at: index)
+        default: break
+        }
+    }
+
+    // MARK: Conditions
+
+    /// Sets the conditions between two controllers. Nil restores those of the air.
+    public func setConditions(
+        _ conditions: RadioConditions?,
+        between one: VirtualController,
+        and other: VirtualController
+    ) {
+        pairConditions[Pair(one, other)] = conditions
+        conditionsHaveChanged()
+    }
+
+    func conditions(between one: VirtualController, and other: VirtualController) -> RadioConditions {
+        pairConditions.isEmpty ? conditions : pairConditions[Pair(one, other)] ?? conditions
+    }
+
+    /// Notifies all links, because a link may have lost its peer.
+    func conditionsHaveChanged() {
+        for controller in controllers {
+            for place in controller.links { place?.link.conditionsHaveChanged() }
+        }
+    }
+
+    /// Whether the signal of `sender` is strong enough for `receiver`.
+    func reaches(_ receiver: VirtualController, from sender: VirtualController, phy: PHY) -> Bool {
+        rssi(at: receiver, from: sender) >= AirTime.sensitivity(phy)
+    }
+
+    /// Returns the strength of the signal of `sender` at `receiver`, in dBm.
+    func rssi(at receiver: VirtualController, from sender: VirtualController) -> Int8 {
+        Propagation.rssi(
+            transmitPower: sender.configuration.transmitPower,
+            from: sender.position,
+            to: receiver.position
+        )
+    }
+
+    /// Returns whether one packet from `sender` reaches `receiver` now. Each call draws a random loss.
+    func getsThrough(from sender: VirtualController, to receiver: VirtualController, phy: PHY) -> Bool {
+        let conditions = conditions(between: sender, and: receiver)
+        return !conditions.isDead && !random.happens(conditions.loss) && reaches(receiver, from: sender, phy: phy)
+    }
+
+    /// Returns the delay of a packet in addition to its air time.
+    func delay(from sender: VirtualController, to receiver: VirtualController) -> Duration {
+        let conditions = conditions(between: sender, and: receiver)
+        guard conditions.jitter > .zero else { return conditions.latency }
+        return conditions.latency + .nanoseconds(Int64(random.next(upTo: UInt64(conditions.jitter.wholeNanoseconds))))
+    }
+}

@@ -1,0 +1,134 @@
+import BLEByteCoding
+import BLEHCI
+import BLESMP
+import BluetoothTypes
+
+/// A Bluetooth LE controller in software: HCI on one side, an ``Air`` on the other.
+///
+/// It implements these parts of Bluetooth 5.4:
+///
+/// - Legacy, extended and periodic advertising, scanning and synchronizing.
+/// - Links whose packets take the air time of a radio.
+/// - The data length, PHY, connection parameters, feature and version procedures.
+/// - Encryption and LE Ping.
+/// - The filter accept list and the resolving list.
+///
+/// Its supported commands and features name them. It answers any other command with Unknown HCI Command.
+public final class VirtualController {
+    /// The properties with which the controller was created.
+    public let configuration: Configuration
+    /// The position of the controller. Signals weaken with the distance; a controller too far away is not heard.
+    public var position: Position {
+        didSet { if position != oldValue { air.conditionsHaveChanged() } }
+    }
+    /// The faults of the controller.
+    public var faults = ControllerFaults.none
+
+    let air: Air
+    private(set) var hasVanished = false
+    var host: HostInterface
+    var random: any RandomNumberGenerator
+
+    // State that the host sets, until it resets the controller.
+    var randomAddress: DeviceAddress?
+    var advertiser = Advertiser()
+    var scanner = Scanner()
+    var synchronizer = Synchronizer()
+    var initiator: Initiation?
+    var acceptList: [PeerAddress] = []
+    var resolvingList = ResolvingList()
+    var linkDefaults: LinkDefaults
+    /// The private key of the last public key that the host has requested (Vol 4, Part E, 7.8.36).
+    var privateKey: P256PrivateKey?
+    /// The links by their places. A link's connection handle is its place plus ``firstHandle``.
+    var links: [LinkPlace?]
+    static let firstHandle: UInt16 = 0x0040
+    /// The number of used buffers for the host's ACL packets.
+    var packetsHeld = 0
+    /// Incremented on every reset. Actions scheduled before a reset are ignored.
+    private(set) var generation: UInt64 = 0
+
+    /// Creates a controller on an air.
+    ///
+    /// - Parameters:
+    ///   - configuration: the limits, features and position of the controller.
+    ///   - air: the air that carries its packets.
+    ///   - random: the generator for LE Rand, keys and addresses. A simulation passes a generator with a seed.
+    ///   - emit: receives each packet for the host, with its H4 indicator.
+    public init(
+        configuration: Configuration,
+        air: Air,
+        random: any RandomNumberGenerator,
+        emit: @escaping (RawSpan) -> Void
+    ) {
+        self.configuration = configuration
+        self.air = air
+        self.random = random
+        position = configuration.position
+        host = HostInterface(emit: emit)
+        linkDefaults = LinkDefaults()
+        links = Array(repeating: nil, count: configuration.maximumLinks)
+        air.join(self)
+    }
+
+    /// Handles a packet from the host, with its H4 indicator.
+    public func receive(_ packet: RawSpan) {
+        guard !hasVanished else { return }
+        let body = packet.extracting(droppingFirst: 1)
+        switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
+        case .command: receiveCommand(body)
+        case .acl: receiveData(body)
+        default: host.statistics.malformedPackets += 1
+        }
+    }
+
+    /// Removes the controller from the air. It sends no more packets, and its peers lose their links when their
+    /// supervision timeouts expire.
+    public func vanish() {
+        guard !hasVanished else { return }
+        hasVanished = true
+        forgetEverything()
+        air.leave(self)
+    }
+
+    /// Resets the controller after a simulated failure, and reports it to the host by a Hardware Error event.
+    public func failWithHardwareError(code: UInt8 = 0) {
+        guard !hasVanished else { return }
+        forgetEverything()
+        tell(HardwareError(hardwareCode: code))
+    }
+
+    /// Counters of HCI traffic.
+    public var statistics: Statistics { host.statistics }
+
+    /// Stops all activities, as Reset does. Peers are not informed: their links time out.
+    func forgetEverything() {
+        generation += 1
+        stopAdvertising()
+        stopListening()
+        advertiser = Advertiser()
+        scanner = Scanner()
+        synchronizer = Synchronizer()
+        initiator = nil
+        acceptList = []
+        resolvingList = ResolvingList()
+        randomAddress = nil
+        linkDefaults = LinkDefaults()
+        privateKey = nil
+        for place in links { place?.end.abandon() }
+        links = Array(repeating: nil, count: configuration.maximumLinks)
+        packetsHeld = 0
+        host.reset()
+    }
+
+    func nextRandom() -> UInt64 { random.next() }
+
+    /// Runs `action` after a delay of the air's time, unless the controller has been reset or has vanished by then.
+    func schedule(after delay: Duration = .zero, _ action: @escaping (VirtualController) -> Void) {
+        let generation = generation
+        air.schedule(after: delay) { [weak self] in
+            guard let self, !hasVanished, generation == self.generation else { return }
+            action(self)
+        }
+    }
+}

@@ -1,7 +1,0 @@
-import BluetoothTypes
-@_exported import JSONText
-
-extension JSON {
-    /// Bytes as hexadecimal digits.
-    package init(_ bytes: [UInt8]) { self = .string(bytes.hexadecimal) }
-}

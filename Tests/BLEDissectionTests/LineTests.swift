@@ -1,0 +1,216 @@
+import BLEByteCoding
+import BLECapture
+import BLEDissection
+import BluetoothTypes
+import Testing
+
+/// A packet with its expected line and, if that matters, a part of its expected JSON.
+struct Sample: Sendable, CustomTestStringConvertible {
+    let kind: CapturedPacketKind
+    let direction: CaptureDirection
+    let bytes: [UInt8]
+    let line: String
+
+    init(_ kind: CapturedPacketKind, _ direction: CaptureDirection, _ digits: String, _ line: String) {
+        self.kind = kind
+        self.direction = direction
+        bytes = [UInt8](hexadecimal: digits.filter { $0 != " " }) ?? []
+        self.line = line
+    }
+
+    var testDescription: String { line }
+}
+
+@Suite("Lines about packets")
+struct LineTests {
+    @Test(
+        "Messages of the monitor channel show the kernel's events of adapters and programs",
+        arguments: [
+            ("0000 0200 1000 00 01 0504030201F0 6863693200000000", "hci2 = New Index: \"hci2\", F0:01:02:03:04:05"),
+            ("0100 0200 0000", "hci2 = Delete Index"),
+            ("0A00 0200 0800 0504030201F0 0200", "hci2 = Index Information: F0:01:02:03:04:05, Intel Corp."),
+            (
+                "0E00 0200 1E00 01000000 0100 021600 00000000 10 626C6500000000000000000000000000",
+                "hci2 = Control Open: \"ble\", user channel, cookie 0x00000001"
+            ),
+            ("0F00 0200 0400 01000000", "hci2 = Control Close: cookie 0x00000001"),
+            ("0C00 FFFF 0400 4C696E00", "    - = System Note: \"Lin\""),
+            ("0200 0200 0300 030C00", "hci2 < Command Reset"),
+            ("0200 0200 0400 030C00", "[malformed note: truncated: 4 bytes needed, 3 left]"),
+        ]
+    )
+    func monitorMessagesShowAdaptersAndPrograms(digits: String, expected: String) throws {
+        let message = try #require([UInt8](hexadecimal: digits.filter { $0 != " " }))
+        let time = CaptureTime(seconds: 0, nanoseconds: 0)
+        let record = CaptureRecord(monitorMessage: message.rawSpan, number: 1, time: time)
+        var text = TextBuffer()
+        Dissector().dissect(record).appendLine(to: &text)
+        let line = String(decoding: text.bytes, as: UTF8.self)
+        #expect(line.hasPrefix("     1 00:00:00.000000") && line.hasSuffix(expected), "\(line)")
+    }
+
+    @Test(
+        "HCI packets show their name and their important parameters",
+        arguments: [
+            Sample(.command, .hostToController, "030C00", "Command Reset"),
+            Sample(.command, .hostToController, "0C20020101", "Command LE Set Scan Enable: enabled, filtered"),
+            Sample(
+                .command,
+                .hostToController,
+                "0D2019 6000 6000 00 01 0504030201F0 00 1800 2800 0000 F401 0000 0000",
+                "Command LE Create Connection: F0:01:02:03:04:05 (random), connection interval min 30 ms, "
+                    + "supervision timeout 5 s"
+            ),
+            Sample(
+                .command,
+                .hostToController,
+                "0604034000 13",
+                "Command Disconnect: 0x0040, Remote User Terminated Connection"
+            ),
+            Sample(.command, .hostToController, "01FC020A0B", "Command Vendor Command 0xFC01: 0a0b"),
+            Sample(.event, .controllerToHost, "0E0401030C00", "Event Command Complete: Reset"),
+            Sample(
+                .event,
+                .controllerToHost,
+                "0F040C010D20",
+                "Event Command Status: Command Disallowed, LE Create Connection"
+            ),
+            Sample(
+                .event,
+                .controllerToHost,
+                "0504004000 13",
+                "Event Disconnection Complete: 0x0040, Remote User Terminated Connection"
+            ),
+            Sample(
+                .event,
+                .controllerToHost,
+                "1305014000 0200",
+                "Event Number Of Completed Packets: [0x0040, num completed packets 2]"
+            ),
+            Sample(
+                .event,
+                .controllerToHost,
+                "13050104F0 0100",
+                "Event Number Of Completed Packets: [0x0004, reserved bits 0xF, num completed packets 1]"
+            ),
+            Sample(
+                .event,
+                .controllerToHost,
+                "3E13 01 00 4000 00 01 0504030201F0 1800 0000 F401 00",
+                "Event LE Connection Complete: 0x0040, central, F0:01:02:03:04:05 (random), connection interval 30 ms, "
+                    + "peripheral latency 0, supervision timeout 5 s"
+            ),
+            Sample(
+                .event,
+                .controllerToHost,
+                "3E16 02 01 00 01 0504030201F0 09 020106 0509416C6D61 D0 00",
+                "Event LE Advertising Report: [ADV_IND, F0:01:02:03:04:05 (random), [\"Alma\"], RSSI -48 dBm] "
+                    + "[malformed event: 1 bytes after the end of the packet]"
+            ),
+            Sample(
+                .event,
+                .controllerToHost,
+                "3E15 02 01 00 01 0504030201F0 09 020106 0509416C6D61 D0",
+                "Event LE Advertising Report: [ADV_IND, F0:01:02:03:04:05 (random), [\"Alma\"], RSSI -48 dBm]"
+            ),
+            Sample(.event, .controllerToHost, "1A0100", "Event Data Buffer Overflow: synchronous"),
+            Sample(.event, .controllerToHost, "1A0102", "Event Data Buffer Overflow: ISO"),
+            Sample(.event, .controllerToHost, "FF020102", "Event Vendor Specific: 0102"),
+            Sample(.event, .controllerToHost, "3E02FE00", "Event LE subevent 0xFE: 00"),
+        ]
+    )
+    func hciPacketsShowTheirNameAndImportantParameters(sample: Sample) {
+        #expect(line(of: [sample]) == sample.line)
+    }
+
+    @Test(
+        "Frames of a link show the content of their protocol",
+        arguments: [
+            ("0300 0400 0A0300", "ATT Read Request: 0x0003"),
+            ("0300 0400 022000", "ATT Exchange MTU Request: MTU 32"),
+            ("0700 0400 1B2A00 48656C6C", "ATT Handle Value Notification: 0x002A, 48656c6c \"Hell\""),
+            ("0500 0400 52030001 FF", "ATT Write Command: 0x0003, 01ff"),
+            ("0500 0400 010A030002", "ATT Error Response: Read Request, 0x0003, Read Not Permitted"),
+            ("0200 0400 1900", "ATT Execute Write Response [malformed att: 1 bytes after the end of the packet]"),
+            ("0100 0400 1A", "ATT PDU 0x1A [malformed att: an unknown opcode]"),
+            (
+                "0C00 0500 12010800 1800280000 00F401",
+                "L2CAP Connection Parameter Update Request CID 0x0005, 12 bytes: "
+                    + "[interval min 30 ms, interval max 50 ms, latency 0, timeout 5 s]"
+            ),
+            (
+                "0200 0500 1201",
+                "L2CAP Connection Parameter Update Request CID 0x0005, 2 bytes "
+                    + "[malformed l2cap: truncated: 2 bytes needed, 0 left]"
+            ),
+            (
+                "0800 0500 1602040040000A00",
+                "L2CAP Flow Control Credit Indication CID 0x0005, 8 bytes: [CID 0x0040, credits 10]"
+            ),
+            (
+                "0700 0600 01 04 00 0D 10 03 03",
+                "SMP Pairing Request: KeyboardDisplay, AuthReq bonding + MITM + SC, maximum encryption key size 16, "
+                    + "initiator key distribution EncKey + IdKey, responder key distribution EncKey + IdKey"
+            ),
+            ("0200 0600 0505", "SMP Pairing Failed: Pairing Not Supported"),
+            (
+                "1100 0600 03 0F0E0D0C0B0A09080706050403020100",
+                "SMP Pairing Confirm: confirm value 000102030405060708090A0B0C0D0E0F"
+            ),
+            ("0100 4000 AA", "L2CAP frame CID 0x0040, 1 bytes"),
+        ]
+    )
+    func framesOfALinkShowTheContentOfTheirProtocol(digits: String, line expected: String) throws {
+        let frame = try #require([UInt8](hexadecimal: digits.filter { $0 != " " }))
+        let length = UInt8(frame.count)
+        let acl = Sample(.acl, .controllerToHost, "4020" + [length, 0].hexadecimal + frame.hexadecimal, "")
+        #expect(line(of: [acl]) == "ACL 0x0040 " + expected)
+    }
+
+    @Test("Fragments are marked, and the last one shows the frame")
+    func fragmentsAreMarkedAndTheLastOneShowsTheFrame() {
+        let first = Sample(.acl, .controllerToHost, "4020 0500 0700 0400 1B", "")
+        let second = Sample(.acl, .controllerToHost, "4010 0600 2A00 01020304", "")
+        #expect(line(of: [first]) == "ACL 0x0040 fragment: 5 bytes")
+        #expect(line(of: [first, second]) == "ACL 0x0040 ATT Handle Value Notification: 0x002A, 01020304")
+        #expect(line(of: [second])?.hasSuffix("[malformed l2cap: a continuing fragment of no frame]") == true)
+    }
+}
+
+/// The line about the last of several packets, without number, time, adapter and direction.
+func line(of samples: [Sample]) -> String? {
+    descriptions(of: samples).last.map { packet in
+        var text = TextBuffer()
+        packet.appendLine(to: &text)
+        return String(decoding: text.bytes.dropFirst(30), as: UTF8.self)
+    }
+}
+
+/// The descriptions of a capture of the packets, with one packet each millisecond.
+func descriptions(of samples: [Sample]) -> [PacketDescription] {
+    var file = PacketBuffer(headroom: 0)
+    BTSnoopHeader(dataLink: .hciUART).encode(into: &file)
+    for (index, sample) in samples.enumerated() {
+        let packet = [sample.kind.rawValue] + sample.bytes
+        BTSnoopRecord(
+            packet: packet.rawSpan,
+            direction: sample.direction == .hostToController ? .hostToController : .controllerToHost,
+            isCommandOrEvent: sample.kind == .command || sample.kind == .event,
+            microsecondsSince1970: Int64(index) * 1000
+        ).encode(into: &file)
+    }
+    return descriptions(inFile: [UInt8](copying: file.bytes))
+}
+
+/// The descriptions of the packets in a file, up to its end or its damage.
+func descriptions(inFile bytes: [UInt8]) -> [PacketDescription] {
+    var reader = CaptureReader()
+    reader.append(bytes.rawSpan)
+    reader.finish()
+    let dissector = Dissector(summarizing: true)
+    var packets: [PacketDescription] = []
+    while let progress = try? reader.advance(), progress == .record {
+        if let record = reader.record { packets.append(dissector.dissect(record)) }
+    }
+    return packets
+}

@@ -1,0 +1,84 @@
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BluetoothTypes
+import Testing
+
+@Suite("Outputs of a server session")
+struct ServerOutputTests {
+    private static let change = ServerOutput.persistentStateChanged
+
+    private func makeFixture() throws -> ServerFixture {
+        try ServerFixture([
+            CharacteristicDefinition(
+                uuid: "2A37",
+                properties: [.read, .write, .notify],
+                permissions: [.read, .write],
+                value: .stored([60])
+            )
+        ])
+    }
+
+    @Test("A read and a write each output one event")
+    func readAndWriteOutputOneEventEach() throws {
+        let fixture = try makeFixture()
+        let value = fixture.service.characteristics[0].valueHandle
+        _ = fixture.send([0x0A] + fixture.handle(0))
+        #expect(fixture.session.takeOutput() == .event(.read(value, offset: 0)))
+        #expect(fixture.session.takeOutput() == nil)
+        _ = fixture.send([0x12] + fixture.handle(0) + [7])
+        let write = AttributeWrite(handle: value, offset: 0, value: [7])
+        #expect(fixture.session.takeOutput() == .event(.written(write, isCommand: false)))
+        #expect(fixture.session.takeOutput() == nil)
+    }
+
+    @Test("A configuration outputs its event, then the change of the stored state")
+    func configurationOutputsItsEventThenTheChangeOfTheState() throws {
+        let fixture = try makeFixture()
+        let value = fixture.service.characteristics[0].valueHandle
+        _ = fixture.send([0x12] + (try fixture.configurationHandle(0)) + [1, 0])
+        #expect(fixture.outputs == [.event(.configured(value, from: [], to: .notification)), Self.change])
+        _ = fixture.send([0x12] + (try fixture.configurationHandle(0)) + [1, 0])
+        #expect(fixture.outputs.count == 2, "nothing has changed")
+    }
+
+    @Test("Executed writes output their events in the order of the writes")
+    func executedWritesOutputEventsInTheOrderOfTheWrites() throws {
+        let fixture = try makeFixture()
+        let value = fixture.service.characteristics[0].valueHandle
+        _ = fixture.send([0x16] + (try fixture.configurationHandle(0)) + [0, 0, 1, 0])
+        _ = fixture.send([0x16] + fixture.handle(0) + [0, 0, 7])
+        #expect(fixture.outputs == [])
+        #expect(fixture.send([0x18, 1]).response == [0x19])
+        #expect(
+            fixture.outputs == [
+                .event(.configured(value, from: [], to: .notification)), Self.change,
+                .event(.written(AttributeWrite(handle: value, offset: 0, value: [7]), isCommand: false)),
+            ]
+        )
+    }
+
+    @Test("Restoring outputs the configurations and no change")
+    func restoringOutputsConfigurationsAndNoChange() throws {
+        let fixture = try makeFixture()
+        let value = fixture.service.characteristics[0].valueHandle
+        let descriptor = try #require(fixture.service.characteristics[0].clientConfigurationHandle)
+        let configuration = ServerSession.PersistentState.Configuration(
+            handle: descriptor,
+            configuration: .notification
+        )
+        fixture.session.restore(.init(configurations: [configuration]))
+        #expect(fixture.outputs == [.event(.configured(value, from: [], to: .notification))])
+    }
+
+    @Test("Without events, many writes of a client output one change")
+    func changesAreJoined() throws {
+        let fixture = try makeFixture()
+        fixture.session.reportsEvents = false
+        for number in 0..<100 {
+            _ = fixture.send([0x12] + (try fixture.configurationHandle(0)) + [UInt8(number % 2), 0])
+            _ = fixture.send([0x0A] + fixture.handle(0))
+        }
+        #expect(fixture.outputs == [Self.change])
+    }
+}

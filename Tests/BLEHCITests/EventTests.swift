@@ -1,0 +1,145 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@Suite("An event")
+struct EventTests {
+    static let listSamples = [
+        "3e23020200019a78563412f00d02010603030d18050953776966ce0400ef3207dc1b00007f",
+        "3e410d021300019a78563412f00100ff7fce0000000000000000000d02010603030d180509537769"
+            + "66240000ef3207dc1b00030209f9b050000155443322114a020102",
+        "3e120b0101019a78563412f0fe55443322114ab0",
+        "3e150f2301f9b0ff010d02010603030d18050953776966",
+        "1309024000030041000201",
+        "3e220900" + String(repeating: "a5", count: 32),
+        "3e420800" + String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32),
+        "0e0601052000fb00",
+        "0e03010000",
+        "ff03010203",
+        "3e037f0102",
+    ]
+
+    /// Packets whose list is checked only when it is iterated, or that have any length.
+    static let packets = eventSamples.map(\.packet) + returnSamples.map(\.packet) + listSamples.map { bytes($0) }
+
+    @Test(arguments: eventSamples)
+    func eventIsEncodedAsSpecified(_ sample: EventSample) {
+        #expect(sample.encoded().hexadecimal == sample.packet.hexadecimal)
+    }
+
+    @Test(arguments: eventSamples)
+    func eventIsDecodedToWhatWasEncoded(_ sample: EventSample) throws {
+        #expect(try sample.isDecoded(Array(sample.packet.dropFirst(sample.headerLength))))
+    }
+
+    @Test(arguments: eventSamples)
+    func truncatedOrOverlongParametersAreRefused(_ sample: EventSample) {
+        let parameters = Array(sample.packet.dropFirst(sample.headerLength))
+        for count in 0..<parameters.count {
+            #expect(throws: PacketDecodingError.self) { try sample.isDecoded(Array(parameters.prefix(count))) }
+        }
+        #expect(throws: PacketDecodingError.self) { try sample.isDecoded(parameters + [0]) }
+    }
+
+    @Test(arguments: eventSamples)
+    func eventIsRecognizedByItsCode(_ sample: EventSample) throws {
+        let event = try Event(decoding: sample.packet.span.bytes)
+        if case .unknown = event { Issue.record("not recognised") }
+    }
+
+    @Test(arguments: packets)
+    func decodedEventIsEncodedToTheSamePacket(_ packet: [UInt8]) throws {
+        #expect(try walk(packet).hexadecimal == packet.hexadecimal)
+    }
+
+    @Test(arguments: packets)
+    func truncatedOrOverlongPacketIsRefused(_ packet: [UInt8]) {
+        for count in 0..<packet.count {
+            #expect(throws: PacketDecodingError.self) { try walk(Array(packet.prefix(count))) }
+        }
+        #expect(throws: PacketDecodingError.trailingBytes(count: 1)) { try walk(packet + [0]) }
+    }
+
+    @Test(arguments: packets)
+    func eventWithAFlippedBitIsRefusedOrKeepsItsLength(_ packet: [UInt8]) {
+        for flipped in bitFlips(of: packet) {
+            guard let reencoded = try? walk(flipped) else { continue }
+            #expect(reencoded.count == flipped.count)
+        }
+    }
+
+    @Test(arguments: listSamples.prefix(5))
+    func shortenedListIsRefusedEvenIfThePacketsLengthFits(_ sample: String) {
+        let packet = bytes(sample)
+        for count in 2..<packet.count {
+            var shortened = Array(packet.prefix(count))
+            shortened[1] = UInt8(count - 2)
+            #expect(throws: PacketDecodingError.self) { try walk(shortened) }
+        }
+    }
+
+    @Test func eventWithAnUnknownCodeKeepsItsParameters() throws {
+        let packet = bytes("ff03010203")
+        guard case .unknown(let code, let subeventCode, let parameters) = try Event(decoding: packet.span.bytes) else {
+            Issue.record("recognised")
+            return
+        }
+        #expect(code == 0xFF)
+        #expect(subeventCode == nil)
+        #expect([UInt8](copying: parameters) == [1, 2, 3])
+    }
+
+    @Test func eventWithAnUnknownSubeventCodeKeepsItsParameters() throws {
+        let packet = bytes("3e037f0102")
+        guard case .unknown(let code, let subeventCode, let parameters) = try Event(decoding: packet.span.bytes) else {
+            Issue.record("recognised")
+            return
+        }
+        #expect(code == 0x3E)
+        #expect(subeventCode == 0x7F)
+        #expect([UInt8](copying: parameters) == [1, 2])
+    }
+
+    @Test func leMetaEventWithoutASubeventCodeIsRefused() {
+        #expect(throws: PacketDecodingError.truncated(needed: 1, available: 0)) { try walk(bytes("3e00")) }
+    }
+
+    @Test func completedPacketsAreGivenForEachConnection() throws {
+        let packet = bytes("1309024000030041000201")
+        guard case .numberOfCompletedPackets(let event) = try Event(decoding: packet.span.bytes) else {
+            Issue.record("not recognised")
+            return
+        }
+        var completions = event.completions
+        #expect(event.numHandles == 2)
+        #expect(completions.next() == .init(connectionHandle: 0x0040, numCompletedPackets: 3))
+        #expect(completions.next() == .init(connectionHandle: 0x0041, numCompletedPackets: 0x0102))
+        #expect(completions.next() == nil)
+    }
+
+    @Test func completedPacketsOfOneConnectionAreWritten() {
+        let packet = PacketBuffer.bytes {
+            NumberOfCompletedPackets.encodePacket(.init(connectionHandle: 0x0041, numCompletedPackets: 2), into: &$0)
+        }
+        #expect(packet.hexadecimal == "13050141000200")
+    }
+
+    @Test func publicKeyGivesBothCoordinatesAndWrittenKeysHave32Bytes() throws {
+        let packet = bytes("3e420800" + String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32))
+        let event = try Event(decoding: packet.span.bytes)
+        guard case .leReadLocalP256PublicKeyComplete(let complete) = event else {
+            Issue.record("not recognised")
+            return
+        }
+        #expect([UInt8](copying: complete.keyXCoordinate) == [UInt8](repeating: 0xA5, count: 32))
+        #expect([UInt8](copying: complete.keyYCoordinate) == [UInt8](repeating: 0x5A, count: 32))
+        let long = [UInt8](repeating: 0xFF, count: 40)
+        let written = PacketBuffer.bytes {
+            LEGenerateDHKeyComplete(dhKey: long.span.bytes).encodePacket(into: &$0)
+            LEGenerateDHKeyComplete(dhKey: long.span.bytes.extracting(first: 1)).encodePacket(into: &$0)
+        }
+        #expect(written.count == 2 * 36)
+        #expect(Array(written.suffix(32)) == [0xFF] + [UInt8](repeating: 0, count: 31))
+    }
+}

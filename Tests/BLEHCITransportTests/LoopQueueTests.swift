@@ -1,0 +1,114 @@
+import BLEByteCoding
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BLEHCITransport
+
+@Suite("A loop's queue", .timeLimit(.minutes(10)))
+struct LoopQueueTests {
+    typealias Family = StreamTransportTests.Family
+
+    private let loop = LoopQueue(DispatchQueue(label: "loop"), linger: .milliseconds(500))
+
+    /// A started transport on the loop, and its other end.
+    private func connect(_ family: Family) async throws -> (Probe, Peer) {
+        let listener = family.listener
+        async let peer = listener.accept()
+        let transport = try await listener.specification.open(on: loop)
+        return (Probe(transport, on: loop.queue), await peer)
+    }
+
+    @Test(arguments: Family.allCases)
+    func heldQueueDeliversPacketsAndTheHangUp(family: Family) async throws {
+        let (probe, peer) = try await connect(family)
+        for _ in 0..<500 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        peer.hangUp()
+        #expect(await probe.next() == .ended(.closedByPeer))
+    }
+
+    @Test func submittedWorkRunsWhileTheLoopWaitsForPackets() async throws {
+        let (probe, peer) = try await connect(.unix)
+        for _ in 0..<500 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+            let isOnQueue = await withCheckedContinuation { continuation in
+                loop.async {
+                    dispatchPrecondition(condition: .onQueue(loop.queue))
+                    probe.transport.send(Sample.reset)
+                    continuation.resume(returning: true)
+                }
+            }
+            #expect(isOnQueue)
+            #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+        }
+    }
+
+    @Test func workOfTheDispatchQueueRunsHoweverBusyTheLoopIs() async throws {
+        let (_, peer) = try await connect(.unix)
+        let flag = Flag()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !flag.isUp.load(ordering: .relaxed) {
+                    peer.write(Sample.commandComplete)
+                    await Task.yield()
+                }
+            }
+            for _ in 0..<20 {
+                await withCheckedContinuation { continuation in loop.queue.async { continuation.resume() } }
+            }
+            flag.isUp.store(true, ordering: .relaxed)
+        }
+    }
+
+    @Test func workOfEachThreadKeepsItsOrder() async {
+        let log = Log(threads: 4)
+        await withTaskGroup(of: Void.self) { group in
+            for worker in 0..<4 {
+                group.addTask {
+                    for number in 0..<1000 {
+                        loop.async { log.entries.withLock { $0[worker].append(number) } }
+                    }
+                    await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
+                }
+            }
+        }
+        #expect(log.entries.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
+    }
+
+    @Test func packetsSentInOneTurnAreWrittenInOrder() async throws {
+        let (probe, peer) = try await connect(.unix)
+        let packets = (0..<400).map { [0x02, UInt8($0 & 0xFF), 0x20, 0xFB, 0] + [UInt8](repeating: 7, count: 251) }
+        loop.async {
+            for packet in packets { probe.transport.send(packet) }
+        }
+        let expected = packets.flatMap { $0 }
+        #expect(await peer.read(count: expected.count) == expected)
+    }
+
+    @Test func packetsSentBeforeCloseAreWritten() async throws {
+        let (probe, peer) = try await connect(.unix)
+        loop.async {
+            probe.transport.send(Sample.reset)
+            probe.transport.close()
+        }
+        #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+    }
+}
+
+private final class Flag: Sendable {
+    let isUp = Atomic(false)
+}
+
+/// The work of each thread, in order.
+private final class Log: Sendable {
+    let entries: Mutex<[[Int]]>
+
+    init(threads: Int) {
+        entries = Mutex([[Int]](repeating: [], count: threads))
+    }
+}
