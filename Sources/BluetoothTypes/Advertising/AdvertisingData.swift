@@ -181,5 +181,5 @@ extension AdvertisingData {
 
 /// Decodes UTF-8. Invalid bytes are replaced.
 private func text(_ bytes: RawSpan) -> String {
-    String(decoding: [UInt8](copying: bytes), as: UTF8.self)
+    unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
 }
