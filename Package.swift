@@ -157,8 +157,8 @@ let package = Package(
             name: "CoreBluetooth",
             dependencies: [
                 "CBLECoreBluetooth", "BLE", "BluetoothHost", "BLEKeyStore", "BLEByteCoding", "BluetoothTypes", "BLEHCI",
-                "BLEL2CAP",
-                "BLEATT", "BLEGATT", "BLEHCITransport", "BLESMP",
+                "BLEL2CAP", "BLEATT", "BLEGATT", "BLEHCITransport", "BLESMP",
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: engine
         ),

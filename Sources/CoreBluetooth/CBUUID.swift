@@ -3,6 +3,7 @@
 
 import BluetoothTypes
 import Foundation
+import Synchronization
 
 /// A UUID of 16, 32 or 128 bits that identifies a service, a characteristic or a descriptor.
 ///
@@ -15,6 +16,23 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
 
     init(_ value: BluetoothUUID) {
         self.value = value
+    }
+
+    /// The UUIDs of 16 bits that were heard, of which there are few. The number is bounded, because peers choose them.
+    private static let heard = Mutex<[UInt16: CBUUID]>([:])
+    private static let heardLimit = 1024
+
+    /// Returns an object for a UUID of a peer: a new one, or, for a UUID of 16 bits, one that was returned before.
+    static func shared(_ value: BluetoothUUID) -> CBUUID {
+        guard value.width == .bits16, let number = value.shortValue.flatMap({ UInt16(exactly: $0) }) else {
+            return CBUUID(value)
+        }
+        return heard.withLock { heard in
+            if let uuid = heard[number] { return uuid }
+            let uuid = CBUUID(value)
+            if heard.count < heardLimit { heard[number] = uuid }
+            return uuid
+        }
     }
 
     /// Creates a UUID from 4 or 8 hexadecimal digits, or from the hyphenated form of 36 characters, in either case.

@@ -10,7 +10,7 @@ struct AdvertisementTests {
         Discovery(
             identifier: UUID(),
             name: nil,
-            advertisingData: AdvertisingData(structures),
+            content: AdvertisedContent(AdvertisingData(structures)),
             isConnectable: isConnectable,
             rssi: nil,
             time: 700_000_000
@@ -48,6 +48,42 @@ struct AdvertisementTests {
         #expect(data[CBAdvertisementDataManufacturerDataKey] as? Data == Data([0x4C, 0x00, 0x02, 0x15]))
         #expect((data[CBAdvertisementDataManufacturerDataKey] as? NSData)?.length == 4)
         #expect(data[CBAdvertisementDataIsConnectable] as? NSNumber == NSNumber(value: true))
+    }
+
+    @Test("The first whole manufacturer data is used: a company identifier has two bytes")
+    func firstWholeManufacturerDataIsUsed() {
+        let bytes: [UInt8] = [2, 0xFF, 0x4C, 3, 0xFF, 0x59, 0x00, 4, 0xFF, 0x4C, 0x00, 0x01]
+        let discovery = Discovery(
+            identifier: UUID(),
+            name: nil,
+            content: AdvertisedContent(AdvertisingData(decoding: bytes)),
+            isConnectable: true,
+            rssi: nil,
+            time: 0
+        )
+        #expect(discovery.dictionary[CBAdvertisementDataManufacturerDataKey] as? Data == Data([0x59, 0x00]))
+    }
+
+    @Test("Each RSSI has its number, 127 if it is not known")
+    func eachRSSIHasItsNumber() {
+        for rssi in [-1000, -129, -128, -40, 0, 20, 127, 128, 1000] {
+            #expect(Discovery.number(ofRSSI: rssi).intValue == rssi)
+        }
+        #expect(Discovery.number(ofRSSI: nil) == 127)
+    }
+
+    @Test("UUIDs of 16 bits that were heard share objects, at most 1024; each has its value and width")
+    func heardUUIDsShareObjects() {
+        #expect(CBUUID.shared("180D") === CBUUID.shared("180D"))
+        #expect(CBUUID.shared("180D").value == "180D")
+        #expect(CBUUID.shared(Self.long).value == Self.long)
+        let wide: BluetoothUUID = "0000180D-0000-1000-8000-00805F9B34FB"
+        #expect(CBUUID.shared(wide).data.count == 16)
+        let shared = (UInt16.min...UInt16.max).count { number in
+            let uuid = BluetoothUUID(number)
+            return CBUUID.shared(uuid).value == uuid && CBUUID.shared(uuid) === CBUUID.shared(uuid)
+        }
+        #expect(shared <= 1024)
     }
 
     // MARK: Payloads

@@ -161,7 +161,7 @@ struct BlockedQueueTests {
         let discovery = Discovery(
             identifier: peripheral.identifier,
             name: nil,
-            advertisingData: AdvertisingData(),
+            content: AdvertisedContent(AdvertisingData()),
             isConnectable: true,
             rssi: -40,
             time: 0

@@ -109,7 +109,7 @@ struct CentralManagerTests {
             Discovery(
                 identifier: identifier,
                 name: name,
-                advertisingData: AdvertisingData(),
+                content: AdvertisedContent(AdvertisingData()),
                 isConnectable: true,
                 rssi: rssi,
                 time: 1

@@ -20,8 +20,8 @@ struct EndedValuesTests {
 
     /// The values of a sequence that should have ended: a value that is sent now is not among them.
     private func all(of values: Events<CBCharacteristicValue>) async -> [[UInt8]] {
-        peripheral.values.send(CBCharacteristicValue(characteristic: measurement, value: Data([99])))
-        peripheral.values.finish()
+        peripheral.broadcastOfValues().send(CBCharacteristicValue(characteristic: measurement, value: Data([99])))
+        peripheral.broadcastOfValues().finish()
         var all: [[UInt8]] = []
         for await value in values { all.append([UInt8](value.value)) }
         return all

@@ -65,7 +65,7 @@ struct ManagerLifetimeTests {
         manager!.deliveryQueue.sync {}
         manager!.cancelPeripheralConnection(peripherals[1])
         #expect(peripherals.map(\.state) == [.connected, .disconnecting, .connecting])
-        var values = peripherals[0].values.sequence(limit: 1).makeAsyncIterator()
+        var values = peripherals[0].broadcastOfValues().sequence(limit: 1).makeAsyncIterator()
         // The delivery queue may still hold the manager for a moment.
         weak let released = manager
         let queue = manager!.deliveryQueue

@@ -68,7 +68,7 @@ extension CBCentralManager: EventReceiver {
             self,
             didDiscover: peripheral,
             advertisementData: discovery.dictionary,
-            rssi: NSNumber(value: discovery.rssi ?? Discovery.unknownRSSI)
+            rssi: Discovery.number(ofRSSI: discovery.rssi)
         )
         discoveries.send(CBDiscovery(peripheral: peripheral, discovery))
     }

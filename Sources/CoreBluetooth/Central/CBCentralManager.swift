@@ -30,7 +30,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     let engine: (any CentralEngine)?
     let content: Mutex<Content>
     let discoveries = Broadcast<CBDiscovery>()
-    let backlog = DeliveryBacklog<CentralEvent.Source>()
+    let backlog = DeliveryBacklog<CentralEvent>()
     let connectionChanges = Broadcast<CBConnectionChange>()
 
     /// Creates a manager without a delegate that uses the main queue.

@@ -79,7 +79,7 @@ extension CBPeripheral {
             content.owesReadiness = false
             content.database.invalidate()
         }
-        values.finish()
+        content.withLock { $0.values }?.finish()
     }
 
     // MARK: Changes by the peripheral
@@ -105,17 +105,28 @@ extension CBPeripheral {
 
     /// Ends the sequences of characteristics that the connection no longer has.
     func endLostValues() {
-        values.finish { subject in
+        content.withLock { $0.values }?.finish { subject in
             guard let characteristic = subject as? CBCharacteristic else { return false }
             return !content.withLock { $0.database.contains(characteristic) }
+        }
+    }
+
+    /// The source of the sequences of values. Most apps use none, and each discovery may create a peripheral.
+    func broadcastOfValues() -> Broadcast<CBCharacteristicValue> {
+        content.withLock { content in
+            if let values = content.values { return values }
+            let values = Broadcast<CBCharacteristicValue>()
+            content.values = values
+            return values
         }
     }
 
     func received(_ value: [UInt8], of handle: AttributeHandle) {
         guard let characteristic = content.withLock({ $0.database.characteristics[handle] }) else { return }
         let value = Data(value)
+        let values = content.withLock { $0.values }
         characteristic.content.withLock { $0.value = value }
         tell { $0.peripheral(self, didUpdateValueFor: characteristic, error: nil) }
-        values.send(CBCharacteristicValue(characteristic: characteristic, value: value))
+        values?.send(CBCharacteristicValue(characteristic: characteristic, value: value))
     }
 }

@@ -38,6 +38,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         var nextConnection: ConnectionRequest?
         var database = RemoteDatabase()
         var writesInFlight = 0
+        /// The sequences of values; nil until the app makes one.
+        var values: Broadcast<CBCharacteristicValue>?
         /// Whether the limit of waiting writes was reached, so that the delegate is called when there is space again.
         var owesReadiness = false
     }
@@ -50,7 +52,6 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     let engine: (any CentralEngine)?
     let deliveryQueue: DispatchQueue
     let content: Mutex<Content>
-    let values = Broadcast<CBCharacteristicValue>()
     /// The host knows the peripheral as long as this object lives.
     private let hold: PeerHold
 

@@ -203,13 +203,37 @@ struct Discovery: Hashable, Sendable {
     let identifier: UUID
     /// The Device Name, if it was read once, else the advertised name.
     let name: String?
-    /// The advertising data and the scan response together.
-    let advertisingData: AdvertisingData
+    let content: AdvertisedContent
     let isConnectable: Bool
     /// In dBm; nil if the controller does not know it.
     let rssi: Int?
     let time: CFAbsoluteTime
     var hold = PeerHold()
+}
+
+/// Advertising data, and what several layers need of it. It is read only once, because each reading costs allocations.
+struct AdvertisedContent: Hashable, Sendable {
+    /// The advertising data and the scan response together.
+    let data: AdvertisingData
+    let localName: String?
+    /// The services of all lists, in their order.
+    let services: [CBUUID]
+
+    init(_ data: AdvertisingData) {
+        self.data = data
+        localName = data.localName
+        var services: [CBUUID] = []
+        data.forEachStructure { structure in
+            guard structure.type.isServiceList else { return }
+            var uuids = structure.uuids
+            while let uuid = uuids.next() {
+                // Space for the services of one list, which most advertisers have.
+                if services.isEmpty { services.reserveCapacity(4) }
+                services.append(CBUUID.shared(uuid))
+            }
+        }
+        self.services = services
+    }
 }
 
 /// The end of a connection.

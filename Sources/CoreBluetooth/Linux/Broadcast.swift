@@ -1,4 +1,5 @@
 import BLE
+import Synchronization
 
 /// A source of events for any number of sequences. Each sequence has its own buffer.
 final class Broadcast<Element: Sendable>: Sendable {
@@ -15,7 +16,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         var listeners: [Listener] = []
     }
 
-    private let state = Guarded(State())
+    private let state = Mutex(State())
 
     deinit {
         finish()

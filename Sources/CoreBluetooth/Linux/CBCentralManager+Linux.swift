@@ -14,7 +14,7 @@ public struct CBDiscovery: Sendable {
 
     init(peripheral: CBPeripheral, _ discovery: Discovery) {
         self.peripheral = peripheral
-        advertisingData = discovery.advertisingData
+        advertisingData = discovery.content.data
         isConnectable = discovery.isConnectable
         rssi = discovery.rssi
     }

@@ -77,7 +77,7 @@ extension CBPeripheral {
         ///   - limit: maximum number of values that wait for a slow reader, at least 1. If more arrive, the oldest are
         ///     dropped; see ``CBCharacteristicValue/droppedBefore``.
         public func values(of characteristic: CBCharacteristic, limit: Int = 1024) -> Events<CBCharacteristicValue> {
-            let values = peripheral.values.sequence(
+            let values = peripheral.broadcastOfValues().sequence(
                 limit: max(limit, 1),
                 report: .mark { $0.droppedBefore = $1 },
                 about: characteristic

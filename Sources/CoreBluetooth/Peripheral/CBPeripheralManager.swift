@@ -42,7 +42,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     let engine: (any PeripheralEngine)?
     let content: Mutex<Content>
-    let backlog = DeliveryBacklog<PeripheralEvent.Source>()
+    let backlog = DeliveryBacklog<PeripheralEvent>()
     let centralChanges = Broadcast<CBCentralChange>()
 
     /// Creates a manager without a delegate that uses the main queue.

@@ -1,5 +1,6 @@
 import BluetoothHost
 import BluetoothTypes
+import DequeModule
 import Foundation
 import Synchronization
 
@@ -25,8 +26,12 @@ import Synchronization
 /// ## Threading
 ///
 /// The host's loop adds events, and the manager's queue removes them.
-final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
+final class DeliveryBacklog<Event: EngineEvent>: Sendable {
+    typealias Source = Event.Source
+
     private struct State {
+        /// The events, the oldest first.
+        var events = Deque<Event>()
         /// The waiting amount of each source.
         var amounts: [Source: Int] = [:]
         /// The sources that have reached their limit, until half of it is free.
@@ -45,8 +50,12 @@ final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
     /// Adds an event, unless it exceeds a limit.
     ///
     /// - Returns: whether the event was added.
-    func add(_ load: DeliveryLoad<Source>) -> Bool {
+    func add(_ event: Event) -> Bool {
         state.withLock { state in
+            guard let load = event.load else {
+                state.events.append(event)
+                return true
+            }
             let amount = state.amounts[load.source, default: 0]
             guard amount < load.limit else {
                 state.refused.insert(load.source)
@@ -58,26 +67,28 @@ final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
                 state.amounts[total.source] = sum + load.amount
             }
             state.amounts[load.source] = amount + load.amount
+            state.events.append(event)
             return true
         }
     }
 
-    /// Removes an added event, because the delegate is called with it now.
+    /// Removes the oldest event, because the delegate is called with it now; nil if no event waits.
     ///
-    /// - Returns: true once half of the limit of the event's source is free, if events of that source were refused
-    ///   before.
-    @discardableResult
-    func remove(_ load: DeliveryLoad<Source>) -> Bool {
+    /// - Returns: the event. `hasRoom` is true once half of the limit of its source is free, if events of that source
+    ///   were refused before.
+    func removeFirst() -> (event: Event, hasRoom: Bool)? {
         state.withLock { state in
+            guard let event = state.events.popFirst() else { return nil }
+            guard let load = event.load else { return (event, false) }
             let amount = state.subtract(load.amount, from: load.source)
             if let total = load.total { _ = state.subtract(load.amount, from: total.source) }
-            guard !state.refused.isEmpty, amount <= load.limit / 2 else { return false }
-            return state.refused.remove(load.source) != nil
+            guard !state.refused.isEmpty, amount <= load.limit / 2 else { return (event, false) }
+            return (event, state.refused.remove(load.source) != nil)
         }
     }
 
     /// Whether no event waits.
-    var isEmpty: Bool { state.withLock { $0.amounts.isEmpty } }
+    var isEmpty: Bool { state.withLock { $0.events.isEmpty } }
 }
 
 /// The amount by which a waiting event counts against the limits.

@@ -18,7 +18,7 @@ protocol EventReceiver: CBManager {
     associatedtype Event: EngineEvent
 
     /// The events that wait for the queue.
-    var backlog: DeliveryBacklog<Event.Source> { get }
+    var backlog: DeliveryBacklog<Event> { get }
 
     /// Changes the objects of the app and calls the delegate. Called on the delivery queue.
     func handle(_ event: Event)
@@ -49,19 +49,29 @@ extension EventReceiver {
             ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
             return onQueue { $0.handle(.stateChanged(.unsupported)) }
         }
-        start { [weak self] event in self?.receive(event) ?? true }
+        // Unsafe for the compiler, because a work item can be cancelled or waited for, which nobody does here.
+        nonisolated(unsafe) let deliver = DispatchWorkItem { [weak self] in self?.deliverNext() }
+        start { [weak self] event in unsafe self?.receive(event, deliver) ?? true }
     }
 
     /// Receives an event. Thread-safe.
     ///
+    /// Each event has its own job on the queue, in the order of the other jobs. The event waits in the backlog, so that
+    /// all jobs are the same work item, and no block is allocated for one.
+    ///
+    /// - Parameter deliver: calls ``deliverNext()``.
     /// - Returns: false if too many events of the same kind and peer wait.
-    private func receive(_ event: Event) -> Bool {
-        if let load = event.load, !backlog.add(load) { return false }
-        onQueue { manager in
-            if let load = event.load, manager.backlog.remove(load) { manager.hasRoom(before: event) }
-            manager.handle(event)
-        }
+    private func receive(_ event: Event, _ deliver: DispatchWorkItem) -> Bool {
+        guard backlog.add(event) else { return false }
+        deliveryQueue.async(execute: deliver)
         return true
+    }
+
+    /// Delivers the event that waits for longest. Called on the delivery queue.
+    private func deliverNext() {
+        guard let (event, hasRoom) = backlog.removeFirst() else { return }
+        if hasRoom { self.hasRoom(before: event) }
+        handle(event)
     }
 
     /// Sets a new state and reports it. Called on the delivery queue.

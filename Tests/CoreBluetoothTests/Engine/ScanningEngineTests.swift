@@ -18,8 +18,8 @@ struct ScanningEngineTests {
             // The advertisement contains everything: its scan response is empty and changes nothing.
             #expect(discoveries.count == 1)
             #expect(discoveries.first?.name == "lamp")
-            #expect(discoveries.first?.advertisingData.localName == "lamp")
-            #expect(discoveries.first?.advertisingData.serviceUUIDs == [Lamp.service])
+            #expect(discoveries.first?.content.data.localName == "lamp")
+            #expect(discoveries.first?.content.data.serviceUUIDs == [Lamp.service])
             #expect(discoveries.first?.isConnectable == true)
             #expect(discoveries.first?.rssi != nil)
             phone.events.removeAll()
@@ -38,8 +38,8 @@ struct ScanningEngineTests {
             pair.phone.engine.scan(ScanRequest())
             try await world.sleep(for: .seconds(20))
             let discoveries = pair.phone.events.waiting.discoveries
-            #expect(discoveries.map(\.advertisingData.localName) == [nil, "a lamp in the hall"])
-            #expect(discoveries.map(\.advertisingData.serviceUUIDs) == [services, services])
+            #expect(discoveries.map(\.content.data.localName) == [nil, "a lamp in the hall"])
+            #expect(discoveries.map(\.content.data.serviceUUIDs) == [services, services])
             #expect(discoveries.map(\.name) == [nil, "a lamp in the hall"])
         }
     }
@@ -53,7 +53,7 @@ struct ScanningEngineTests {
             #expect(pair.phone.events.waiting.isEmpty)
             pair.lamp.engine.stopAdvertising()
             try await pair.lamp.advertise("lamp", ["AAAA"])
-            #expect(await pair.phone.discovery().advertisingData.serviceUUIDs == ["AAAA"])
+            #expect(await pair.phone.discovery().content.data.serviceUUIDs == ["AAAA"])
             pair.lamp.engine.stopAdvertising()
             try await pair.lamp.advertise("lamp 2", ["AAAA"])
             #expect(await pair.phone.discovery().name == "lamp 2")

@@ -70,13 +70,14 @@ extension HostCentral {
     }
 
     private func heard(_ advertisement: Advertisement, _ filter: ScanFilter, _ open: OpenHost) {
-        let data = advertisement.data
-        guard filter.matches(data) else { return }
-        let known = open.peers.heard(advertisement.address, name: data.localName, services: data.serviceUUIDs)
+        guard filter.matches(advertisement.data) else { return }
+        let content = AdvertisedContent(advertisement.data)
+        let services = content.services.lazy.map(\.value)
+        let known = open.peers.heard(advertisement.address, name: content.localName, services: services)
         let discovery = Discovery(
             identifier: known.identifier,
             name: known.name,
-            advertisingData: data,
+            content: content,
             isConnectable: advertisement.isConnectable,
             rssi: advertisement.rssi,
             time: open.wallClock(),

@@ -173,7 +173,11 @@ final class PeerDirectory: Sendable {
     }
 
     /// Updates a peer that a scan has heard.
-    func heard(_ address: DeviceAddress, name: String?, services: [BluetoothUUID]) -> KnownPeripheral {
+    func heard(
+        _ address: DeviceAddress,
+        name: String?,
+        services: some Sequence<BluetoothUUID>
+    ) -> KnownPeripheral {
         meet(address) { peer in
             if let name { peer.advertisedName = name }
             PeerDirectory.add(services, to: &peer)
@@ -254,7 +258,7 @@ final class PeerDirectory: Sendable {
 
     // MARK: Memory
 
-    private static func add(_ services: [BluetoothUUID], to peer: inout Peer) {
+    private static func add(_ services: some Sequence<BluetoothUUID>, to peer: inout Peer) {
         for service in services where peer.services.count < servicesLimit { peer.services.insert(service) }
     }
 
