@@ -75,9 +75,13 @@ extension ServerSession {
     func validate(_ write: AttributeWrite, over current: [UInt8]?, _ attribute: Attribute) throws(Interruption)
         -> [UInt8]
     {
-        let old = current ?? ownValue(of: attribute) ?? []
-        guard write.offset <= old.count else { throw .error(.invalidOffset, write.handle) }
-        let new = Array(old.prefix(write.offset)) + write.value
+        var new = write.value
+        // A write at offset 0 replaces the value, and needs no copy.
+        if write.offset > 0 {
+            let old = current ?? ownValue(of: attribute) ?? []
+            guard write.offset <= old.count else { throw .error(.invalidOffset, write.handle) }
+            new = old.prefix(write.offset) + write.value
+        }
         switch attribute.content {
         case .stored(_, let maximumLength):
             guard new.count <= maximumLength else { throw .error(.invalidAttributeValueLength, write.handle) }
