@@ -108,10 +108,12 @@ struct SharedHostTests {
     }
 
     /// A host whose opening waits until the test lets it proceed.
-    private func makeSlowHost(_ steps: Mailroom<String>, _ permits: Mailroom<Result<String, OpeningFailure>>)
-        -> SharedHost
-    {
-        SharedHost { options in
+    private func makeSlowHost(
+        _ steps: Mailroom<String>,
+        _ permits: Mailroom<Result<String, OpeningFailure>>,
+        retryDelay: Duration = .seconds(3600)
+    ) -> SharedHost {
+        SharedHost(retryDelay: retryDelay) { options in
             steps.post("opening with \(options.capturePath ?? "nothing")")
             do {
                 let air = try await permits.next { $0 }.get()
@@ -147,6 +149,46 @@ struct SharedHostTests {
         second.engine.stop()
         third.engine.stop()
         #expect(await steps.next { $0 } == "closed")
+    }
+
+    @Test("A host that cannot be opened is tried again until it is open for all its managers")
+    func hostThatCannotBeOpenedIsTriedAgain() async {
+        let steps = Mailroom<String>()
+        let permits = Mailroom<Result<String, OpeningFailure>>()
+        let shared = makeSlowHost(steps, permits, retryDelay: .zero)
+        let central = TestCentral(HostCentral(shared))
+        let peripheral = TestPeripheral(HostPeripheral(shared))
+        for _ in 1...3 {
+            #expect(await steps.next { $0 } == "opening with nothing")
+            permits.post(.failure(OpeningFailure(.adapter(.noAdapter))))
+            await central.events.next { if case .stateChanged(.unsupported) = $0 { () } else { nil } }
+            await peripheral.events.next { if case .stateChanged(.unsupported) = $0 { () } else { nil } }
+        }
+        #expect(await steps.next { $0 } == "opening with nothing")
+        permits.post(.success("tried again"))
+        await central.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+        await peripheral.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+        central.engine.stop()
+        peripheral.engine.stop()
+        #expect(await steps.next { $0 } == "closed")
+    }
+
+    @Test("A host that waits for its next attempt is released with its last manager")
+    func hostThatWaitsForItsNextAttemptIsReleased() async {
+        let steps = Mailroom<String>()
+        let permits = Mailroom<Result<String, OpeningFailure>>()
+        var shared: SharedHost? = makeSlowHost(steps, permits)
+        weak let released = shared
+        var central: TestCentral? = shared.map { TestCentral(HostCentral($0)) }
+        permits.post(.failure(OpeningFailure(.adapter(.noAdapter))))
+        await central?.events.next { if case .stateChanged(.unsupported) = $0 { () } else { nil } }
+        _ = await shared?.settle()
+        central?.engine.stop()
+        central = nil
+        shared = nil
+        while released != nil { await Task.yield() }
+        #expect(await steps.next { $0 } == "opening with nothing")
+        #expect(steps.waiting.isEmpty)
     }
 
     @Test func hostIsNotOpenedAgainForEqualOptions() async {

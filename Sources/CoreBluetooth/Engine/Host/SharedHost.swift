@@ -12,7 +12,7 @@ protocol HostMember: AnyObject, Sendable {
     /// submitted.
     func begin(with open: OpenHost, on host: isolated BluetoothHost)
 
-    /// Notifies the member that the host cannot be opened. The next member that joins causes another attempt.
+    /// Notifies the member that the host cannot be opened. The host tries again until it is open or has no members.
     func fail(_ failure: OpeningFailure)
 }
 
@@ -37,22 +37,33 @@ final class SharedHost: Sendable {
         var beginner: (any HostMember)?
         /// Ends when the last opening or closing has ended.
         var change: Task<Void, Never>?
+        /// The number of openings that have failed.
+        var failureCount: UInt64 = 0
+        /// The text of the last failure since the host was open, which is noted only once.
+        var notedFailure: String?
     }
 
     /// The events of the host, for the apps of the members.
     let events = HostEvents()
     private let state: Guarded<State>
     private let opener: @Sendable (HostOptions) async -> Result<OpenHost, OpeningFailure>
+    /// The time from a failed opening to the next attempt.
+    private let retryDelay: Duration
 
-    init(opener: @escaping @Sendable (HostOptions) async -> Result<OpenHost, OpeningFailure>) {
+    init(
+        retryDelay: Duration = .seconds(5),
+        opener: @escaping @Sendable (HostOptions) async -> Result<OpenHost, OpeningFailure>
+    ) {
         state = Guarded(State())
         self.opener = opener
+        self.retryDelay = retryDelay
     }
 
     /// Creates a shared host of an adapter that the app has opened and closes, such as one of a simulation.
     init(_ open: OpenHost) {
         state = Guarded(State(phase: .open(open)))
         opener = { _ in .success(open) }
+        retryDelay = .seconds(5)
         begin(open)
     }
 
@@ -70,16 +81,37 @@ final class SharedHost: Sendable {
             case .opening(let actions):
                 state.phase = .opening(actions + [SharedHost.begin(member)])
                 state.beginner = state.beginner ?? member
-            case .closed, .failed:
-                state.phase = .opening(state.members.map(SharedHost.begin))
-                state.beginner = member
-                events.begin()
-                let before = state.change
-                state.change = Task {
-                    await before?.value
-                    await open(with: member.options)
-                }
+            case .closed, .failed: beginOpening(for: member, &state)
             }
+        }
+    }
+
+    private func beginOpening(for member: any HostMember, _ state: inout State) {
+        state.phase = .opening(state.members.map(SharedHost.begin))
+        state.beginner = member
+        events.begin()
+        let before = state.change
+        state.change = Task {
+            await before?.value
+            await open(with: member.options)
+        }
+    }
+
+    /// Begins the next attempt after a delay: the adapter may be plugged in, unblocked or given up by another program.
+    private func retryLater(after failure: UInt64) {
+        Task { [weak self, retryDelay] in
+            try? await Task.sleep(for: retryDelay)
+            self?.retry(after: failure)
+        }
+    }
+
+    private func retry(after failure: UInt64) {
+        state.withLock { state in
+            // A member that joined may have begun another attempt.
+            guard case .failed = state.phase, state.failureCount == failure, let member = state.members.first else {
+                return
+            }
+            beginOpening(for: member, &state)
         }
     }
 
@@ -173,20 +205,25 @@ final class SharedHost: Sendable {
             switch result {
             case .success(let open):
                 state.phase = .open(open)
+                state.notedFailure = nil
                 open.begin(reportingTo: events.source)
                 for action in actions { open.run(action) }
                 if state.members.isEmpty { close(open, &state) }
                 return []
-            case .failure:
+            case .failure(let failure):
                 state.phase = state.members.isEmpty ? .closed : .failed
+                state.failureCount += 1
                 if state.members.isEmpty { events.end() }
+                if state.notedFailure != failure.text { ProgrammerError.note(failure.text) }
+                state.notedFailure = failure.text
                 return state.members
             }
         }
         guard let told else { return false }
         if case .failure(let failure) = result {
-            ProgrammerError.note(failure.text)
             for member in told { member.fail(failure) }
+            // Afterwards, so that the members are never told of a later success first.
+            if !told.isEmpty { retryLater(after: state.withLock { $0.failureCount }) }
         }
         return true
     }
