@@ -198,6 +198,7 @@ final class SharedHost: Sendable {
     ///
     /// - Returns: false if the members have other options than those of the opening, which has to begin again.
     private func opened(_ result: Result<OpenHost, OpeningFailure>, with options: HostOptions) -> Bool {
+        var isNews = false
         let told = state.withLock { state -> [any HostMember]? in
             guard case .opening(let actions) = state.phase else { return [] }
             if let beginner = state.beginner, beginner.options != options { return nil }
@@ -214,13 +215,14 @@ final class SharedHost: Sendable {
                 state.phase = state.members.isEmpty ? .closed : .failed
                 state.failureCount += 1
                 if state.members.isEmpty { events.end() }
-                if state.notedFailure != failure.text { ProgrammerError.note(failure.text) }
+                isNews = state.notedFailure != failure.text
                 state.notedFailure = failure.text
                 return state.members
             }
         }
         guard let told else { return false }
         if case .failure(let failure) = result {
+            if isNews { ProgrammerError.note(failure.text) }
             for member in told { member.fail(failure) }
             // Afterwards, so that the members are never told of a later success first.
             if !told.isEmpty { retryLater(after: state.withLock { $0.failureCount }) }
