@@ -59,6 +59,7 @@ struct LinkSecurityVerificationTests {
     func cancelledCallDoesNotWaitForTheVerificationAnyMore(role: SecurityChannel<SwiftCryptography>.Role) {
         var side = Side(role, bond: Side.bond(role)) { $0.requestsEncryption = true }
         _ = side.begin()
+        #expect(!side.state.waiting.isEmpty)
         _ = side.cancel(.verification)
         #expect(side.state.waiting.isEmpty)
     }

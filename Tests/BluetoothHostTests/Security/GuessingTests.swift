@@ -71,7 +71,12 @@ struct GuessingTests {
         encounter.meetAgain(address(100))
         let call = try encounter.require(RequiredSecurity(isAuthenticated: true))
         encounter.settle()
-        #expect(call.all.count == 1, "the app is told to wait")
+        let error = #expect(throws: HostError.self) { try call.all.first?.get() }
+        guard case .security(.repeatedAttempts(let delay))? = error else {
+            Issue.record("the app is not told to wait")
+            return
+        }
+        #expect(delay > .zero && delay <= .seconds(1))
         encounter.pair()
         #expect(encounter.heard.last == [0x05, 0x09], "repeated attempts")
     }
