@@ -66,7 +66,7 @@ extension BenchmarkCase {
                 for _ in 0..<operations { try await connect() }
                 await radio.settle()
                 meter.stop()
-                meter.tell("bytes per link", Double(heap_bytes_in_use() - before) / Double(operations))
+                meter.tell("bytes per link", (Double(heap_bytes_in_use()) - Double(before)) / Double(operations))
                 withExtendedLifetime(peers) {}
             }
             radio.close()
@@ -92,7 +92,7 @@ extension BenchmarkCase {
                 meter.start()
                 for _ in 0..<operations { await connect() }
                 meter.stop()
-                meter.tell("bytes per link", Double(heap_bytes_in_use() - before) / Double(operations))
+                meter.tell("bytes per link", (Double(heap_bytes_in_use()) - Double(before)) / Double(operations))
             }
             radio.close()
         }

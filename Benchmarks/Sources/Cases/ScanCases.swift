@@ -112,7 +112,7 @@ extension BenchmarkCase {
                 await packets.inject(operations, from: 1, into: radio)
                 await radio.settle()
                 meter.stop()
-                meter.tell("bytes per advertiser", Double(heap_bytes_in_use() - before) / Double(operations))
+                meter.tell("bytes per advertiser", (Double(heap_bytes_in_use()) - Double(before)) / Double(operations))
                 consumer.cancel()
             }
             radio.close()
