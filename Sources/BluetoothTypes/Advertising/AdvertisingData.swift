@@ -68,14 +68,25 @@ extension AdvertisingData {
 
     /// The services of all lists, complete or not, in their order.
     public var serviceUUIDs: [BluetoothUUID] {
-        uuids { $0.isServiceList }
+        var result: [BluetoothUUID] = []
+        forEachServiceUUID { result.append($0) }
+        return result
+    }
+
+    /// Calls `body` with each of ``serviceUUIDs``, without an array of them.
+    package func forEachServiceUUID(_ body: (BluetoothUUID) -> Void) {
+        forEachUUID(where: \.isServiceList, body)
     }
 
     /// The services that the device looks for.
     public var solicitedServiceUUIDs: [BluetoothUUID] {
-        uuids { type in
+        var result: [BluetoothUUID] = []
+        forEachUUID { type in
             type == .solicitedServiceUUIDs16 || type == .solicitedServiceUUIDs32 || type == .solicitedServiceUUIDs128
+        } _: {
+            result.append($0)
         }
+        return result
     }
 
     /// Service data by service. If a service occurs several times, the last is used.
@@ -156,14 +167,12 @@ extension AdvertisingData {
         return isFound
     }
 
-    private func uuids(where isWanted: (ADType) -> Bool) -> [BluetoothUUID] {
-        var result: [BluetoothUUID] = []
+    private func forEachUUID(where isWanted: (ADType) -> Bool, _ body: (BluetoothUUID) -> Void) {
         forEachStructure { structure in
             guard isWanted(structure.type) else { return }
             var uuids = structure.uuids
-            while let uuid = uuids.next() { result.append(uuid) }
+            while let uuid = uuids.next() { body(uuid) }
         }
-        return result
     }
 
     /// Returns the little-endian number in the first structure with this type and exactly this length.

@@ -223,14 +223,10 @@ struct AdvertisedContent: Hashable, Sendable {
         self.data = data
         localName = data.localName
         var services: [CBUUID] = []
-        data.forEachStructure { structure in
-            guard structure.type.isServiceList else { return }
-            var uuids = structure.uuids
-            while let uuid = uuids.next() {
-                // Space for the services of one list, which most advertisers have.
-                if services.isEmpty { services.reserveCapacity(4) }
-                services.append(CBUUID.shared(uuid))
-            }
+        data.forEachServiceUUID { uuid in
+            // One allocation for the few services that most advertisers list.
+            if services.isEmpty { services.reserveCapacity(4) }
+            services.append(CBUUID.shared(uuid))
         }
         self.services = services
     }
