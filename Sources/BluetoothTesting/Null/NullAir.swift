@@ -42,8 +42,12 @@ final class NullAir {
             return link
         }
 
-        /// Ends the search of a host, if there is a peer for it. Returns the address that it sought, and that peer.
-        mutating func peer(soughtBy number: Int, _ isScripted: Bool) -> (PeerAddress, Party)? {
+        /// Ends the search of a host if there is a peer for it.
+        ///
+        /// - Parameter isScripted: whether a script is the peer of each host.
+        /// - Returns: the address that the host wants to connect to, and the peer that has this address from now on; nil
+        ///   if there is none.
+        mutating func endSearch(ofHost number: Int, _ isScripted: Bool) -> (PeerAddress, Party)? {
             guard let peer = ports[number].soughtPeer else { return nil }
             let party: Party
             if isScripted {
@@ -145,7 +149,7 @@ final class NullAir {
     /// Creates the link that a host requested, once there is a peer for it.
     private func connect(from number: Int) {
         let isScripted = script != nil
-        let found: (peer: PeerAddress, party: Party)? = traffic.withLock { $0.peer(soughtBy: number, isScripted) }
+        let found: (peer: PeerAddress, party: Party)? = traffic.withLock { $0.endSearch(ofHost: number, isScripted) }
         guard let (peer, party) = found else { return }
         let handle = addLink(Link(central: .host(number), peripheral: party))
         tellOfConnection(handle, role: .central, peer: peer, to: number)

@@ -15,6 +15,7 @@ struct PacketQueue {
 
     mutating func removeAll() {
         buffer.reset()
+        // Cheaper for few packets than `removeAll(keepingCapacity:)`, which the compiler does not inline.
         while !ends.isEmpty { ends.removeLast() }
     }
 
