@@ -35,6 +35,16 @@ private final class Reports: Sendable {
 
 @Suite("Managers after their release", .serialized, .timeLimit(.minutes(5)))
 struct ManagerLifetimeTests {
+    @Test("The reason why an adapter cannot be opened is reported once, however often it is tried again")
+    func reasonOfAFailedOpeningIsReportedOnce() async {
+        let reports = Reports()
+        let failure = OpeningFailure(.adapter(.unknownHost("report.invalid")))
+        let central = TestCentral(HostCentral(SharedHost(retryDelay: .zero) { _ in .failure(failure) }))
+        for _ in 1...3 { await central.events.next { if case .stateChanged(.unsupported) = $0 { () } else { nil } } }
+        central.engine.stop()
+        #expect(reports.lines.waiting.count { $0.contains("report.invalid") } == 1)
+    }
+
     @Test func networkPrivacyIsReportedIfTheAdapterIsOpenWithoutIt() async throws {
         let reports = Reports()
         let options: [String: Any] = [CBCentralManagerOptionAdapterKey: "virtual:opened without privacy"]
