@@ -159,9 +159,9 @@ public struct Peripheral: Sendable {
     /// A client's notifications, indications and responses are sent in the order of the calls. A client without room
     /// for the packet is sent it later and delays no other. With `clients`, the call waits until there was room for
     /// each of them. Without, it waits for the fastest client only: a client that is 256 notifications behind misses
-    /// those that follow. From other threads than the adapter's own (``Adapter/taskExecutor``), the host accepts up to
-    /// 32 notifications before there is room. They are lost if the link ends before they are sent. A client that
-    /// disconnects is no error.
+    /// those that follow. A call from another thread than the adapter's own (``Adapter/taskExecutor``) may return
+    /// earlier: up to 32 notifications wait for the adapter's thread. They are lost if the link ends before they are
+    /// sent. A client that disconnects is no error.
     ///
     /// - Parameters:
     ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes.

@@ -70,7 +70,7 @@ public struct Reading: Sendable {
 /// Reads the clock and the counters at the start and the end of the measured part.
 public final class Meter: Sendable {
     private let name: String
-    /// When the measured part began. An atomic value, because a lock would be part of what is measured.
+    /// When the measured part began. Atomic, because a lock would add its cost to the measured part.
     private let begun = Atomic<UInt64>(0)
     private let result = Mutex(Reading())
 
