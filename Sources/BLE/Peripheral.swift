@@ -247,7 +247,7 @@ public struct Peripheral: Sendable {
 extension BluetoothHost {
     fileprivate func register(_ buffer: AsyncEventBuffer<PeripheralEvent, Never>) -> Registration {
         let observer = observeServer { event in
-            for event in PeripheralEvent.from(event) { buffer.append(event) }
+            PeripheralEvent.forEach(from: event) { buffer.append($0) }
         }
         let securityObserver = observeSecurity { [weak self] event in
             guard let self, let (client, event) = PeripheralEvent.from(event) else { return }
@@ -289,22 +289,21 @@ public final class AdvertisingSet: Sendable {
 }
 
 extension PeripheralEvent {
-    /// Returns the public events for an event of the host.
-    static func from(_ event: ServerRoleEvent) -> [PeripheralEvent] {
+    /// Passes on the public events for an event of the host. Most have one.
+    @inline(__always)
+    static func forEach(from event: ServerRoleEvent, _ body: (PeripheralEvent) -> Void) {
         switch event {
-        case .connected(let client, let address): return [.connected(client, address)]
-        case .disconnected(let client, let reason): return [.disconnected(client, reason)]
-        case .mtuChanged(let client, let mtu): return [.mtuChanged(client, mtu)]
-        case .access(let client, .read(let handle, let offset)): return [.read(client, handle, offset: offset)]
+        case .connected(let client, let address): body(.connected(client, address))
+        case .disconnected(let client, let reason): body(.disconnected(client, reason))
+        case .mtuChanged(let client, let mtu): body(.mtuChanged(client, mtu))
+        case .access(let client, .read(let handle, let offset)): body(.read(client, handle, offset: offset))
         case .access(let client, .written(let write, let isCommand)):
-            return [.written(client, write.handle, offset: write.offset, value: write.value, isCommand: isCommand)]
+            body(.written(client, write.handle, offset: write.offset, value: write.value, isCommand: isCommand))
         case .access(let client, .configured(let handle, let old, let new)):
-            var events: [PeripheralEvent] = []
             for (bit, kind) in [(ClientConfiguration.notification, SubscriptionKind.notify), (.indication, .indicate)] {
-                if new.contains(bit), !old.contains(bit) { events.append(.subscribed(client, handle, kind)) }
-                if old.contains(bit), !new.contains(bit) { events.append(.unsubscribed(client, handle, kind)) }
+                if new.contains(bit), !old.contains(bit) { body(.subscribed(client, handle, kind)) }
+                if old.contains(bit), !new.contains(bit) { body(.unsubscribed(client, handle, kind)) }
             }
-            return events
         }
     }
 }

@@ -8,7 +8,7 @@ extension BenchmarkCase {
             [
                 read(length), write(length), writeWithoutResponse(length), notification(length),
             ]
-        }
+        } + [writeEvents]
     }
 
     private static func read(_ length: Int) -> BenchmarkCase {
@@ -45,6 +45,29 @@ extension BenchmarkCase {
             for _ in 0..<operations { try await pair.peer.write(value, to: handle, kind: .withoutResponse) }
             await pair.radio.settle()
             meter.stop()
+        }
+    }
+
+    /// Writes without response that an app of the server takes from its sequence of events.
+    private static var writeEvents: BenchmarkCase {
+        pair("gatt/write-event-20", operations: 50_000) { pair, operations, meter in
+            let handle = pair.handles[20] ?? 1
+            let value = [UInt8](repeating: 7, count: 20)
+            let events = await pair.server.peripheral.events()
+            for measured in [64, operations] {
+                if measured == operations { meter.start() }
+                async let taken: Void = take(measured, from: events)
+                for _ in 0..<measured { try await pair.peer.write(value, to: handle, kind: .withoutResponse) }
+                try await taken
+            }
+            meter.stop()
+        }
+    }
+
+    private static func take(_ count: Int, from events: Events<PeripheralEvent>) async throws {
+        var events = events.makeAsyncIterator()
+        for _ in 0..<count {
+            guard case .written? = await events.next() else { throw MissingResult("another write") }
         }
     }
 

@@ -3,17 +3,26 @@
 /// The sequence ends when the adapter is closed. Its lifetime, several readers, cancellation and overflow are described
 /// in <doc:EventSequences>. If the events have a case `eventsDropped(count)`, it reports dropped events in their place.
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
-    let buffer: AsyncEventBuffer<Element, Never>
-    let registration: Registration
+    /// Takes the next event from the buffer.
+    ///
+    /// The closure is made where the type of the events is known. So the buffer's code is compiled for that type, and not
+    /// for any type, also where apps iterate: a generic call would look up the metadata of each type on its way.
+    @usableFromInline
+    let takeNext: nonisolated(nonsending) @Sendable () async -> Element?
+    private let buffer: AsyncEventBuffer<Element, Never>
+    private let registration: Registration
 
+    @inline(__always)
     package init(buffer: AsyncEventBuffer<Element, Never>, registration: Registration) {
         self.buffer = buffer
         self.registration = registration
+        takeNext = { await buffer.next() }
     }
 
     /// The number of events that were dropped because the reader was too slow.
     public var droppedCount: Int { buffer.droppedCount }
 
+    @inlinable
     public func makeAsyncIterator() -> Iterator {
         Iterator(events: self)
     }
@@ -21,14 +30,22 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
     /// An iteration of ``Events``.
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the registration alive.
+        @usableFromInline
         let events: Events
 
+        @inlinable
+        init(events: Events) {
+            self.events = events
+        }
+
+        @inlinable
         public mutating func next() async -> Element? {
             await next(isolation: nil)
         }
 
+        @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-            await events.buffer.next()
+            await events.takeNext()
         }
     }
 }
