@@ -5,24 +5,39 @@ import BluetoothTypes
 /// One attribute of the server.
 struct Attribute {
     /// The source of its value.
-    enum Content {
-        case stored([UInt8], maximumLength: Int)
+    enum Source {
+        case stored(maximumLength: Int)
         case handled
         /// A separate value for each client; the bits that may be set.
         case clientConfiguration(ClientConfiguration, valueHandle: AttributeHandle)
         case clientSupportedFeatures
     }
 
-    let handle: AttributeHandle
-    let type: BluetoothUUID
-    var content: Content
-    let permissions: AttributePermissions
-    /// The last handle of the service for a service declaration; otherwise the attribute's own handle.
-    let groupEnd: AttributeHandle
+    /// All of an attribute but its value. A copy retains nothing, so each request can have one.
+    struct Facts {
+        let handle: AttributeHandle
+        let type: BluetoothUUID
+        let source: Source
+        let permissions: AttributePermissions
+        /// The last handle of the service for a service declaration; otherwise the attribute's own handle.
+        let groupEnd: AttributeHandle
+    }
+
+    let facts: Facts
+    /// The value, if the server stores it; otherwise empty.
+    fileprivate(set) var value: [UInt8]
+
+    init(_ facts: Facts, value: [UInt8]) {
+        self.facts = facts
+        self.value = value
+    }
+
+    var handle: AttributeHandle { facts.handle }
+    var type: BluetoothUUID { facts.type }
 
     /// The value, if the server has one that is the same for all clients.
     var storedValue: [UInt8]? {
-        if case .stored(let value, _) = content { value } else { nil }
+        if case .stored = facts.source { value } else { nil }
     }
 }
 
@@ -32,7 +47,7 @@ struct Attribute {
 public struct AttributeDatabase {
     /// Whether any attribute needs an encrypted link to be read or written.
     public var hasProtectedAttributes: Bool {
-        attributes.contains { !$0.permissions.isDisjoint(with: .anyEncrypted) }
+        attributes.contains { !$0.facts.permissions.isDisjoint(with: .anyEncrypted) }
     }
 
     private(set) var attributes: [Attribute] = []
@@ -50,6 +65,11 @@ public struct AttributeDatabase {
         return index < attributes.count && attributes[index].handle == handle ? index : nil
     }
 
+    /// The index of an attribute and its facts; nil if there is none.
+    func lookUp(_ handle: AttributeHandle) -> (index: Int, facts: Attribute.Facts)? {
+        index(of: handle).map { ($0, attributes[$0].facts) }
+    }
+
     func attribute(_ handle: AttributeHandle) -> Attribute? {
         index(of: handle).map { attributes[$0] }
     }
@@ -60,14 +80,15 @@ public struct AttributeDatabase {
         return position < indices.count ? Int(indices[position]) : attributes.count
     }
 
-    /// The index of the Client Characteristic Configuration of the characteristic whose value is the attribute at
-    /// `index`.
-    func configurationIndex(ofValueAt index: Int) -> Int? {
-        let handle = attributes[index].handle
-        var index = index + 1
+    /// The facts of a characteristic value and of its Client Characteristic Configuration; nil if there is none.
+    func configurable(
+        _ valueHandle: AttributeHandle
+    ) -> (value: Attribute.Facts, configuration: Attribute.Facts)? {
+        guard let value = index(of: valueHandle) else { return nil }
+        var index = value + 1
         while index < attributes.count {
-            if case .clientConfiguration(_, let valueHandle) = attributes[index].content, valueHandle == handle {
-                return index
+            if case .clientConfiguration(_, valueHandle) = attributes[index].facts.source {
+                return (attributes[value].facts, attributes[index].facts)
             }
             switch attributes[index].type {
             case .characteristic, .primaryService, .secondaryService: return nil
@@ -79,9 +100,9 @@ public struct AttributeDatabase {
 
     // MARK: Changing
 
+    /// Sets the value of an attribute that the server stores.
     mutating func setValue(_ value: [UInt8], at index: Int) {
-        guard case .stored(_, let maximumLength) = attributes[index].content else { return }
-        attributes[index].content = .stored(value, maximumLength: maximumLength)
+        attributes[index].value = value
     }
 
     /// Adds services. Attributes without a handle get the next handles after the end of the database.

@@ -4,6 +4,8 @@ import BluetoothTypes
 
 /// Builds the attributes of services (Vol 3, Part G, 3).
 struct DatabaseBuilder {
+    private typealias Content = (source: Attribute.Source, value: [UInt8])
+
     private(set) var attributes: [Attribute]
     private let services: [PublishedService]
     private var nextHandle: AttributeHandle?
@@ -59,13 +61,11 @@ struct DatabaseBuilder {
         let definition = plan.definition
         var cursor = HandleCursor(next: plan.handle)
         add(
-            Attribute(
-                handle: try cursor.take(nil),
-                type: definition.isPrimary ? .primaryService : .secondaryService,
-                content: declaration { definition.uuid.wireForm.encode(into: &$0) },
-                permissions: .read,
-                groupEnd: plan.end
-            )
+            try cursor.take(nil),
+            definition.isPrimary ? .primaryService : .secondaryService,
+            .read,
+            declaration { definition.uuid.wireForm.encode(into: &$0) },
+            groupEnd: plan.end
         )
         for include in definition.includes {
             let target = try resolve(include, of: definition, among: plans)
@@ -122,7 +122,7 @@ struct DatabaseBuilder {
             var content = try content(descriptor.value, descriptor.uuid)
             if descriptor.uuid == .clientCharacteristicConfiguration {
                 clientConfigurationHandle = handle
-                content = .clientConfiguration(definition.allowedConfiguration, valueHandle: valueHandle)
+                content = (.clientConfiguration(definition.allowedConfiguration, valueHandle: valueHandle), [])
             } else {
                 descriptorHandles.append(handle)
             }
@@ -160,32 +160,36 @@ struct DatabaseBuilder {
     private func content(
         _ value: CharacteristicDefinition.Value,
         _ uuid: BluetoothUUID
-    ) throws(DatabaseError) -> Attribute.Content {
+    ) throws(DatabaseError) -> Content {
         switch value {
-        case .handled: return uuid == .clientSupportedFeatures ? .clientSupportedFeatures : .handled
+        case .handled: return (uuid == .clientSupportedFeatures ? .clientSupportedFeatures : .handled, [])
         case .stored(let bytes, let maximumLength):
             guard bytes.count <= min(maximumLength, maximumAttributeValueLength) else {
                 throw .valueTooLong(uuid, length: bytes.count)
             }
-            return .stored(bytes, maximumLength: min(maximumLength, maximumAttributeValueLength))
+            return (.stored(maximumLength: min(maximumLength, maximumAttributeValueLength)), bytes)
         }
     }
 
-    private func declaration(_ encode: (inout PacketBuffer) -> Void) -> Attribute.Content {
-        .stored(PacketBuffer.bytes(encode), maximumLength: 0)
+    private func declaration(_ encode: (inout PacketBuffer) -> Void) -> Content {
+        (.stored(maximumLength: 0), PacketBuffer.bytes(encode))
     }
 
     private mutating func add(
         _ handle: AttributeHandle,
         _ type: BluetoothUUID,
         _ permissions: AttributePermissions,
-        _ content: Attribute.Content
+        _ content: Content,
+        groupEnd: AttributeHandle? = nil
     ) {
-        add(Attribute(handle: handle, type: type, content: content, permissions: permissions, groupEnd: handle))
-    }
-
-    private mutating func add(_ attribute: Attribute) {
-        attributes.append(attribute)
+        let facts = Attribute.Facts(
+            handle: handle,
+            type: type,
+            source: content.source,
+            permissions: permissions,
+            groupEnd: groupEnd ?? handle
+        )
+        attributes.append(Attribute(facts, value: content.value))
     }
 }
 

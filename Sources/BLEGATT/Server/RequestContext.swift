@@ -77,10 +77,10 @@ struct RequestContext {
                 uuid.map { (try? BluetoothUUID(decoding: value.rawSpan)) == $0 }
                 ?? value.rawSpan.elementsEqual(request.value)
             // A comparison discloses the value, so the client must be permitted to read it.
-            guard isEqual, (try? session.check(.read, attribute)) != nil else { return true }
+            guard isEqual, (try? session.check(.read, attribute.facts)) != nil else { return true }
             guard buffer.count - start + 4 <= mtu else { return false }
             buffer.append(attribute.handle.rawValue)
-            buffer.append(attribute.groupEnd.rawValue)
+            buffer.append(attribute.facts.groupEnd.rawValue)
             return true
         }
         if buffer.count == start + 1 { throw .error(.attributeNotFound, request.range.start) }
@@ -99,7 +99,7 @@ struct RequestContext {
             guard attribute.type == request.groupType, let value = attribute.storedValue else { return true }
             return writer.append(
                 handle: attribute.handle,
-                end: attribute.groupEnd,
+                end: attribute.facts.groupEnd,
                 value: value.rawSpan,
                 to: &buffer
             )
@@ -112,7 +112,7 @@ struct RequestContext {
         try forEachAttribute(in: request.range) { attribute throws(Interruption) in
             guard attribute.type == request.type else { return true }
             do throws(Interruption) {
-                try session.check(.read, attribute)
+                try session.check(.read, attribute.facts)
                 let value = try value(of: attribute, offset: 0)
                 return writer.append(handle: attribute.handle, value: value.rawSpan, to: &buffer)
             } catch {
@@ -142,7 +142,7 @@ struct RequestContext {
 
     private func readable(_ handle: AttributeHandle) throws(Interruption) -> Attribute {
         guard let attribute = session.server.database.attribute(handle) else { throw .error(.invalidHandle, handle) }
-        try session.check(.read, attribute)
+        try session.check(.read, attribute.facts)
         return attribute
     }
 
@@ -221,21 +221,21 @@ struct RequestContext {
 
     // MARK: Writing
 
-    private func writable(_ handle: AttributeHandle) throws(Interruption) -> Int {
-        guard let index = database.index(of: handle) else { throw .error(.invalidHandle, handle) }
-        try session.check(.write, database.attributes[index])
-        return index
+    private func writable(_ handle: AttributeHandle) throws(Interruption) -> (index: Int, facts: Attribute.Facts) {
+        guard let attribute = session.server.database.lookUp(handle) else { throw .error(.invalidHandle, handle) }
+        try session.check(.write, attribute.facts)
+        return attribute
     }
 
     private func write(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {
         guard let request = try? WriteRequest(decoding: pdu) else { throw .error(.invalidPDU, .invalid) }
-        let index = try writable(request.handle)
+        let attribute = try writable(request.handle)
         let write = AttributeWrite(handle: request.handle, offset: 0, value: [UInt8](copying: request.value))
-        if case .handled = database.attributes[index].content {
-            _ = try session.validate(write, over: [], database.attributes[index])
+        if case .handled = attribute.facts.source {
+            _ = try session.validate(write, over: [], attribute.facts)
             try answer(to: .write(write, isCommand: false), at: request.handle)
         } else {
-            try session.apply(write, at: index, isCommand: false)
+            try session.apply(write, to: attribute, isCommand: false)
         }
         WriteResponse().encode(into: &buffer)
     }
@@ -274,8 +274,8 @@ struct RequestContext {
         var results: [AttributeHandle: [UInt8]] = [:]
         var handled: [AttributeWrite] = []
         for write in writes {
-            let attribute = database.attributes[try writable(write.handle)]
-            if case .handled = attribute.content {
+            let attribute = try writable(write.handle).facts
+            if case .handled = attribute.source {
                 guard write.offset + write.value.count <= maximumAttributeValueLength else {
                     throw .error(.invalidAttributeValueLength, write.handle)
                 }
@@ -286,8 +286,8 @@ struct RequestContext {
         }
         if let first = handled.first { try answer(to: .execute(handled), at: first.handle) }
         for write in writes where results[write.handle] != nil {
-            guard let index = database.index(of: write.handle) else { continue }
-            try session.apply(write, at: index, isCommand: false)
+            guard let attribute = database.lookUp(write.handle) else { continue }
+            try session.apply(write, to: attribute, isCommand: false)
         }
     }
 }

@@ -7,8 +7,8 @@ public final class Server {
     /// Computes AES-CMAC of a message with a key of 16 bytes, both most significant byte first.
     public typealias CMAC = (_ key: [UInt8], _ message: [UInt8]) -> [UInt8]
 
-    /// The current attributes, which all sessions share.
-    public private(set) var database = AttributeDatabase()
+    /// The current attributes, which all sessions share. They are changed only by ``change(_:)``.
+    private(set) var database = AttributeDatabase()
     private let cmac: CMAC?
     /// The value handle of the Database Hash, if the GATT service is published.
     private(set) var databaseHashHandle: AttributeHandle?
@@ -20,10 +20,11 @@ public final class Server {
 
     /// Incremented when the configuration of a client changes, so that a cache of the subscribed clients can tell when
     /// it is outdated.
-    public private(set) var configurationRevision: UInt64 = 0
+    public var configurationRevision: UInt64 { configurationChanges }
+    private var configurationChanges: UInt64 = 0
 
     func noteConfigurationChange() {
-        configurationRevision &+= 1
+        configurationChanges &+= 1
     }
 
     /// The Database Hash of the current database, in the byte order of AES-CMAC's result in the specification: most
@@ -47,12 +48,15 @@ public final class Server {
         min(max(size, 7), 16)
     }
 
+    /// Whether any attribute needs an encrypted link to be read or written.
+    public var hasProtectedAttributes: Bool { database.hasProtectedAttributes }
+
     /// The value handle of Service Changed, if the GATT service is published.
     public var serviceChanged: AttributeHandle? { serviceChangedHandle }
 
     /// Publishes services. The owner then reports the changed handles to connected clients by Service Changed.
     public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
-        let published = try database.publish(definitions)
+        let published = try change { (database) throws(DatabaseError) in try database.publish(definitions) }
         for service in published
         where service.uuid == .genericAccessService || service.uuid == .genericAttributeService {
             coreServices.append(service.handle...service.endHandle)
@@ -70,7 +74,7 @@ public final class Server {
     /// - Returns: the range of handles whose change connected clients must be informed of; nil if there is no such
     ///   service.
     public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
-        guard let range = database.remove(serviceAt: handle) else { return nil }
+        guard let range = change({ $0.remove(serviceAt: handle) }) else { return nil }
         coreServices.removeAll { range.isValid && $0.overlaps(range.start...range.end) }
         // The next attribute with these handles is not the hash.
         if let handle = databaseHashHandle, database.attribute(handle) == nil { databaseHashHandle = nil }
@@ -92,15 +96,27 @@ public final class Server {
     /// Sets a value that the server keeps. Returns false if there is none, or the value is too long.
     @discardableResult
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
-        guard let index = database.index(of: handle),
-            case .stored(_, let maximumLength) = database.attributes[index].content, value.count <= maximumLength
+        guard let attribute = database.lookUp(handle), case .stored(let maximumLength) = attribute.facts.source,
+            value.count <= maximumLength
         else { return false }
-        database.setValue(value, at: index)
+        change { $0.setValue(value, at: attribute.index) }
         return true
     }
 
     func setValue(_ value: [UInt8], at index: Int) {
-        database.setValue(value, at: index)
+        change { $0.setValue(value, at: index) }
+    }
+
+    /// Changes the attributes. They are taken out of the server meanwhile: so no access to them is ever in progress, and
+    /// the compiler leaves out the check that each request would need.
+    @inline(__always)
+    private func change<Result, Failure>(
+        _ body: (inout AttributeDatabase) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var taken = AttributeDatabase()
+        swap(&taken, &database)
+        defer { swap(&taken, &database) }
+        return try body(&taken)
     }
 
     private func databaseChanged() {
@@ -110,6 +126,6 @@ public final class Server {
         databaseHash = hash.count == 16 ? hash.reduce(0) { $0 << 8 | UInt128($1) } : nil
         guard let databaseHashHandle, let index = database.index(of: databaseHashHandle) else { return }
         // The hash is sent least significant byte first (Vol 3, Part G, 7.3).
-        database.setValue(hash.reversed(), at: index)
+        change { $0.setValue(hash.reversed(), at: index) }
     }
 }

@@ -74,10 +74,7 @@ extension ServerSession {
 
     /// The client's configuration of the characteristic whose value has this handle.
     public func configuration(of valueHandle: AttributeHandle) -> ClientConfiguration {
-        guard let index = server.database.index(of: valueHandle),
-            let descriptor = server.database.configurationIndex(ofValueAt: index)
-        else { return [] }
-        return configurations.value(at: server.database.attributes[descriptor].handle) ?? []
+        server.database.configurable(valueHandle).flatMap { configurations.value(at: $0.configuration.handle) } ?? []
     }
 
     /// The part of the client's configuration that the server may send now for the characteristic value with this
@@ -86,13 +83,11 @@ extension ServerSession {
     /// It is empty if the link does not meet the requirements for reading the value and subscribing to it, or if the
     /// client does not know the current database.
     public func sendable(of valueHandle: AttributeHandle) -> ClientConfiguration {
-        guard let index = server.database.index(of: valueHandle),
-            let descriptor = server.database.configurationIndex(ofValueAt: index),
-            let configuration = configurations.value(at: server.database.attributes[descriptor].handle),
-            !configuration.isEmpty
+        guard let attributes = server.database.configurable(valueHandle),
+            let configuration = configurations.value(at: attributes.configuration.handle), !configuration.isEmpty
         else { return [] }
-        let permissions = server.database.attributes[descriptor].permissions
-        let valuePermissions = server.database.attributes[index].permissions
+        let permissions = attributes.configuration.permissions
+        let valuePermissions = attributes.value.permissions
         guard !security.isIdentityUnverified else { return [] }
         // An unaware client is still sent Service Changed (Vol 3, Part G, 2.5.2.1).
         guard !isOutOfSync || valueHandle == server.serviceChanged else { return [] }

@@ -18,25 +18,25 @@ extension ServerSession {
     /// - Parameter signature: the strength of the write's signature; nil if it has no valid one.
     func check(
         _ direction: Direction,
-        _ attribute: Attribute,
+        _ attribute: Attribute.Facts,
         signature: SignatureStrength? = nil
     ) throws(Interruption) {
-        let permissions = attribute.permissions
+        let (handle, permissions) = (attribute.handle, attribute.permissions)
         let isRead = direction == .read
         guard !permissions.isDisjoint(with: isRead ? .anyRead : .anyWrite) else {
-            throw .error(isRead ? .readNotPermitted : .writeNotPermitted, attribute.handle)
+            throw .error(isRead ? .readNotPermitted : .writeNotPermitted, handle)
         }
         if security.isIdentityUnverified, signature == nil, !isServedBeforeVerification(attribute, direction) {
-            throw .error(security.errorForWantOfEncryption, attribute.handle)
+            throw .error(security.errorForWantOfEncryption, handle)
         }
         let requirement = isRead ? permissions.readRequirement : permissions.writeRequirement
         if requirement != .none,
             let error = requirement.error(security, signature, minimumKeySize: server.minimumKeySize)
         {
-            throw .error(error, attribute.handle)
+            throw .error(error, handle)
         }
         if permissions.contains(isRead ? .readAuthorized : .writeAuthorized), !security.isAuthorized {
-            throw authorization(of: attribute.handle, isWrite: !isRead)
+            throw authorization(of: handle, isWrite: !isRead)
         }
     }
 
@@ -44,8 +44,8 @@ extension ServerSession {
     ///
     /// Such a client may read declarations and the values of the GAP and GATT services apart from client
     /// configurations. It may also read and write Client Supported Features.
-    private func isServedBeforeVerification(_ attribute: Attribute, _ direction: Direction) -> Bool {
-        switch attribute.content {
+    private func isServedBeforeVerification(_ attribute: Attribute.Facts, _ direction: Direction) -> Bool {
+        switch attribute.source {
         case .handled, .clientConfiguration: return false
         case .clientSupportedFeatures: return true
         case .stored:
@@ -59,8 +59,8 @@ extension ServerSession {
 
     /// The value of an attribute that needs no answer of the app; nil for any other.
     func ownValue(of attribute: Attribute) -> [UInt8]? {
-        switch attribute.content {
-        case .stored(let value, _): value
+        switch attribute.facts.source {
+        case .stored: attribute.value
         case .handled: nil
         case .clientConfiguration:
             {
@@ -72,18 +72,20 @@ extension ServerSession {
     }
 
     /// Checks whether a value can be written, and returns the value after the write.
-    func validate(_ write: AttributeWrite, over current: [UInt8]?, _ attribute: Attribute) throws(Interruption)
-        -> [UInt8]
-    {
+    func validate(
+        _ write: AttributeWrite,
+        over current: [UInt8]?,
+        _ attribute: Attribute.Facts
+    ) throws(Interruption) -> [UInt8] {
         var new = write.value
         // A write at offset 0 replaces the value, and needs no copy.
         if write.offset > 0 {
-            let old = current ?? ownValue(of: attribute) ?? []
+            let old = current ?? server.database.attribute(attribute.handle).flatMap(ownValue) ?? []
             guard write.offset <= old.count else { throw .error(.invalidOffset, write.handle) }
             new = old.prefix(write.offset) + write.value
         }
-        switch attribute.content {
-        case .stored(_, let maximumLength):
+        switch attribute.source {
+        case .stored(let maximumLength):
             guard new.count <= maximumLength else { throw .error(.invalidAttributeValueLength, write.handle) }
         case .handled:
             guard new.count <= maximumAttributeValueLength else {
@@ -102,17 +104,20 @@ extension ServerSession {
     }
 
     /// Writes a value that needs no answer of the app.
-    func apply(_ write: AttributeWrite, at index: Int, isCommand: Bool) throws(Interruption) {
-        let attribute = server.database.attributes[index]
-        let value = try validate(write, over: nil, attribute)
-        switch attribute.content {
+    func apply(
+        _ write: AttributeWrite,
+        to attribute: (index: Int, facts: Attribute.Facts),
+        isCommand: Bool
+    ) throws(Interruption) {
+        let value = try validate(write, over: nil, attribute.facts)
+        switch attribute.facts.source {
         case .stored:
-            server.setValue(value, at: index)
+            server.setValue(value, at: attribute.index)
             emit(.written(write, isCommand: isCommand))
         case .handled: break
         case .clientConfiguration(_, let valueHandle):
             let new = ClientConfiguration(rawValue: UInt16(value[0]) | UInt16(value[1]) << 8)
-            configure(attribute.handle, of: valueHandle, new)
+            configure(write.handle, of: valueHandle, new)
         case .clientSupportedFeatures:
             let new = ClientSupportedFeatures(rawValue: value.first ?? 0).intersection(.supported).rawValue
             guard new != clientFeatures else { return }

@@ -228,8 +228,8 @@ public final class ServerSession {
 
     /// Whether a write with the strongest signature would be executed.
     private func acceptsSignedWrite(to handle: AttributeHandle) -> Bool {
-        guard let attribute = server.database.attribute(handle) else { return false }
-        return (try? check(.write, attribute, signature: .authenticated)) != nil
+        guard let attribute = server.database.lookUp(handle) else { return false }
+        return (try? check(.write, attribute.facts, signature: .authenticated)) != nil
     }
 
     /// Executes a signed write whose signature is valid.
@@ -247,14 +247,14 @@ public final class ServerSession {
         to handle: AttributeHandle,
         signature: SignatureStrength?
     ) -> ServerAction {
-        guard let index = server.database.index(of: handle) else { return .nothing }
+        guard let attribute = server.database.lookUp(handle) else { return .nothing }
         let write = AttributeWrite(handle: handle, offset: 0, value: [UInt8](copying: value))
         do throws(Interruption) {
-            try check(.write, server.database.attributes[index], signature: signature)
-            if case .handled = server.database.attributes[index].content {
+            try check(.write, attribute.facts, signature: signature)
+            if case .handled = attribute.facts.source {
                 return .access(AccessRequest(identifier: makeIdentifier(), kind: .write(write, isCommand: true)))
             }
-            try apply(write, at: index, isCommand: true)
+            try apply(write, to: attribute, isCommand: true)
         } catch {}
         return .nothing
     }

@@ -40,7 +40,7 @@ extension BluetoothHost {
 
     /// Whether this host serves values or channels that need an encrypted link.
     package var servesProtectedValues: Bool {
-        services.channels.hasProtectedServices || services.server.database.hasProtectedAttributes
+        services.channels.hasProtectedServices || services.server.hasProtectedAttributes
     }
 
     /// Allows the peer of a link to use attributes that need authorization (Vol 3, Part C, 10.5), or withdraws that.
