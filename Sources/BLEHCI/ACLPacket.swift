@@ -80,8 +80,7 @@ public struct ACLHeader: Sendable, Equatable {
     /// Appends the header, of ``length`` bytes.
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(firstWord)
-        buffer.append(dataTotalLength)
+        buffer.append(firstWord, dataTotalLength)
     }
 
     /// Prepends the header to the data in `buffer`. The header takes the length of the data in place of

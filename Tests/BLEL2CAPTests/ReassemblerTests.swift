@@ -38,6 +38,23 @@ struct ReassemblerTests {
         #expect(transcript == Transcript(frames: [[1, 2, 3, 4, 5]], channels: [4], outcomes: [.delivered]))
     }
 
+    @Test("A whole frame needs no reassembly, unless another is incomplete")
+    func wholeFrameNeedsNoReassembly() {
+        var reassembler = Reassembler()
+        func isWhole(_ bytes: [UInt8]) -> Bool { reassembler.isWhole(bytes.rawSpan) }
+        func receive(_ bytes: [UInt8]) -> Reassembler.Outcome {
+            reassembler.receive(bytes.rawSpan, isStart: true) { _ in }
+        }
+        #expect(isWhole(Self.frame))
+        #expect(!isWhole([UInt8](Self.frame.dropLast())))
+        #expect(!isWhole(Self.frame + [6]))
+        #expect(!isWhole([UInt8](Self.frame.prefix(1))))
+        #expect(receive([UInt8](Self.frame.prefix(6))) == .incomplete)
+        #expect(!isWhole(Self.frame), "The interrupted frame is counted by receive.")
+        #expect(receive(Self.frame) == .dropped(.interruptedFrame))
+        #expect(isWhole(Self.frame))
+    }
+
     @Test("A frame split anywhere, even inside its header, is reassembled", arguments: 1..<9)
     func frameSplitAnywhereIsReassembled(at position: Int) {
         let transcript = reassemble([(true, Array(Self.frame[..<position])), (false, Array(Self.frame[position...]))])

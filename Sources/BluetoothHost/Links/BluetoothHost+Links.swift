@@ -123,7 +123,15 @@ extension BluetoothHost {
     // MARK: Frames
 
     func receive(_ fragment: RawSpan, on link: Link, isStart: Bool) {
-        let outcome = link.reassembler.receive(fragment, isStart: isStart) { frame in receive(frame, on: link) }
+        // Most frames are in one packet, and need no reassembly.
+        if isStart, link.reassembler.isWhole(fragment), let frame = try? Frame(decoding: fragment) {
+            return receive(frame, on: link)
+        }
+        // The reassembler is taken out of the link meanwhile: then accesses to it never overlap, and need no check.
+        var reassembler = Reassembler()
+        swap(&reassembler, &link.reassembler)
+        let outcome = reassembler.receive(fragment, isStart: isStart) { frame in receive(frame, on: link) }
+        swap(&reassembler, &link.reassembler)
         if case .dropped(let violation) = outcome {
             metrics.malformed.increment()
             logger.debug("fragment from \(link.peer) dropped: \(violation)")
