@@ -171,7 +171,7 @@ extension BluetoothHost {
         case .securityEvent(let observer, let event): observers.security[observer]?(event)
         case .linkEnd(let observer, let reason): observer(reason)
         case .value(let link, let handle, let subscriber, let value):
-            links[link]?.att.subscribers[handle]?[subscriber]?(value)
+            links[link]?.att.subscribers[handle].first { $0.identifier == subscriber }?.deliver(value)
         case .scanEvent(let scan, let event): observers.scans[scan]?(event)
         case .scanEnd(let deliver, let error): deliver(.ended(error))
         case .hostEnd: removeObservers()

@@ -3,7 +3,6 @@ import BLEByteCoding
 import BLEGATT
 import BLEHCI
 import BluetoothTypes
-import OrderedCollections
 
 // The client role: procedures, writes without response, and the values that servers send unrequested.
 extension BluetoothHost {
@@ -158,7 +157,7 @@ extension BluetoothHost {
 
     /// The number of subscribers to an attribute's values on a link, through all APIs of the host.
     package func subscriberCount(of handle: AttributeHandle, on identifier: LinkIdentifier) -> Int {
-        links[identifier]?.att.subscribers[handle]?.count ?? 0
+        links[identifier]?.att.subscribers[handle].count ?? 0
     }
 
     package func removeSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
@@ -189,7 +188,9 @@ extension BluetoothHost {
     }
 
     func deliver(_ value: RawSpan, of handle: AttributeHandle, isIndication: Bool, on link: Link) {
-        guard acceptsValues(on: link), let subscribers = link.att.subscribers[handle] else { return }
+        guard acceptsValues(on: link) else { return }
+        let subscribers = link.att.subscribers[handle]
+        guard !subscribers.isEmpty else { return }
         let value = HandleValue(
             handle: handle,
             value: [UInt8](copying: value),
@@ -202,18 +203,16 @@ extension BluetoothHost {
 
 extension BluetoothHost {
     /// Delivers a value at once, unless other deliveries wait.
-    private func deliver(
-        _ value: HandleValue,
-        to subscribers: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>,
-        on link: Link
-    ) {
+    private func deliver(_ value: HandleValue, to subscribers: [Subscribers.Subscriber], on link: Link) {
         if subscribers.count == 1, turn.canDeliverWhileReceiving {
             let phase = beginDelivery()
-            subscribers.values[0](value)
+            subscribers[0].deliver(value)
             turn.phase = phase
         } else {
-            for subscriber in subscribers.keys {
-                deliverWhileReceiving(.value(link.identifier, value.handle, subscriber: subscriber, value))
+            for subscriber in subscribers {
+                deliverWhileReceiving(
+                    .value(link.identifier, value.handle, subscriber: subscriber.identifier, value)
+                )
             }
         }
     }

@@ -46,8 +46,9 @@ extension BluetoothHost {
     ///
     /// - Returns: false if no client was notified.
     fileprivate func notifyAtOnce(_ call: borrowing NotifyCall) -> Bool {
-        for link in receivers(of: call) where !link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) { return false }
-        for link in receivers(of: call) { notify(call.value, of: call.handle, on: link) }
+        let receivers = receivers(of: call)
+        for link in receivers where !link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) { return false }
+        for link in receivers { notify(call.value, of: call.handle, on: link) }
         endInput()
         return true
     }

@@ -4,7 +4,7 @@ import BluetoothTypes
 /// An index of the links whose clients have configured a characteristic, so that sending its value does not examine all
 /// links.
 struct SubscriptionIndex {
-    private var linksByHandle: [AttributeHandle: [Link]] = [:]
+    private var linksByHandle = HandleTable<[Link]>()
     private var configurationRevision: UInt64 = 0
 
     /// The links whose clients have configured the characteristic with this value handle, in the order in which they
@@ -22,6 +22,6 @@ struct SubscriptionIndex {
 
     /// Empties the index, because a link has ended.
     mutating func removeAll() {
-        linksByHandle.removeAll(keepingCapacity: true)
+        linksByHandle.removeAll()
     }
 }

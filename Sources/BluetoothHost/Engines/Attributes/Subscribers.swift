@@ -1,30 +1,33 @@
 import BluetoothTypes
-import OrderedCollections
 
 /// The apps that take the values of a link's remote attributes.
 struct Subscribers {
     typealias Delivery = @Sendable (HandleValue) -> Void
-    /// The subscribers of one attribute by their identifiers, in the order in which they were added.
-    typealias Deliveries = OrderedDictionary<UInt64, Delivery>
 
-    private var deliveries: [AttributeHandle: Deliveries] = [:]
+    struct Subscriber {
+        let identifier: UInt64
+        let deliver: Delivery
+    }
+
+    /// The subscribers of each attribute, in the order in which they were added.
+    private var subscribers = HandleTable<[Subscriber]>()
     /// The attributes whose values the peer may send because a subscription has configured it to.
     private var configured: Set<AttributeHandle> = []
 
-    var count: Int { deliveries.values.reduce(0) { $0 + $1.count } }
+    var count: Int { subscribers.values.reduce(0) { $0 + $1.count } }
 
-    mutating func add(_ subscriber: UInt64, of handle: AttributeHandle, _ deliver: @escaping Delivery) {
-        deliveries[handle, default: [:]][subscriber] = deliver
+    mutating func add(_ identifier: UInt64, of handle: AttributeHandle, _ deliver: @escaping Delivery) {
+        subscribers[handle] = self[handle] + [Subscriber(identifier: identifier, deliver: deliver)]
     }
 
     /// Removes a subscriber. A value that waits for its delivery does not reach it.
-    mutating func remove(_ subscriber: UInt64, of handle: AttributeHandle) {
-        deliveries[handle]?[subscriber] = nil
-        if deliveries[handle]?.isEmpty == true { deliveries[handle] = nil }
+    mutating func remove(_ identifier: UInt64, of handle: AttributeHandle) {
+        let rest = self[handle].filter { $0.identifier != identifier }
+        subscribers[handle] = rest.isEmpty ? nil : rest
     }
 
-    /// The subscribers of an attribute; nil for none.
-    subscript(handle: AttributeHandle) -> Deliveries? { deliveries[handle] }
+    /// The subscribers of an attribute.
+    subscript(handle: AttributeHandle) -> [Subscriber] { subscribers[handle] ?? [] }
 
     /// Records that the peer may send the attribute's values.
     mutating func setConfigured(_ handle: AttributeHandle) { configured.insert(handle) }
@@ -32,6 +35,6 @@ struct Subscribers {
     /// - Returns: whether the attribute's configuration is to be cleared: the peer may send its values, but there is no
     ///   subscriber.
     mutating func removeConfiguration(of handle: AttributeHandle) -> Bool {
-        deliveries[handle] == nil && configured.remove(handle) != nil
+        self[handle].isEmpty && configured.remove(handle) != nil
     }
 }
