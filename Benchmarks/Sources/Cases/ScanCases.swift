@@ -37,7 +37,7 @@ extension BenchmarkCase {
                     report: report
                 ),
             ]
-        } + [memory, delegate]
+        } + [crowd, bonded, memory, delegate]
     }
 
     static let advertisers = 1000
@@ -57,20 +57,31 @@ extension BenchmarkCase {
     /// Reports into the stream of the module BLE.
     ///
     /// - Parameters:
+    ///   - advertisers: number of advertisers, all of which the scan remembers.
+    ///   - contents: number of different contents of each advertiser.
+    ///   - bonds: number of bonds of the scanning host, each with a key for private addresses.
     ///   - delivered: number of advertisements for one report: 0 or 1.
     ///   - report: the packet of an advertiser, and which of its contents.
     private static func stream(
         _ name: String,
         options: ScanOptions = ScanOptions(),
+        advertisers: Int = BenchmarkCase.advertisers,
+        contents: Int = 8,
+        bonds: Int = 0,
         delivered: Int,
         budget: Budget = Budget(),
         report: @escaping @Sendable (Int, UInt8) -> [UInt8]
     ) -> BenchmarkCase {
         BenchmarkCase(name, operations: 200_000, countedOperations: 4000, budget: budget) { operations, meter in
             let radio = NullRadio()
-            let packets = Packets(advertisers, report)
+            let packets = Packets(advertisers, contents: contents, report)
+            let state = bonds > 0 ? try SavedBonds(bonds) : nil
             try radio.run {
-                let adapter = try await radio.openAdapter { $0.scanSilenceTimeout = nil }
+                let adapter = try await radio.openAdapter {
+                    $0.scanSilenceTimeout = nil
+                    if let state { ($0.bondLimit, $0.stateLocation) = (bonds, .directory(state.path)) }
+                }
+                guard await adapter.bonds().count == bonds else { throw MissingResult("\(bonds) bonds") }
                 let taken = Taken()
                 let consumer = Task(executorPreference: radio.taskExecutor) {
                     for try await _ in adapter.central.scan(options) { taken.add() }
@@ -92,6 +103,27 @@ extension BenchmarkCase {
             }
             radio.close()
         }
+    }
+
+    /// Reports of advertisers that a scan knows, as in `scan/legacy/duplicate`, but of a hundred times as many.
+    private static var crowd: BenchmarkCase {
+        stream(
+            "scan/legacy/duplicate-of-100000",
+            advertisers: 100_000,
+            contents: 1,
+            delivered: 0,
+            budget: .duplicate
+        ) { number, _ in legacyReport(number, change: 0) }
+    }
+
+    /// Reports as in `scan/legacy/duplicate`, in a host with many bonds.
+    private static var bonded: BenchmarkCase {
+        stream(
+            "scan/legacy/duplicate-with-10000-bonds",
+            bonds: 10_000,
+            delivered: 0,
+            budget: .duplicate
+        ) { number, _ in legacyReport(number, change: 0) }
     }
 
     /// The memory that a scan uses for an advertiser.
@@ -163,18 +195,17 @@ extension BenchmarkCase.Budget {
     fileprivate static let duplicate = BenchmarkCase.Budget(allocations: 0, rate: 500_000)
 }
 
-/// The reports of advertisers, each in eight contents.
+/// The reports of advertisers, each in several contents.
 private struct Packets: Sendable {
-    private static let contents = 8
     /// Number of reports that a controller delivers at once.
     private static let batch = 64
 
     private let packets: [[UInt8]]
     private let advertisers: Int
 
-    init(_ advertisers: Int, _ report: (Int, UInt8) -> [UInt8]) {
+    init(_ advertisers: Int, contents: Int = 8, _ report: (Int, UInt8) -> [UInt8]) {
         self.advertisers = advertisers
-        packets = (0..<advertisers * Packets.contents).map { index in
+        packets = (0..<advertisers * contents).map { index in
             report(index % advertisers, UInt8(index / advertisers))
         }
     }
@@ -194,6 +225,36 @@ private struct Packets: Sendable {
             if index % Packets.batch == 0 { await Task.yield() }
             if index % (8 * Packets.batch) == 0 { pause() }
         }
+    }
+}
+
+/// A state directory with the bonds of the first host of a null radio. It is removed with the object.
+private final class SavedBonds: Sendable {
+    let path: String
+
+    init(_ count: Int) throws {
+        path = NSTemporaryDirectory() + "bonds-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: path,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let bonds = (0..<count).map { number in
+            let (address, key) = (UInt64(0xF000_0000_0000) + UInt64(number), String(number + 1, radix: 16))
+            return [
+                "address": DeviceAddress(address, isRandom: true).description,
+                "addressType": "random",
+                "identityResolvingKey": String(repeating: "0", count: 32 - key.count) + key,
+            ]
+        }
+        let identity = ["staticAddress": "F1:00:00:00:00:00", "resolvingKey": String(repeating: "1", count: 32)]
+        let document: [String: Any] = ["format": 1, "identity": identity, "bonds": bonds]
+        let data = try JSONSerialization.data(withJSONObject: document)
+        try data.write(to: URL(fileURLWithPath: path + "/4E-55-4C-00-00-01.json"))
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
     }
 }
 
