@@ -55,8 +55,9 @@ fixtures: build ## Stores the output of `ble decode` for each capture in Fixture
 large-capture: build ## Measures the reading of a capture of 1 GB, compared with tshark and btmon.
 	@Tests/InteropTests/large_capture.py
 
-bench-descriptor: build ## Measures hosts over sockets: operations per second, latency, CPU, context switches, memory.
+bench-descriptor: build ## Measures hosts over sockets, beside a host in C: operations per second, latency, CPU, context switches, memory.
 	$(SWIFT) build -c release --package-path Benchmarks/Descriptor
+	Benchmarks/Descriptor/measure compare
 	Benchmarks/Descriptor/measure throughput
 
 bench-process: ## Measures the cost of a minimal gateway with little work, and its start.

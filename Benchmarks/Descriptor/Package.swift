@@ -2,7 +2,7 @@
 import PackageDescription
 
 /// The programs that `measure` runs: a host as a server or as a client, a minimal gateway, a controller without a
-/// radio, and baselines of the machine.
+/// radio, a host in C, and baselines of the machine.
 let package = Package(
     name: "descriptor-benchmarks",
     dependencies: [.package(name: "swift-ble", path: "../..")],
@@ -17,7 +17,9 @@ let package = Package(
             dependencies: [.product(name: "BLE", package: "swift-ble")],
             path: "MinimalGateway"
         ),
-        .executableTarget(name: "null-controller", path: "NullController"),
-        .executableTarget(name: "floor", path: "Floor"),
+        .target(name: "CSupport", path: "CSupport"),
+        .executableTarget(name: "null-controller", dependencies: ["CSupport"], path: "NullController"),
+        .executableTarget(name: "c-host", dependencies: ["CSupport"], path: "CHost"),
+        .executableTarget(name: "floor", dependencies: ["CSupport"], path: "Floor"),
     ]
 )

@@ -8,30 +8,16 @@
  * takes at least as long as the second.
  */
 #define _GNU_SOURCE
+#include "csupport.h"
+
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { LENGTH = 32, BUCKETS = 1 << 16 };
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
+enum { LENGTH = 32 };
 
 static void take(int from)
 {
@@ -71,31 +57,17 @@ static pid_t start(int near, int far)
     }
 }
 
-static double quantile(const unsigned *buckets, uint64_t count, double part)
-{
-    uint64_t wanted = (uint64_t)((double)count * part), sum = 0;
-    for (int tenths = 0; tenths < BUCKETS; tenths++)
-        if ((sum += buckets[tenths]) > wanted)
-            return tenths / 10.0;
-    return 0;
-}
-
 static void measure(int fd, double seconds)
 {
-    static unsigned buckets[BUCKETS];
-    memset(buckets, 0, sizeof(buckets));
-    uint64_t start = now(), end = start + (uint64_t)(seconds * 1e9), last = start, count = 0;
-    while (last < end) {
+    static struct durations durations;
+    uint64_t began;
+    durations_begin(&durations, seconds);
+    do {
+        began = now();
         give(fd);
         take(fd);
-        uint64_t time = now(), tenths = (time - last) / 100;
-        buckets[tenths < BUCKETS ? tenths : BUCKETS - 1]++;
-        count++;
-        last = time;
-    }
-    printf("{\"operations\": %llu, \"seconds\": %f, \"p50\": %.1f, \"p99\": %.1f}\n", (unsigned long long)count,
-        (double)(last - start) / 1e9, quantile(buckets, count, 0.5), quantile(buckets, count, 0.99));
-    fflush(stdout);
+    } while (durations_note(&durations, began));
+    durations_print(&durations);
 }
 
 static void pair(int ends[2])

@@ -50,7 +50,7 @@ struct MeasuredClient {
     }
 
     /// The addresses of the hosts on null controllers and on software controllers.
-    private static var addresses: [DeviceAddress] {
+    static var addresses: [DeviceAddress] {
         [0x4E55_4C00_0001, 0x4E55_4C00_0002, 0x5642_4C45_0001, 0x5642_4C45_0002].map {
             DeviceAddress($0, isRandom: false)
         }

@@ -9,6 +9,8 @@ import Glibc
 ///     notifications S                     sends notifications of 244 bytes at full rate for S seconds
 ///     count                               prints the number of values received since the last `count`
 ///
+/// `start` measures how long the first operations of a process take, and ends.
+///
 /// `pair` runs both in one process, each on its own loop. A command then begins with `server` or `client`.
 ///
 /// The app, which makes these calls, runs on the adapter's loop if `$MEASURED_APP` is `loop`, otherwise on the shared
@@ -17,13 +19,15 @@ import Glibc
 struct MeasuredHost {
     static func main() async throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3 else { return print("usage: measured-host server|client|pair ADAPTER") }
+        guard arguments.count == 3 else { return print("usage: measured-host server|client|pair|start ADAPTER") }
         let specification = try AdapterSpecification(parsing: arguments[2])
         if arguments[1] == "pair" {
             let (server, client) = pairCommands()
             async let served: Void = serve(specification, server)
             try await ask(specification, client)
             try await served
+        } else if arguments[1] == "start" {
+            try await MeasuredStart(specification: specification, configuration: configuration).run()
         } else if arguments[1] == "server" {
             try await serve(specification, commands())
         } else {
@@ -39,13 +43,17 @@ struct MeasuredHost {
         try await withAdapter(specification) { try await MeasuredClient($0).obey(commands) }
     }
 
+    private static var configuration: Adapter.Configuration {
+        var configuration = Adapter.Configuration()
+        configuration.stateLocation = .nowhere
+        configuration.mtu = 247
+        return configuration
+    }
+
     private static func withAdapter(
         _ specification: AdapterSpecification,
         _ body: @Sendable (Adapter) async throws -> Void
     ) async throws {
-        var configuration = Adapter.Configuration()
-        configuration.stateLocation = .nowhere
-        configuration.mtu = 247
         let adapter = try await Adapter.open(specification, configuration: configuration)
         let isOnLoop = getenv("MEASURED_APP").map { String(cString: $0) } == "loop"
         try await withTaskExecutorPreference(isOnLoop ? adapter.taskExecutor : nil) { try await body(adapter) }

@@ -1,10 +1,10 @@
 /*
  * A controller without a radio, for measuring hosts: it accepts each ACL packet, completes it and forwards it at once.
  *
- *     null-controller relay PATH          two hosts on one UNIX socket (H4), linked with each other
- *     null-controller client PATH         one host, a server; this program is the client at the other end of its link
- *     null-controller server PATH         one host, a client; this program is the server at the other end of its link
- *     null-controller reports PATH RATE   one host, which scans: RATE advertising reports per second
+ *     null-controller relay ADDRESS       two hosts on one socket (H4: unix:PATH or tcp:HOST:PORT), linked with each other
+ *     null-controller client ADDRESS      one host, a server; this program is the client at the other end of its link
+ *     null-controller server ADDRESS      one host, a client; this program is the server at the other end of its link
+ *     null-controller reports ADDRESS RATE   one host, which scans: RATE advertising reports per second
  *
  * As the client, it reports when its host advertises. As client or server, it reads commands from standard input and
  * answers each with a line of JSON:
@@ -18,8 +18,11 @@
  * The program has one thread, which sleeps in poll while there is no work.
  */
 #define _GNU_SOURCE
+#include "csupport.h"
+
 #include <errno.h>
-#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -29,8 +32,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ACL_LENGTH = 251, ACL_COUNT = 32, HANDLE = 0x40, VALUE_LENGTH = 244, MTU = 247 };
@@ -52,19 +53,6 @@ static enum { RELAY, CLIENT, SERVER, REPORTS } mode;
 static struct host hosts[2];
 static int host_count;
 static unsigned rate;
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 /* The output to a host: collected during a turn of the loop, and written at once at its end. */
 
@@ -248,36 +236,15 @@ static void answer(struct host *host, uint16_t opcode, const uint8_t *parameters
 enum phase { IDLE, DISCOVERING, READING, WRITING, COMMANDING, NOTIFYING };
 
 static enum phase phase;
-static uint64_t phase_start, phase_end, asked_at, operations, received;
-/* The number of requests by duration, in tenths of a microsecond. */
-static uint32_t latencies[1 << 16];
+static struct durations durations;
+static uint64_t asked_at, received;
 /* The handles of the host's values: to read, to write, and the one that it notifies. */
 static uint16_t value_handles[3];
 static uint16_t discovered_to;
 
-static void put(uint8_t *bytes, uint16_t value)
-{
-    bytes[0] = value & 0xFF;
-    bytes[1] = value >> 8;
-}
-
-static uint16_t get(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
-
-static double quantile(double part)
-{
-    uint64_t sum = 0, wanted = (uint64_t)((double)operations * part);
-    for (size_t i = 0; i < sizeof(latencies) / sizeof(*latencies); i++)
-        if ((sum += latencies[i]) > wanted)
-            return (double)i / 10;
-    return 0;
-}
-
 static void finish_phase(void)
 {
-    double seconds = (double)(now() - phase_start) / 1e9;
-    printf("{\"operations\": %llu, \"seconds\": %.4f, \"p50\": %.1f, \"p99\": %.1f}\n", (unsigned long long)operations,
-           seconds, quantile(0.5), quantile(0.99));
-    fflush(stdout);
+    durations_print(&durations);
     phase = IDLE;
 }
 
@@ -341,15 +308,10 @@ static void receive_as_client(struct host *host, const uint8_t *pdu, size_t leng
     case 0x0B: /* Read Response */
     case 0x13: /* Write Response */
         if (phase == READING || phase == WRITING) {
-            uint64_t time = now();
-            uint64_t tenths = (time - asked_at) / 100;
-            size_t last = sizeof(latencies) / sizeof(*latencies) - 1;
-            latencies[tenths < last ? tenths : last]++;
-            operations++;
-            if (time >= phase_end)
-                finish_phase();
-            else
+            if (durations_note(&durations, asked_at))
                 ask(host);
+            else
+                finish_phase();
         } else if (pdu[0] == 0x13) {
             puts("{}"); /* of the subscription */
             fflush(stdout);
@@ -430,26 +392,19 @@ static void receive_as_server(struct host *host, const uint8_t *pdu, size_t leng
 static void pour(struct host *host)
 {
     while (backlog(host) < BACKLOG_LIMIT) {
-        if (operations % 64 == 0 && now() >= phase_end)
+        if (durations.operations % 64 == 0 && now() >= durations.end)
             return finish_phase();
         uint8_t *pdu = attribute(host, 3 + VALUE_LENGTH);
         pdu[0] = phase == COMMANDING ? 0x52 : 0x1B;
         put(pdu + 1, phase == COMMANDING ? value_handles[1] : 7);
         memset(pdu + 3, 0x55, VALUE_LENGTH);
-        operations++;
+        durations.operations++;
     }
 }
 
-static void obey(const char *line)
+static void obey(const char *verb, double seconds)
 {
-    char verb[32] = "";
-    double seconds = 0;
     struct host *host = &hosts[0];
-    sscanf(line, "%31s %lf", verb, &seconds);
-    phase_start = now();
-    phase_end = phase_start + (uint64_t)(seconds * 1e9);
-    operations = 0;
-    memset(latencies, 0, sizeof(latencies));
     if (!strcmp(verb, "count")) {
         printf("{\"received\": %llu}\n", (unsigned long long)received);
         fflush(stdout);
@@ -461,9 +416,11 @@ static void obey(const char *line)
         pdu[0] = 0x02;
         put(pdu + 1, MTU);
     } else if (!strcmp(verb, "reads") || !strcmp(verb, "writes")) {
+        durations_begin(&durations, seconds);
         phase = verb[0] == 'r' ? READING : WRITING;
         ask(host);
     } else if (!strcmp(verb, "commands") || !strcmp(verb, "notifications")) {
+        durations_begin(&durations, seconds);
         phase = verb[0] == 'c' ? COMMANDING : NOTIFYING;
     } else if (!strcmp(verb, "subscribe")) {
         uint8_t *pdu = attribute(host, 5);
@@ -561,19 +518,6 @@ static void report(struct host *host)
         event(host, 0x3E, parameters, sizeof(parameters));
 }
 
-static int listen_at(const char *path)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    if (strlen(path) >= sizeof(address.sun_path))
-        exit(2);
-    strcpy(address.sun_path, path);
-    unlink(path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 2) < 0)
-        fail(path);
-    return fd;
-}
-
 /* A timer that fires RATE times a second, at most 1,000 times. */
 static int report_timer(void)
 {
@@ -591,15 +535,13 @@ int main(int count, char **arguments)
 {
     static const char *const modes[] = { "relay", "client", "server", "reports" };
     if (count < 3)
-        return fprintf(stderr, "null-controller relay|client|server|reports PATH [RATE]\n"), 2;
+        return fprintf(stderr, "null-controller relay|client|server|reports ADDRESS [RATE]\n"), 2;
     for (mode = RELAY; mode < REPORTS && strcmp(arguments[1], modes[mode]);)
         mode++;
     rate = count > 3 ? (unsigned)atoi(arguments[3]) : 0;
     int listener = listen_at(arguments[2]);
     int wanted = mode == RELAY ? 2 : 1;
     int timer = mode == REPORTS && rate > 0 ? report_timer() : -1;
-    char line[256];
-    size_t line_length = 0;
     printf("{\"listening\": true}\n");
     fflush(stdout);
 
@@ -620,6 +562,8 @@ int main(int count, char **arguments)
             int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
             if (fd < 0)
                 fail("accept");
+            /* Has no effect on a UNIX socket. */
+            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
             hosts[host_count++].fd = fd;
         }
         if (entries[1].revents) {
@@ -628,19 +572,8 @@ int main(int count, char **arguments)
                 for (uint64_t i = times * (rate < 1000 ? 1 : rate / 1000); i > 0; i--)
                     report(&hosts[0]);
         }
-        if (entries[2].revents) {
-            ssize_t got = read(STDIN_FILENO, line + line_length, sizeof(line) - 1 - line_length);
-            if (got <= 0)
-                return 0;
-            line_length += (size_t)got;
-            line[line_length] = 0;
-            char *end;
-            while ((end = strchr(line, '\n'))) {
-                obey(line);
-                line_length -= (size_t)(end + 1 - line);
-                memmove(line, end + 1, line_length + 1);
-            }
-        }
+        if (entries[2].revents)
+            obey_input(obey);
         for (int i = 0; i < 2; i++)
             if (entries[3 + i].revents & (POLLIN | POLLHUP | POLLERR))
                 read_host(&hosts[i]);
