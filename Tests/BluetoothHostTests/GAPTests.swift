@@ -15,6 +15,27 @@ private func report(
     ScriptedController.report(of: peer, type, data, rssi: rssi)
 }
 
+private func extendedReport(
+    _ type: LEExtendedAdvertisingReport.EventType,
+    primaryPHY: PHY = .le1M,
+    secondaryPHY: PHY = .none,
+    advertisingSID: UInt8 = 0xFF
+) -> [UInt8] {
+    PacketBuffer.bytes { buffer in
+        let data: [UInt8] = [0x02, 0x01, 0x06]
+        buffer.append(PacketType.event.rawValue)
+        LEExtendedAdvertisingReport.Report(
+            eventType: type,
+            address: PeerAddress(type: .random, value: address.value),
+            primaryPHY: primaryPHY,
+            secondaryPHY: secondaryPHY,
+            advertisingSID: advertisingSID,
+            rssi: -50,
+            data: data.rawSpan
+        ).encodePacket(into: &buffer)
+    }
+}
+
 private let flagsAndService: [UInt8] = [0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18]
 private let name: [UInt8] = [0x05, 0x09] + Array("Test".utf8)
 
@@ -105,6 +126,16 @@ struct ScanTests {
         let found = try scan(ScanOptions(), [whole])
         #expect(found.map(\.rssi) == [-64, -80])
         #expect(found.map(\.isConnectable) == [true, false])
+    }
+
+    @Test func advertisementHasThePHYsAndTheKindOfTheLastPDU() throws {
+        let legacy = LEExtendedAdvertisingReport.EventType([.connectable, .scannable, .legacyPDU])
+        let coded = extendedReport([], primaryPHY: .leCoded, secondaryPHY: .le2M, advertisingSID: 3)
+        let found = try scan(ScanOptions(reportsDuplicates: true), [extendedReport(legacy), coded])
+        #expect(found.map(\.isLegacy) == [true, false])
+        #expect(found.map(\.primaryPHY) == [.le1M, .leCoded])
+        #expect(found.map(\.secondaryPHY) == [.none, .le2M])
+        #expect(found.map(\.advertisingSetIdentifier) == [nil, 3])
     }
 
     @Test("Two scans share the controller with the most demanding parameters, until the last ends")

@@ -92,6 +92,8 @@ extension BluetoothHost {
                 isConnectable: type.contains(.connectable),
                 isScannable: type.contains(.scannable),
                 isLegacy: type.contains(.legacyPDU),
+                primaryPHY: report.primaryPHY,
+                secondaryPHY: report.secondaryPHY,
                 isScanResponse: type.contains(.scanResponse),
                 isTruncated: assembled.isTruncated,
                 advertisingSetIdentifier: report.advertisingSID == 0xFF ? nil : report.advertisingSID,

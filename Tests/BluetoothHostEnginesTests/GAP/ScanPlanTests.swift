@@ -65,6 +65,32 @@ struct ScanPlanTests {
         #expect(plan.nextCommand(context)?.command == GAPCommand(enable))
     }
 
+    @Test(
+        arguments: [
+            (PHYSet.leCoded, true, PHYSet.leCoded),
+            ([.le1M, .leCoded], true, [.le1M, .leCoded]),
+            (.leCoded, false, .le1M),
+            ([.le1M, .leCoded], false, .le1M),
+            ([], true, .le1M),
+        ] as [(PHYSet, Bool, PHYSet)]
+    )
+    func scanUsesTheRequestedPHYsThatTheControllerHas(requested: PHYSet, hasCoded: Bool, used: PHYSet) {
+        var plan = ScanPlan(silenceTimeout: nil)
+        plan.scans.insert(ScanIdentifier(value: 1), ScanOptions(phys: requested))
+        _ = plan.requestRun()
+        let context = ScanPlan.Context(usesExtendedCommands: true, canScanCodedPHY: hasCoded)
+        let configure = plan.nextCommand(context)?.command.decode(LESetExtendedScanParameters.self)
+        #expect(configure?.scanningPHYs == used)
+    }
+
+    @Test func scansOnSeveralPHYsAreCombined() {
+        var plan = ScanPlan(silenceTimeout: nil)
+        plan.scans.insert(ScanIdentifier(value: 1), ScanOptions(phys: .leCoded))
+        #expect(plan.wanted?.phys == .leCoded)
+        plan.scans.insert(ScanIdentifier(value: 2), ScanOptions())
+        #expect(plan.wanted?.phys == [.le1M, .leCoded])
+    }
+
     @Test func secondScanWithOtherParametersRestartsScanning() {
         var world = scanning()
         world.start(2, Self.active)

@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
 
 /// The received state of an advertiser: its last advertising data and, if one was received, its last scan response.
@@ -16,6 +17,11 @@ public struct Advertisement: Sendable {
     public internal(set) var isScannable: Bool
     /// Whether the advertiser uses the PDUs of Bluetooth 4.
     public internal(set) var isLegacy: Bool
+    /// The PHY of the primary channels on which the last advertising PDU was received: LE 1M or LE Coded.
+    public internal(set) var primaryPHY = PHY.le1M
+    /// The PHY of the secondary channels, which carry the data of extended advertising; ``/BLEHCI/PHY/none`` if they are
+    /// not used.
+    public internal(set) var secondaryPHY = PHY.none
     /// Whether the controller truncated the data.
     public internal(set) var isTruncated = false
     /// The AD structures of the advertising PDU.
@@ -67,6 +73,11 @@ public struct ScanOptions: Sendable, Hashable {
     public var interval: Duration
     /// How long the radio listens in each interval.
     public var window: Duration
+    /// The PHYs of the primary channels on which the radio listens: LE 1M, LE Coded, or both.
+    ///
+    /// PHYs that the controller cannot scan are not used; if none is left, LE 1M is used. While several scans run, each
+    /// of them receives what the PHYs of all scans receive.
+    public var phys: PHYSet
     /// Whether the controller may filter duplicates. Controllers filter by address alone, so changes in an advertiser's
     /// data are then not received.
     package var filtersInController = true
@@ -78,7 +89,8 @@ public struct ScanOptions: Sendable, Hashable {
         isActive: Bool = true,
         reportsDuplicates: Bool = false,
         interval: Duration = .milliseconds(60),
-        window: Duration = .milliseconds(60)
+        window: Duration = .milliseconds(60),
+        phys: PHYSet = .le1M
     ) {
         self.serviceUUIDs = serviceUUIDs
         self.name = name
@@ -86,6 +98,7 @@ public struct ScanOptions: Sendable, Hashable {
         self.reportsDuplicates = reportsDuplicates
         self.interval = interval
         self.window = window
+        self.phys = phys
     }
 
     /// Whether an advertiser passes the filter.

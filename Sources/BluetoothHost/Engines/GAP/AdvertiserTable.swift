@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BLEHCI
 import BluetoothTypes
 
 /// A bounded table that discards the least recently used entries, in two generations.
@@ -73,6 +74,8 @@ struct AdvertisingReceipt: ~Escapable {
     var isConnectable: Bool
     var isScannable: Bool
     var isLegacy: Bool
+    var primaryPHY: PHY
+    var secondaryPHY: PHY
     var isScanResponse: Bool
     var isTruncated: Bool
     var advertisingSetIdentifier: UInt8?
@@ -86,6 +89,8 @@ struct AdvertisingReceipt: ~Escapable {
         isConnectable: Bool,
         isScannable: Bool,
         isLegacy: Bool,
+        primaryPHY: PHY = .le1M,
+        secondaryPHY: PHY = .none,
         isScanResponse: Bool,
         isTruncated: Bool = false,
         advertisingSetIdentifier: UInt8? = nil,
@@ -98,6 +103,8 @@ struct AdvertisingReceipt: ~Escapable {
         self.isConnectable = isConnectable
         self.isScannable = isScannable
         self.isLegacy = isLegacy
+        self.primaryPHY = primaryPHY
+        self.secondaryPHY = secondaryPHY
         self.isScanResponse = isScanResponse
         self.isTruncated = isTruncated
         self.advertisingSetIdentifier = advertisingSetIdentifier
@@ -179,6 +186,8 @@ extension Advertisement {
             isConnectable: receipt.isConnectable,
             isScannable: receipt.isScannable || receipt.isScanResponse,
             isLegacy: receipt.isLegacy,
+            primaryPHY: receipt.primaryPHY,
+            secondaryPHY: receipt.secondaryPHY,
             isTruncated: receipt.isTruncated,
             advertisingData: receipt.isScanResponse ? [] : data,
             scanResponseData: receipt.isScanResponse ? data : [],
@@ -199,6 +208,10 @@ extension Advertisement {
             scanResponseData = [UInt8](copying: receipt.data)
             return true
         }
+        isLegacy = receipt.isLegacy
+        primaryPHY = receipt.primaryPHY
+        secondaryPHY = receipt.secondaryPHY
+        advertisingSetIdentifier = receipt.advertisingSetIdentifier
         if isConnectable == receipt.isConnectable, advertisingData.rawSpan.elementsEqual(receipt.data) { return false }
         advertisingData = [UInt8](copying: receipt.data)
         isConnectable = receipt.isConnectable

@@ -95,6 +95,7 @@ extension GAPEngine {
         if !isInitiating { connecting.scanMayBegin() }
         return ScanPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
+            canScanCodedPHY: controller.usesExtendedCommands && controller.features.contains(.leCodedPHY),
             ownAddressType: addresses.ownAddresses(controller).type,
             isResolvingPeers: needsResolutionScan,
             isHeld: addresses.hold != .nothing,

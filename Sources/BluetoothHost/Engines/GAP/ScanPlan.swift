@@ -38,6 +38,7 @@ struct ScanPlan {
         var isActive: Bool
         var interval: UInt16
         var window: UInt16
+        var phys: PHYSet
         var filtersDuplicates: Bool
         /// The newest scan, if the controller filters duplicates. A change restarts scanning, which clears the
         /// controller's filter.
@@ -50,6 +51,8 @@ struct ScanPlan {
     /// What the next command depends on besides the scans.
     struct Context {
         var usesExtendedCommands = false
+        /// Whether the controller can scan on the LE Coded PHY.
+        var canScanCodedPHY = false
         var ownAddressType = OwnAddressType.public
         /// Whether peers to connect to must be found by scanning first.
         var isResolvingPeers = false
@@ -79,6 +82,7 @@ struct ScanPlan {
         let isActive: Bool
         let interval: UInt16
         let window: UInt16
+        let phys: PHYSet
         let ownAddressType: OwnAddressType
     }
 
@@ -121,19 +125,26 @@ struct ScanPlan {
         self.silenceTimeout = silenceTimeout
     }
 
-    /// The combined parameters of the scans: active if any scan is active, with the shortest interval and the longest
-    /// window.
+    /// The combined parameters of the scans: active if any scan is active, with the shortest interval, the longest window
+    /// and all PHYs.
     var wanted: Parameters? {
         guard !scans.isEmpty || isResolvingPeers else { return nil }
         // Without filtering, because a peer that is searched for may have been reported before.
-        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isResolvingPeers)
-        if isResolvingPeers { (parameters.interval, parameters.window) = (0x60, 0x60) }
+        var parameters = Parameters(
+            isActive: false,
+            interval: .max,
+            window: 0,
+            phys: [],
+            filtersDuplicates: !isResolvingPeers
+        )
+        if isResolvingPeers { (parameters.interval, parameters.window, parameters.phys) = (0x60, 0x60, .le1M) }
         for session in scans.sessions.values {
             let options = session.options
             let interval = min(max(options.interval.inUnits(of: .microseconds(625)), 4), 0x4000)
             parameters.isActive = parameters.isActive || options.isActive
             parameters.interval = min(parameters.interval, interval)
             parameters.window = max(parameters.window, max(options.window.inUnits(of: .microseconds(625)), 4))
+            parameters.phys.formUnion(options.phys)
             parameters.filtersDuplicates =
                 parameters.filtersDuplicates && options.filtersInController && !options.reportsDuplicates
         }
@@ -213,6 +224,7 @@ struct ScanPlan {
                 isActive: wanted.isActive,
                 interval: wanted.interval,
                 window: wanted.window,
+                phys: wanted.phys,
                 ownAddressType: context.ownAddressType
             )
             return configuration == needed ? .start(wanted) : .configure(needed)
@@ -221,7 +233,9 @@ struct ScanPlan {
 
     /// The parameters with which the controller should scan now.
     private func wantedParameters(_ context: Context) -> Parameters? {
-        guard !context.isHeld, let wanted else { return nil }
+        guard !context.isHeld, var wanted else { return nil }
+        wanted.phys.formIntersection(context.canScanCodedPHY ? [.le1M, .leCoded] : .le1M)
+        if wanted.phys.isEmpty { wanted.phys = .le1M }
         return context.isInitiating && !context.canScanWhileInitiating(actively: wanted.isActive) ? nil : wanted
     }
 
@@ -232,24 +246,7 @@ struct ScanPlan {
             enableCommand(true, filtersDuplicates: parameters.filtersDuplicates, context)
         case .configure(let configuration):
             context.usesExtendedCommands
-                ? GAPCommand(
-                    LESetExtendedScanParameters(
-                        ownAddressType: configuration.ownAddressType,
-                        le1M: .init(
-                            scanType: configuration.isActive ? .active : .passive,
-                            scanInterval: configuration.interval,
-                            scanWindow: configuration.window
-                        )
-                    )
-                )
-                : GAPCommand(
-                    LESetScanParameters(
-                        leScanType: configuration.isActive ? .active : .passive,
-                        leScanInterval: configuration.interval,
-                        leScanWindow: configuration.window,
-                        ownAddressType: configuration.ownAddressType
-                    )
-                )
+                ? GAPCommand(configuration.extendedCommand) : GAPCommand(configuration.legacyCommand)
         }
     }
 
@@ -357,5 +354,33 @@ struct ScanPlan {
     /// Forgets the silent time if no scan is wanted.
     mutating func forgetSilenceUnlessWanted() {
         if scans.isEmpty, !isResolvingPeers { silence = .zero }
+    }
+}
+
+extension ScanPlan.Configuration {
+    fileprivate var scanType: ScanType { isActive ? .active : .passive }
+
+    /// The command for scanning with legacy commands, which is always on LE 1M.
+    fileprivate var legacyCommand: LESetScanParameters {
+        LESetScanParameters(
+            leScanType: scanType,
+            leScanInterval: interval,
+            leScanWindow: window,
+            ownAddressType: ownAddressType
+        )
+    }
+
+    /// The command for extended scanning, with the same interval and window on each PHY.
+    fileprivate var extendedCommand: LESetExtendedScanParameters {
+        let parameters = LESetExtendedScanParameters.PHYParameters(
+            scanType: scanType,
+            scanInterval: interval,
+            scanWindow: window
+        )
+        return LESetExtendedScanParameters(
+            ownAddressType: ownAddressType,
+            le1M: phys.contains(.le1M) ? parameters : nil,
+            leCoded: phys.contains(.leCoded) ? parameters : nil
+        )
     }
 }
