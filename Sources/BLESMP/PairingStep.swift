@@ -43,7 +43,8 @@ public struct SecurityRequirements: Hashable, Sendable {
 /// void.
 public enum PairingQuestion: Hashable, Sendable {
     /// Whether to pair at all, by this model and with this strength; answered by ``PairingAnswer/accept`` or `refuse`.
-    /// The question is asked before the peer receives anything that depends on the answer.
+    /// The question is asked before the peer receives anything that depends on the answer. By default, that is before
+    /// the Pairing Response or the public key; see ``PairingParameters/delaysJustWorksConsent``.
     case consent(AssociationModel, KeyStrength)
     /// Show this passkey, 0 to 999,999, in six digits. It needs no answer, but `refuse` ends the pairing.
     case showPasskey(UInt32)

@@ -104,6 +104,8 @@ struct Meeting {
     var encrypts = true
     /// The passkey that the users type if both sides ask for one, or a wrong passkey.
     var typed: UInt32?
+    /// Whether the users accept pairings; otherwise they do not answer yet.
+    var consents = true
     /// The users' answer to the numbers shown; nil if they compare the numbers.
     var verdict: PairingAnswer?
     /// The PDUs sent, in order.
@@ -276,7 +278,7 @@ struct Meeting {
 
     private func answer(to question: PairingQuestion) -> PairingAnswer? {
         switch question {
-        case .consent: .accept
+        case .consent: consents ? .accept : nil
         case .showPasskey: nil
         case .enterPasskey: (typed ?? shown.last).map { .passkey($0) }
         case .compare:

@@ -52,4 +52,50 @@ struct PairingTests {
             #expect(first?.0 == .consent(model, strength))
         }
     }
+
+    @Test(arguments: [Channel.Role.central, .peripheral])
+    func delayedConsentToJustWorksIsAskedWhenTheNoncesHaveBeenExchanged(role: Channel.Role) throws {
+        var parameters = PairingParameters()
+        parameters.delaysJustWorksConsent = true
+        var meeting = Meeting(
+            central: role == .central ? parameters : PairingParameters(),
+            peripheral: role == .peripheral ? parameters : PairingParameters()
+        )
+        meeting.consents = false
+        meeting.pair()
+        // Only the other device asks before the pairing.
+        #expect(meeting.asked.map(\.of) == [role == .central ? .peripheral : .central])
+        meeting.consents = true
+        meeting.run()
+        let strength = KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)
+        #expect(meeting.asked.last?.0 == .consent(.justWorks, strength) && meeting.asked.last?.of == role)
+        #expect(meeting.central.outcome?.strength == strength && meeting.peripheral.outcome?.strength == strength)
+    }
+
+    @Test(arguments: [Channel.Role.central, .peripheral])
+    func refusedDelayedConsentEndsThePairing(role: Channel.Role) throws {
+        var parameters = PairingParameters()
+        parameters.delaysJustWorksConsent = true
+        var meeting = Meeting(central: parameters, peripheral: parameters)
+        meeting.consents = false
+        meeting.pair()
+        #expect(meeting.central.questions.count == 1 && meeting.peripheral.questions.count == 1)
+        #expect(meeting.sent.last?.pdu.first == 0x04, "Pairing Random")
+        meeting.answer(.refuse, as: role)
+        meeting.run()
+        let (refusing, other) =
+            role == .central ? (meeting.central, meeting.peripheral) : (meeting.peripheral, meeting.central)
+        #expect(refusing.failure == .ended(.unspecifiedReason))
+        #expect(other.failure == .endedByPeer(.unspecifiedReason))
+    }
+
+    @Test func consentToOtherModelsIsNotDelayed() {
+        for method in Method.all where method.model != .justWorks || !method.isSecureConnections {
+            var meeting = method.meeting()
+            meeting.peripheral.channel.parameters.delaysJustWorksConsent = true
+            meeting.consents = false
+            meeting.pair()
+            #expect(meeting.asked.map(\.of) == [.peripheral])
+        }
+    }
 }

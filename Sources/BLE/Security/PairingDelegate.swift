@@ -23,7 +23,8 @@ import BluetoothHost
 public protocol PairingDelegate: Sendable {
     /// Answers a question about a pairing.
     ///
-    /// Each pairing begins with ``/BLESMP/PairingQuestion/consent(_:_:)``. The peer gives up if it receives nothing for 30
+    /// Each pairing begins with ``/BLESMP/PairingQuestion/consent(_:_:)``, unless
+    /// ``/BluetoothHost/SecurityPolicy/delaysJustWorksConsent`` delays it. The peer gives up if it receives nothing for 30
     /// s. If the pairing ends before the call returns, the call's task is cancelled and its answer is ignored; the
     /// delegate should then remove what it shows. While 64 calls have not returned, further questions are answered with
     /// ``/BLESMP/PairingAnswer/refuse``.

@@ -63,6 +63,11 @@ struct Agreement: Sendable {
             .contains(.keypress)
     }
 
+    /// Whether the consent is asked for when the nonces have been exchanged.
+    var delaysConsent: Bool {
+        model == .justWorks && strength.isSecureConnections && terms.parameters.delaysJustWorksConsent
+    }
+
     /// The keys that this device distributes.
     var ownKeys: DistributedKeys { distributed(by: terms.role) }
     /// The keys that the peer distributes.

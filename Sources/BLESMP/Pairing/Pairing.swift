@@ -22,9 +22,31 @@ enum Pairing: Sendable {
         request: PairingRequest,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
-        let agreement = try Agreement(terms: terms, request: request, response: terms.response(to: request))
-        turn.ask(.consent(agreement.model, agreement.strength))
-        self = .awaitingConsent(agreement)
+        try self.init(Agreement(terms: terms, request: request, response: terms.response(to: request)), in: &turn)
+    }
+
+    /// Asks for the consent to the model, or begins phase 2 if the consent is asked for later.
+    private init(
+        _ agreement: Agreement,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        if agreement.delaysConsent {
+            self = try Pairing.phase2(agreement, in: &turn)
+        } else {
+            turn.ask(.consent(agreement.model, agreement.strength))
+            self = .awaitingConsent(agreement)
+        }
+    }
+
+    /// Begins phase 2. The responder sends the Pairing Response before.
+    private static func phase2(
+        _ agreement: Agreement,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) -> Pairing {
+        if agreement.terms.role == .responder { turn.send(agreement.response) }
+        return agreement.strength.isSecureConnections
+            ? .secureConnections(try SecureConnectionsPairing(agreement, in: &turn))
+            : .legacy(try LegacyPairing(agreement, in: &turn))
     }
 
     /// The outcome of the pairing; nil until it has finished.
@@ -48,9 +70,7 @@ enum Pairing: Sendable {
             // The requested encryption has begun (2.4.6).
             break
         case (.awaitingResponse(let terms, let request), .pairingResponse(let response)):
-            let agreement = try Agreement(terms: terms, request: request, response: response)
-            turn.ask(.consent(agreement.model, agreement.strength))
-            self = .awaitingConsent(agreement)
+            self = try Pairing(Agreement(terms: terms, request: request, response: response), in: &turn)
         case (.legacy(let pairing), .keypressNotification(let command))
         where pairing.agreement.model.isTypedByPeer:
             if pairing.agreement.usesKeypressNotifications { turn.report(command.kind) }
@@ -95,11 +115,7 @@ enum Pairing: Sendable {
     ) throws(PairingFailedReason) {
         switch (self, answer) {
         case (.awaitingConsent(let agreement), .accept):
-            if agreement.terms.role == .responder { turn.send(agreement.response) }
-            self =
-                agreement.strength.isSecureConnections
-                ? .secureConnections(try SecureConnectionsPairing(agreement, in: &turn))
-                : .legacy(try LegacyPairing(agreement, in: &turn))
+            self = try Pairing.phase2(agreement, in: &turn)
         case (.awaitingConsent(let agreement), .refuse):
             throw agreement.terms.role == .responder ? .pairingNotSupported : .unspecifiedReason
         case (.legacy(var pairing), .passkey(let passkey)) where pairing.isAwaitingPasskey:
@@ -118,7 +134,9 @@ enum Pairing: Sendable {
         where pairing.isAwaitingPasskey || pairing.agreement.model == .passkeyShownHere:
             throw .passkeyEntryFailed
         case (.secureConnections(let pairing), .refuse):
-            if pairing.isComparing { throw .numericComparisonFailed }
+            if pairing.isComparing {
+                throw pairing.agreement.model == .justWorks ? .unspecifiedReason : .numericComparisonFailed
+            }
             if pairing.isAwaitingPasskey || pairing.agreement.model == .passkeyShownHere { throw .passkeyEntryFailed }
         default:
             break

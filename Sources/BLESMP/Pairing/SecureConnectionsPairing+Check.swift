@@ -11,7 +11,8 @@ struct KeyCheck: Sendable {
 }
 
 extension SecureConnectionsPairing {
-    /// Computes the keys and exchanges the checks. In numeric comparison, the user compares first.
+    /// Computes the keys and exchanges the checks. In numeric comparison, the user compares first; a delayed consent is
+    /// asked for here.
     mutating func beginStage2(
         of exchange: Exchange,
         ownNonce: UInt128,
@@ -28,6 +29,11 @@ extension SecureConnectionsPairing {
             passkey: passkey,
             by: turn.toolbox
         )
+        if agreement.delaysConsent {
+            turn.ask(.consent(agreement.model, agreement.strength))
+            state = .comparing(check, peerCheck: nil)
+            return
+        }
         guard agreement.model == .numericComparison else { return begin(check, in: &turn) }
         let (initiatorKey, responderKey) = isInitiator ? (ownKey, exchange.peerKey) : (exchange.peerKey, ownKey)
         turn.ask(
@@ -36,7 +42,7 @@ extension SecureConnectionsPairing {
         state = .comparing(check, peerCheck: nil)
     }
 
-    /// Takes the user's confirmation that the numbers are the same.
+    /// Takes the user's confirmation that the numbers are the same, or the delayed consent.
     mutating func acceptNumber(
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> UInt128? {

@@ -19,7 +19,7 @@ struct SecureConnectionsPairing: Sendable {
         /// The user enters the passkey. A confirm value that the peer sends before is kept.
         case awaitingPasskey(Exchange, peerConfirm: UInt128?)
         case enteringPasskey(Exchange, PasskeyRound)
-        /// The user compares the numbers. A check that the peer sends before is kept.
+        /// The user compares the numbers, or is asked for a delayed consent. A check that the peer sends before is kept.
         case comparing(KeyCheck, peerCheck: UInt128?)
         case checking(KeyCheck)
     }

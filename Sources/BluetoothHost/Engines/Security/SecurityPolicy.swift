@@ -81,6 +81,12 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var allowsDebugKeys = false
     /// The pairings by just works that are accepted.
     public var justWorks = JustWorks.whenStartedHere
+    /// Whether the pairing delegate is asked to consent to just works of LE Secure Connections when the devices have
+    /// exchanged their nonces, at the point where numbers would be compared, instead of before the pairing.
+    ///
+    /// Some peers ask their own user at that point. Both users are then asked at the same time. Otherwise, the peer's
+    /// user is asked after this device's delegate has accepted.
+    public var delaysJustWorksConsent = false
     /// Whether keypress notifications are exchanged while a passkey is typed, if the peer supports them as well (Vol 3,
     /// Part H, 3.5.8). Those of the peer are reported as ``SecurityEvent/keyPressed(_:peer:_:)``. The app sends its own
     /// by `Adapter.reportKeypress(_:for:)`.
@@ -184,6 +190,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         parameters.offersSecureConnections = offersSecureConnections
         parameters.minimumKeySize = min(max(minimumKeySizeInBytes, 7), 16)
         parameters.allowsDebugKey = allowsDebugKeys
+        parameters.delaysJustWorksConsent = delaysJustWorksConsent
         parameters.usesKeypressNotifications = usesKeypressNotifications
         parameters.ownOutOfBandData = ownOutOfBandData
         parameters.peerOutOfBandData = peerOutOfBandData
