@@ -392,7 +392,6 @@ struct DistributionAttackTests {
     @Test(
         arguments: [
             (0, [0x06] + [UInt8](repeating: 0, count: 16), .keyRejected),
-            (4, [0x0A] + [UInt8](repeating: 0, count: 16), .keyRejected),
             (3, [0x09, 0x00, 0xEF, 0x32, 0x07, 0xDC, 0x1B, 0x00], .keyRejected),  // the central's own
             (3, [0x09, 0x00, 0, 0, 0, 0, 0, 0], .invalidParameters),
             (3, [0x09, 0x01, 1, 2, 3, 4, 5, 0x4A], .invalidParameters),
@@ -400,7 +399,9 @@ struct DistributionAttackTests {
             (3, [0x09, 0x02, 1, 2, 3, 4, 5, 0xCA], .invalidParameters),
         ] as [(Int, [UInt8], PairingFailedReason)]
     )
-    func zeroKeyOrInvalidIdentityAddressEndsThePairing(index: Int, pdu: [UInt8], reason: PairingFailedReason) throws {
+    func zeroLongTermKeyOrInvalidIdentityAddressEndsThePairing(index: Int, pdu: [UInt8], reason: PairingFailedReason)
+        throws
+    {
         let meeting = try failure(replacing: index, by: pdu)
         #expect(meeting.central.failure == .ended(reason))
         #expect(meeting.peripheral.failure == .endedByPeer(reason))
@@ -413,6 +414,13 @@ struct DistributionAttackTests {
         let outcome = try #require(meeting.central.outcome)
         #expect(outcome.bond.identityResolvingKey == nil)
         #expect(outcome.bond.identity == Meeting.peripheralIdentity.address)
+    }
+
+    @Test func zeroSigningKeyCountsAsNoKey() throws {
+        let meeting = try failure(replacing: 4, by: [0x0A] + [UInt8](repeating: 0, count: 16))
+        let outcome = try #require(meeting.central.outcome)
+        #expect(outcome.bond.peerSigningKey == nil && outcome.bond.identityResolvingKey != nil)
+        #expect(meeting.peripheral.outcome != nil)
     }
 
     @Test(arguments: 0..<5)

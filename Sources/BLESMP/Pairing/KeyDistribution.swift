@@ -75,11 +75,13 @@ struct KeyDistribution: Sendable {
             }
             expected = Self.first(of: agreement.peerKeys.intersection(.signing))
         case (.signingKey, .signingInformation(let command)):
-            guard command.signatureKey != 0 else { throw .keyRejected }
-            bond.peerSigningKey = SigningKey(
-                value: command.signatureKey,
-                isAuthenticated: agreement.strength.isAuthenticated
-            )
+            // Some devices send zero because they sign nothing. Anyone could use this key, so it is not stored.
+            if command.signatureKey != 0 {
+                bond.peerSigningKey = SigningKey(
+                    value: command.signatureKey,
+                    isAuthenticated: agreement.strength.isAuthenticated
+                )
+            }
             expected = nil
         default:
             throw .unspecifiedReason
