@@ -1,4 +1,4 @@
-# make setup, generate, build, demo, test, docs, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -6,7 +6,7 @@ BLE := .build/release/ble
 # The documented modules: the list in .spi.yml.
 DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 
-.PHONY: setup generate build demo test docs simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
+.PHONY: setup generate build demo test docs simulate simulate-report test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -41,6 +41,10 @@ test-interop: build
 test-kernel: build
 	$(SWIFT) build -c release --product hci-harness
 	@Tests/KernelTests/run
+
+test-avatar: setup ## Runs Avatar's LE host and LE security suites: our device behind a Pandora server, against Bumble.
+	$(SWIFT) build --package-path Tests/Avatar --product pandora-server
+	@Tests/Avatar/run
 
 fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TIME=60 seconds.
 	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
@@ -99,4 +103,4 @@ format:
 	@.ci/module-names
 
 clean:
-	rm -rf .build .build-* .venv .vm Benchmarks/.build* Benchmarks/Descriptor/.build*
+	rm -rf .build .build-* .venv .vm Benchmarks/.build* Benchmarks/Descriptor/.build* Tests/Avatar/.build* Tests/Avatar/.venv

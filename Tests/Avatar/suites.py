@@ -1,0 +1,192 @@
+"""Runs Avatar's LE suites: our device, behind pandora-server, against Bumble, both on rootcanal.
+
+Prints one line for each case that did not pass, and a summary for each suite. The exit status is 1 if a case failed that
+is not in exceptions.txt.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import fnmatch
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "InteropTests"))
+
+SUITES = {
+    "host": ("avatar.cases.le_host_test", "LeHostTest", "public"),
+    "security": ("avatar.cases.le_security_test", "LeSecurityTest", "random"),
+}
+
+
+@dataclasses.dataclass
+class Exceptions:
+    """The cases that are not run, and those that may fail, as patterns of their names."""
+
+    excluded: list[str] = dataclasses.field(default_factory=list)
+    failing: list[str] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> "Exceptions":
+        """Reads lines of `exclude PATTERN` or `fails PATTERN`, in which `*` is any text."""
+        exceptions = cls()
+        for line in path.read_text().splitlines():
+            if line.strip() and not line.startswith("#"):
+                kind, pattern = line.split(maxsplit=1)
+                {"exclude": exceptions.excluded, "fails": exceptions.failing}[kind].append(pattern)
+        return exceptions
+
+    @staticmethod
+    def contain(patterns: list[str], case: str) -> bool:
+        return any(fnmatch.fnmatchcase(case, pattern) for pattern in patterns)
+
+
+# MARK: The process that runs one suite
+
+
+def run_cases(suite: str, config: Path, logs: Path, filters: list[str]) -> None:
+    """Runs the cases of a suite with Mobly in this process, and writes their results to results.json."""
+    import importlib
+
+    from mobly import config_parser, test_runner
+
+    module, name, _ = SUITES[suite]
+    test_class = getattr(importlib.import_module(module), name)
+    (bed,) = config_parser.load_test_config_file(str(config))
+    unconfigured = test_class(config_parser.TestRunConfig())
+    unconfigured._pre_run()
+    cases = unconfigured.tests or unconfigured.get_existing_test_names()
+    unconfigured._clean_up()
+
+    exceptions = Exceptions.read(HERE / "exceptions.txt")
+    selected = [case for case in cases if not filters or any(part in case for part in filters)]
+    is_reference = bed.testbed_name == "reference"
+    run = [case for case in selected if is_reference or not Exceptions.contain(exceptions.excluded, case)]
+    results = {"excluded": len(selected) - len(run), "cases": []}
+    if run:
+        runner = test_runner.TestRunner(str(logs), bed.testbed_name)
+        with runner.mobly_logger(console_level=100):
+            runner.add_test_class(bed, test_class, run)
+            runner.run()
+        for record in [*runner.results.executed, *runner.results.skipped, *runner.results.error]:
+            entry = {"name": record.test_name, "result": record.result, "details": record.details or ""}
+            if entry not in results["cases"]:
+                results["cases"].append(entry)
+    (logs / "results.json").write_text(json.dumps(results, indent=1))
+
+
+# MARK: The process that starts the others
+
+
+async def start_server(binary: Path, adapter: str, identity: str, io_capability: str, logs: Path):
+    """Starts pandora-server, and returns its process and its address."""
+    from controllers import connect_when_listening, free_ports
+
+    (port,) = free_ports(1)
+    log = open(logs / "server.log", "wb")
+    process = await asyncio.create_subprocess_exec(
+        binary,
+        *("--adapter", adapter, "--port", str(port), "--identity", identity, "--io-capability", io_capability),
+        *("--capture", str(logs / "device.pcapng")),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        _, writer = await connect_when_listening(port)
+    except OSError as error:
+        raise RuntimeError(f"pandora-server does not listen; see {logs / 'server.log'}") from error
+    writer.close()
+    return process, f"127.0.0.1:{port}"
+
+
+async def run_suite(suite: str, arguments: argparse.Namespace, logs: Path) -> dict:
+    """Runs a suite in a process of its own, and returns its results."""
+    from controllers import PRESETS, Rootcanal
+
+    logs.mkdir(parents=True)
+    async with Rootcanal(PRESETS["DEFAULT"], logs / "rootcanal.log") as rootcanal, contextlib.AsyncExitStack() as stack:
+        bumble = {"transport": f"tcp-client:127.0.0.1:{rootcanal.hci_port}"}
+        controllers: dict = {"BumbleDevice": [bumble]}
+        if arguments.reference:
+            controllers["BumbleDevice"].append(dict(bumble))
+        else:
+            process, address = await start_server(
+                arguments.server,
+                f"tcp:127.0.0.1:{rootcanal.hci_port}",
+                SUITES[suite][2],
+                arguments.io_capability,
+                logs,
+            )
+            stack.callback(lambda: process.returncode is None and process.kill())
+            # The first controller of the first kind is the device under test.
+            controllers = {"PandoraDevice": [{"grpc_target": address, "name": "swift-ble"}], **controllers}
+        config = logs / "config.json"
+        bed = {"Name": "reference" if arguments.reference else "device", "Controllers": controllers}
+        config.write_text(json.dumps({"TestBeds": [bed], "MoblyParams": {"LogPath": str(logs)}}))
+        environment = {**os.environ, "GRPC_VERBOSITY": "NONE"}
+        with open(logs / "suite.log", "wb") as log:
+            run = await asyncio.create_subprocess_exec(
+                *(sys.executable, __file__, "--cases", suite, str(config), str(logs), *arguments.filter),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
+            stack.callback(lambda: run.returncode is None and run.kill())
+            await run.wait()
+    if not (logs / "results.json").exists():
+        raise RuntimeError(f"the suite did not end; see {logs / 'suite.log'}")
+    return json.loads((logs / "results.json").read_text())
+
+
+def report(suite: str, results: dict, is_reference: bool) -> bool:
+    """Prints the results of a suite, and returns whether no case failed that may not."""
+    exceptions = Exceptions() if is_reference else Exceptions.read(HERE / "exceptions.txt")
+    counts = {"PASS": 0, "FAIL": 0, "SKIP": 0, "ERROR": 0}
+    is_good = True
+    for case in results["cases"]:
+        counts[case["result"]] += 1
+        if case["result"] in ("FAIL", "ERROR"):
+            is_listed = Exceptions.contain(exceptions.failing, case["name"])
+            is_good = is_good and is_listed
+            first = (case["details"].splitlines() or [""])[0]
+            print(f"{'listed' if is_listed else 'FAILED'}: {case['name']}: {first}")
+    failed = counts["FAIL"] + counts["ERROR"]
+    print(
+        f"{suite}: {counts['PASS'] + failed} executed, {counts['PASS']} passed, {failed} failed, "
+        f"{counts['SKIP']} skipped, {results['excluded']} excluded",
+        flush=True,
+    )
+    return is_good and counts["PASS"] > 0
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--server", type=Path, default=HERE / ".build/debug/pandora-server", help="pandora-server")
+    parser.add_argument("--suite", choices=SUITES, action="append", help="the suites to run; all by default")
+    parser.add_argument("--io-capability", default="keyboard-display", help="the input and output of our device")
+    parser.add_argument("--reference", action="store_true", help="test Bumble in place of our device")
+    parser.add_argument("--logs", type=Path, help="a new directory for the logs; temporary by default")
+    parser.add_argument("filter", nargs="*", help="run only the cases whose names contain one of these texts")
+    arguments = parser.parse_args()
+    logs = (arguments.logs or Path(tempfile.mkdtemp(prefix="avatar-"))).resolve()
+    is_good = True
+    for suite in arguments.suite or SUITES:
+        results = await run_suite(suite, arguments, logs / suite)
+        is_good = report(suite, results, arguments.reference) and is_good
+    if not is_good:
+        print(f"the logs are in {logs}")
+    sys.exit(not is_good)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--cases"]:
+        run_cases(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), sys.argv[5:])
+    else:
+        asyncio.run(main())
