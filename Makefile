@@ -7,7 +7,7 @@ BLE := .build/release/ble
 DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 
 .PHONY: setup generate build demo test docs simulate simulate-report test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size lint format clean
+.PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
 	@./.ci/setup
@@ -74,6 +74,10 @@ bench-memory: setup ## Measures the resident memory of an idle minimal gateway, 
 
 bench-size: ## Prints the sizes of `ble` and of a minimal gateway, linked statically and stripped, and of the codec modules.
 	@Benchmarks/Descriptor/sizes
+
+bench-bluez: setup ## Compares the cost of advertisements and GATT operations with BlueZ, D-Bus and bleak, in a virtual machine.
+	$(SWIFT) build -c release --package-path Benchmarks/Descriptor
+	@Benchmarks/BlueZ/measure
 
 embedded: ## Compiles the codec modules in Embedded Swift.
 	@./.ci/embedded

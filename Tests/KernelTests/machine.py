@@ -24,13 +24,24 @@ class Unexpected(AssertionError):
     """The awaited event did not occur."""
 
 
-class Machine:
-    """Boots, and runs programs in separate shells, until the context is left."""
+def has_virtualization() -> bool:
+    """Whether KVM works. /dev/kvm alone proves nothing: on a processor without virtualization, a kernel hangs with it."""
+    flags = re.search(r"^flags\s*:.*\b(vmx|svm)\b", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return bool(flags) and os.access("/dev/kvm", os.W_OK)
 
-    def __init__(self, image: Path, out: Path, limit: float = 1800):
+
+class Machine:
+    """Boots, and runs programs in separate shells, until the context is left.
+
+    If the machine `counts_instructions`, it has one emulated processor that takes a nanosecond of the machine's time
+    for each instruction. So the CPU time of its processes does not depend on the host.
+    """
+
+    def __init__(self, image: Path, out: Path, limit: float = 1800, counts_instructions: bool = False):
         self.image = image
         self.out = out
         self.limit = limit
+        self.counts_instructions = counts_instructions
 
     def __enter__(self):
         self.out.mkdir(parents=True, exist_ok=True)
@@ -47,12 +58,14 @@ class Machine:
         for tag, path, options in (("out", self.out, ""), ("host", "/", ",readonly=on,multidevs=remap")):
             devices += ["-fsdev", f"local,id={tag},path={path},security_model=none{options}"]
             devices += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
-        # /dev/kvm alone proves nothing: on a processor without virtualization, a kernel hangs with it.
-        flags = re.search(r"^flags\s*:.*\b(vmx|svm)\b", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-        accelerated = flags and os.access("/dev/kvm", os.W_OK)
+        if self.counts_instructions:
+            processor = ["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu", "max"]
+        elif has_virtualization():
+            processor = ["-smp", "2", "-accel", "kvm", "-cpu", "host"]
+        else:
+            processor = ["-smp", "2", "-accel", "tcg,thread=multi", "-cpu", "max"]
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-machine", "q35", "-smp", "2", "-m", "768", "-no-reboot", "-nodefaults"]
-            + ["-accel", "kvm" if accelerated else "tcg,thread=multi", "-cpu", "host" if accelerated else "max"]
+            ["qemu-system-x86_64", "-machine", "q35", "-m", "768", "-no-reboot", "-nodefaults", *processor]
             + ["-no-user-config", "-display", "none", "-serial", f"file:{self.out}/console.log"]
             + ["-kernel", str(self.image / "kernel"), "-initrd", str(self.image / "initramfs")]
             + ["-append", "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable"]
@@ -70,7 +83,8 @@ class Machine:
                 self.shells.append(Shell(listener.accept()[0]))
                 listener.close()
             self.free = list(self.shells)
-            self.free[0].await_line(lambda line: line == "@ready", 60, "the machine's start", ask="echo @ready")
+            patience = 300 if self.counts_instructions else 60
+            self.free[0].await_line(lambda line: line == "@ready", patience, "the machine's start", ask="echo @ready")
             self.wait_for_controllers()
         except BaseException:
             self.__exit__()
