@@ -239,9 +239,17 @@ let package = Package(
             ],
             swiftSettings: tests
         ),
+        // Makes system calls fail.
+        .target(name: "CFaultInjection", path: "Tests/Support/CFaultInjection"),
+        .target(
+            name: "FaultInjection",
+            dependencies: ["CFaultInjection"],
+            path: "Tests/Support/FaultInjection",
+            swiftSettings: tests
+        ),
         .testTarget(
             name: "BLEHCITransportTests",
-            dependencies: ["BLEHCITransport", "BLECapture", "BLEByteCoding", "BluetoothTypes"],
+            dependencies: ["BLEHCITransport", "BLECapture", "BLEByteCoding", "BluetoothTypes", "FaultInjection"],
             swiftSettings: tests
         ),
         .testTarget(
@@ -252,7 +260,11 @@ let package = Package(
             swiftSettings: tests
         ),
         .testTarget(name: "BLEProfilesTests", dependencies: ["BLEProfiles", "BluetoothTypes"], swiftSettings: tests),
-        .testTarget(name: "BLEKeyStoreTests", dependencies: ["BLEKeyStore", "BLEJSONText"], swiftSettings: tests),
+        .testTarget(
+            name: "BLEKeyStoreTests",
+            dependencies: ["BLEKeyStore", "BLEJSONText", "FaultInjection"],
+            swiftSettings: tests
+        ),
         .testTarget(
             name: "BluetoothHostEnginesTests",
             dependencies: [
