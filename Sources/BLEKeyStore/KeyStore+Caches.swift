@@ -57,7 +57,11 @@ extension KeyStore {
         var isAnyRemoved = false
         for name in names {
             guard let file = cacheFile(name) else { continue }
-            if unsafe unlink(file.path) == 0 { isAnyRemoved = true }
+            if unsafe unlink(file.path) == 0 {
+                isAnyRemoved = true
+            } else if errno != ENOENT, errno != ENOTDIR {
+                throw .failed("remove", file.path)
+            }
         }
         guard isAnyRemoved, let cacheDirectory else { return }
         try StateFile.synchronize(directory: cacheDirectory)

@@ -10,7 +10,7 @@ extension KeyStore {
 
     /// Writes all changes. Called on the queue.
     func write() {
-        let (before, changes, caches, waiting, canWrite) = state.withLock { state in
+        let (before, changes, caches, waiting, canWrite, isUncertain) = state.withLock { state in
             defer {
                 state.isWriteScheduled = false
                 state.waiting = []
@@ -19,9 +19,11 @@ extension KeyStore {
                     state.cacheChanges = [:]
                 }
             }
-            return (state.document, state.changes, state.cacheChanges, state.waiting, state.lock != nil)
+            return (
+                state.document, state.changes, state.cacheChanges, state.waiting, state.lock != nil, state.isUncertain
+            )
         }
-        let isKept = canWrite && write(changes, onto: before, caches)
+        let isKept = canWrite && write(changes, onto: before, isUncertain: isUncertain, caches)
         for whenKept in waiting { whenKept(isKept) }
     }
 
@@ -29,6 +31,7 @@ extension KeyStore {
     private func write(
         _ changes: [String: Source],
         onto before: StateDocument,
+        isUncertain: Bool,
         _ caches: [String: Source?]
     ) -> Bool {
         guard let file else { return false }
@@ -41,7 +44,7 @@ extension KeyStore {
                 isComplete = false
             }
         }
-        guard document != before else {
+        guard document != before || isUncertain else {
             writeCaches(caches)
             return isComplete
         }
@@ -52,6 +55,7 @@ extension KeyStore {
             try file.replace(with: contents)
             state.withLock { state in
                 state.document = document
+                state.isUncertain = false
                 state.hasWarned = false
                 state.writeCount += 1
             }
@@ -60,6 +64,7 @@ extension KeyStore {
         } catch {
             let isFirst = state.withLock { state in
                 defer { state.hasWarned = true }
+                state.isUncertain = true
                 // Changes that could not be written are written with the next change.
                 state.changes.merge(changes) { newer, _ in newer }
                 state.cacheChanges.merge(caches) { newer, _ in newer }

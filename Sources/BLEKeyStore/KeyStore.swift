@@ -29,6 +29,8 @@ package final class KeyStore: Sendable {
         var waiting: [@Sendable (Bool) -> Void] = []
         var isWriteScheduled = false
         var hasWarned = false
+        /// Whether the file may differ from the document, because replacing it has failed at any step.
+        var isUncertain = false
         var writeCount = 0
         /// The name of the copy of the original file, once something in it was not understood.
         var copy: String?

@@ -19,18 +19,30 @@ package enum StateDirectory {
 
     /// Returns the files of a state directory, by their names; none if the directory does not exist.
     package static func files(in directory: String) throws(StateFileError) -> [StateFile] {
+        try names(in: directory).filter { $0.hasSuffix(".json") }.sorted()
+            .map { StateFile(directory: directory, name: $0) }
+    }
+
+    /// Returns the names of a directory's entries in no particular order; none if the directory does not exist.
+    static func names(in directory: String) throws(StateFileError) -> [String] {
         guard let stream = unsafe opendir(directory) else {
             if errno == ENOENT { return [] }
             throw .failed("read", directory)
         }
         defer { unsafe closedir(stream) }
         var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+        while true {
+            // Only the errno distinguishes the end from a failure.
+            errno = 0
+            guard let entry = unsafe readdir(stream) else {
+                guard errno == 0 else { throw .failed("read", directory) }
+                return names
             }
-            if name.hasSuffix(".json") { names.append(name) }
+            names.append(
+                unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                    unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+                }
+            )
         }
-        return names.sorted().map { StateFile(directory: directory, name: $0) }
     }
 }

@@ -41,7 +41,7 @@ package struct StateFile: Hashable, Sendable {
     /// Returns the contents of the file; nil if it does not exist.
     package func read() throws(StateFileError) -> Contents? {
         // Without blocking, because it may be a pipe without a writer.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = uninterrupted { unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT: return nil
@@ -64,8 +64,7 @@ package struct StateFile: Hashable, Sendable {
         var contents = Data()
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while contents.count <= sizeLimit {
-            let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
+            let count = uninterrupted { unsafe Glibc.read(descriptor, &buffer, buffer.count) }
             guard count >= 0 else { throw .failed("read", path) }
             if count == 0 { return contents }
             contents.append(contentsOf: buffer.prefix(count))
@@ -116,15 +115,11 @@ package struct StateFile: Hashable, Sendable {
         removeLeftovers()
         let temporary = "\(path).\(getpid()).new"
         unsafe unlink(temporary)
-        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let descriptor = uninterrupted { unsafe open(temporary, flags, 0o600) }
         guard descriptor >= 0 else { throw .failed("create", temporary) }
-        defer { close(descriptor) }
         do throws(StateFileError) {
-            if step == .write { return }
-            try write(contents, to: descriptor, temporary)
-            if step == .synchronizeFile { return }
-            guard !isDurable || fsync(descriptor) == 0 else { throw .failed("synchronize", temporary) }
-            if step == .rename { return }
+            guard try fill(descriptor, temporary, with: contents, isDurable, stoppingBefore: step) else { return }
             guard unsafe Glibc.rename(temporary, path) == 0 else { throw .failed("replace", path) }
         } catch {
             unsafe unlink(temporary)
@@ -134,12 +129,37 @@ package struct StateFile: Hashable, Sendable {
         try StateFile.synchronize(directory: directory)
     }
 
+    /// Writes the temporary file and closes it.
+    ///
+    /// - Returns: whether to continue with the next step.
+    private func fill(
+        _ descriptor: Int32,
+        _ temporary: String,
+        with contents: Data,
+        _ isDurable: Bool,
+        stoppingBefore step: Step?
+    ) throws(StateFileError) -> Bool {
+        var isOpen = true
+        defer { if isOpen { close(descriptor) } }
+        if step == .write { return false }
+        try write(contents, to: descriptor, temporary)
+        if step == .synchronizeFile { return false }
+        guard !isDurable || uninterrupted({ fsync(descriptor) }) == 0 else { throw .failed("synchronize", temporary) }
+        isOpen = false
+        // Some file systems report only now that a write has failed. The descriptor is closed in any case.
+        guard close(descriptor) == 0 || errno == EINTR else { throw .failed("write", temporary) }
+        return step != .rename
+    }
+
     private func write(_ contents: Data, to descriptor: Int32, _ path: String) throws(StateFileError) {
         var rest = contents[...]
         while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .failed("write", path) }
+            let count = uninterrupted {
+                unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            }
+            guard count >= 0 else { throw .failed("write", path) }
+            // A device that accepts nothing would otherwise be tried without end.
+            guard count > 0 else { throw .failed("write", path, errno: EIO) }
             rest = rest.dropFirst(count)
         }
     }
@@ -150,23 +170,32 @@ package struct StateFile: Hashable, Sendable {
     }
 
     private static func makeDirectory(_ path: String) throws(StateFileError) {
-        if unsafe mkdir(path, 0o700) == 0 {
-            // It survives a crash only if its parent directory is synchronized.
-            return try synchronize(directory: parent(of: path))
-        }
+        if unsafe mkdir(path, 0o700) == 0 { return try synchronizeParent(ofNew: path) }
         switch errno {
         case EEXIST:
             var status = stat()
-            guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-                throw .failed("make", path, errno: ENOTDIR)
-            }
+            guard unsafe stat(path, &status) == 0 else { throw .failed("make", path) }
+            guard status.st_mode & S_IFMT == S_IFDIR else { throw .failed("make", path, errno: ENOTDIR) }
         case ENOENT where parent(of: path) != path:
             try makeDirectory(parent(of: path))
             // Not a recursive call, which might not end: in some places `mkdir` fails with ENOENT although the parent
             // exists.
-            guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("make", path) }
-            try synchronize(directory: parent(of: path))
+            if unsafe mkdir(path, 0o700) == 0 { return try synchronizeParent(ofNew: path) }
+            guard errno == EEXIST else { throw .failed("make", path) }
         default: throw .failed("make", path)
+        }
+    }
+
+    /// Makes a new directory survive a crash, or removes it again, so that the next attempt does not take it for one
+    /// that survives. A parent that this user may change but not read cannot be synchronized, and need not be.
+    private static func synchronizeParent(ofNew path: String) throws(StateFileError) {
+        let parent = parent(of: path)
+        do throws(StateFileError) {
+            try synchronize(directory: parent)
+        } catch {
+            if error == .failed("open", parent, errno: EACCES) { return }
+            unsafe rmdir(path)
+            throw error
         }
     }
 
@@ -180,16 +209,16 @@ package struct StateFile: Hashable, Sendable {
     }
 
     static func synchronize(directory: String) throws(StateFileError) {
-        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = uninterrupted { unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw .failed("open", directory) }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw .failed("synchronize", directory) }
+        guard uninterrupted({ fsync(descriptor) }) == 0 else { throw .failed("synchronize", directory) }
     }
 
     /// Removes unfinished files of processes that have ended.
     private func removeLeftovers() {
         let prefix = name + "."
-        for entry in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        for entry in (try? StateDirectory.names(in: directory)) ?? []
         where entry.hasPrefix(prefix) && entry.hasSuffix(".new") {
             guard let process = pid_t(entry.dropFirst(prefix.count).dropLast(4)) else { continue }
             if kill(process, 0) != 0, errno == ESRCH { unsafe unlink("\(directory)/\(entry)") }

@@ -28,10 +28,22 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
         .system(operation: operation, path: path, errno: errno)
     }
 
+    /// What to do about an errno, if the system's message does not say it.
+    private static func advice(_ errno: Int32) -> String {
+        switch errno {
+        case EMFILE: "; raise the limit of open files with `ulimit -n`"
+        case ENFILE: "; close other programs, or raise the limit with `sysctl fs.file-max`"
+        case ENOSPC, EDQUOT: "; free space, or name another directory with BLE_STATE_DIR"
+        case EROFS: "; name another directory with BLE_STATE_DIR"
+        case EIO: "; check the disk with `dmesg`"
+        default: ""
+        }
+    }
+
     package var description: String {
         switch self {
         case .system(let operation, let path, let errno):
-            unsafe "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
+            unsafe "cannot \(operation) \(path): \(String(cString: strerror(errno)))\(StateFileError.advice(errno))"
         case .symbolicLink(let path):
             "\(path) is a symbolic link: put the file itself there, or name its directory with BLE_STATE_DIR"
         case .notRegular(let path): "\(path) is not a regular file: move it away"
@@ -50,5 +62,13 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
             "\(path) belongs to user \(owner), not to user \(geteuid()) who runs this program: change the owner, or name "
                 + "another directory with BLE_STATE_DIR"
         }
+    }
+}
+
+/// Repeats a call that a signal interrupts.
+func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
     }
 }

@@ -15,7 +15,8 @@ final class StateLock: Sendable {
     init(_ file: StateFile) throws(StateFileError) {
         try file.makeDirectory()
         let path = file.path + ".lock"
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let descriptor = uninterrupted { unsafe open(path, flags, 0o600) }
         guard descriptor >= 0 else { throw .failed("lock", path) }
         var attempts = 0
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
@@ -32,9 +33,11 @@ final class StateLock: Sendable {
             usleep(StateLock.pause)
         }
         self.descriptor = descriptor
-        // The second user reports which process uses the file.
+        // The second user reports which process uses the file, or none if it cannot be written. An earlier owner must not
+        // remain there.
         let process = Array("\(getpid())\n".utf8)
-        if ftruncate(descriptor, 0) == 0 { _ = unsafe pwrite(descriptor, process, process.count, 0) }
+        let written = uninterrupted { unsafe pwrite(descriptor, process, process.count, 0) }
+        _ = uninterrupted { ftruncate(descriptor, written == process.count ? process.count : 0) }
     }
 
     deinit {
@@ -43,7 +46,7 @@ final class StateLock: Sendable {
 
     private static func owner(_ descriptor: Int32) -> pid_t? {
         var text = [UInt8](repeating: 0, count: 16)
-        let count = unsafe pread(descriptor, &text, text.count, 0)
+        let count = uninterrupted { unsafe pread(descriptor, &text, text.count, 0) }
         guard count > 0 else { return nil }
         return pid_t(String(decoding: text.prefix(count).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
     }

@@ -1,0 +1,144 @@
+import FaultInjection
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BLEKeyStore
+
+@Suite("A store whose disk or whose process has a fault", .timeLimit(.minutes(10)))
+struct KeyStoreFaultTests {
+    private let folder: StateFaultFolder
+
+    init() throws {
+        folder = try StateFaultFolder()
+        try folder.file.replace(with: Data(#"{"format":1,"names":["old"]}"#.utf8))
+    }
+
+    private func open(_ warnings: FaultWarnings = FaultWarnings()) async -> KeyStore {
+        await KeyStore.open(adapter: "a", in: folder.directory, writeDelay: .seconds(3600)) { warnings.add($0) }
+    }
+
+    private func keep(_ names: [String], _ caches: [String: KeyStore.Source?] = [:], in store: KeyStore) async -> Bool {
+        await withCheckedContinuation { continuation in
+            store.keep(["names": { names }], caches: caches) { continuation.resume(returning: $0) }
+        }
+    }
+
+    private var kept: [String]? {
+        try? KeyStore.inspect(folder.file) { _ in }.section("names", as: [String].self)
+    }
+
+    @Test(
+        "reports it once with its reason, and saves the change with the next one",
+        arguments: [
+            Fault(.open, .fails(EMFILE)), Fault(.write, .fails(ENOSPC)), Fault(.fsync, .fails(EIO)),
+            Fault(.close, .fails(EIO)), Fault(.rename, .fails(EIO)),
+        ]
+    )
+    func failedSaveIsReportedOnceAndMadeUpFor(fault: Fault) async throws {
+        let warnings = FaultWarnings()
+        let store = await open(warnings)
+        let injection = FaultInjection(fault, at: .path(folder.directory + "/a.json"))
+        for name in ["first", "second"] { #expect(await !keep([name], in: store)) }
+        #expect(injection.uses > 0)
+        injection.end()
+        #expect(kept == ["old"])
+        #expect(folder.names == ["a.json", "a.json.lock"])
+        #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.hasSuffix("changes are not saved until this succeeds") == true)
+        await store.flush()
+        #expect(kept == ["second"])
+        await store.close()
+        #expect(folder.openDescriptors == 0)
+    }
+
+    @Test("writes an earlier value again if the file may hold a later one")
+    func earlierValueIsWrittenAgainAfterAnUncertainSave() async throws {
+        let store = await open()
+        // The directory's entry is replaced already.
+        let injection = FaultInjection(Fault(.fsync, .fails(EIO), after: 1), at: .path(folder.directory))
+        #expect(await !keep(["new"], in: store))
+        injection.end()
+        #expect(kept == ["new"])
+        #expect(await keep(["old"], in: store))
+        #expect(kept == ["old"])
+        await store.close()
+    }
+
+    @Test("does not save a bond whose earlier cache cannot be removed")
+    func cacheThatCannotBeRemovedPreventsTheSave() async throws {
+        let warnings = FaultWarnings()
+        let store = await open(warnings)
+        #expect(await keep(["first"], ["peer": { ["cache of the first"] }], in: store))
+        let injection = FaultInjection(Fault(.unlink, .fails(EIO)), at: .path(folder.directory + "/a.caches/peer.json"))
+        #expect(await !keep(["second"], ["peer": nil], in: store))
+        #expect(injection.uses > 0)
+        #expect(kept == ["first"])
+        #expect(warnings.all.first?.hasPrefix("cannot remove \(folder.directory)/a.caches/peer.json: ") == true)
+        injection.end()
+        await store.flush()
+        #expect(kept == ["second"])
+        #expect(await store.caches(["peer"], as: [String].self).isEmpty)
+        await store.close()
+    }
+
+    @Test("keeps running without a cache that cannot be written or read")
+    func cacheFaultsAffectOnlyTheCache() async throws {
+        let warnings = FaultWarnings()
+        let store = await open(warnings)
+        let caches = folder.directory + "/a.caches"
+        for fault in [Fault(.mkdir, .fails(EIO)), Fault(.open, .fails(EMFILE)), Fault(.write, .fails(ENOSPC))] {
+            let injection = FaultInjection(fault, at: .path(caches))
+            #expect(await keep(["\(fault)"], ["peer": { [1] }], in: store))
+            #expect(injection.uses > 0)
+            injection.end()
+            #expect(await store.caches(["peer"], as: [Int].self).isEmpty)
+        }
+        #expect(await keep(["new"], ["peer": { [1] }], in: store))
+        for fault in [Fault(.opendir, .fails(EMFILE)), Fault(.readdir, .fails(EIO), after: 3)] {
+            let injection = FaultInjection(fault, at: .path(caches))
+            #expect(await store.caches(["peer"], as: [Int].self).isEmpty)
+            #expect(injection.uses > 0)
+        }
+        #expect(await store.caches(["peer"], as: [Int].self) == ["peer": [1]])
+        await store.close()
+        #expect(warnings.all.isEmpty)
+        #expect(folder.openDescriptors == 0)
+    }
+
+    @Test(
+        "does not change the file if it could not be locked or read",
+        arguments: [
+            (Fault(.stat, .fails(EIO)), "", "nothing is saved"),
+            (Fault(.open, .fails(EMFILE)), "/a.json.lock", "changes are not saved"),
+            (Fault(.flock, .fails(ENOLCK)), "/a.json.lock", "changes are not saved"),
+            (Fault(.open, .fails(EMFILE), after: 1), "/a.json", "nothing is saved"),
+            (Fault(.read, .fails(EIO)), "/a.json", "nothing is saved"),
+        ] as [(Fault, String, String)]
+    )
+    func fileThatCannotBeUsedIsNotChanged(fault: Fault, name: String, words: String) async throws {
+        let warnings = FaultWarnings()
+        let injection = FaultInjection(fault, at: .path(folder.directory + name))
+        let store = await open(warnings)
+        #expect(injection.uses > 0)
+        injection.end()
+        #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.hasSuffix(words) == true)
+        #expect(store.problem == warnings.all.first)
+        #expect(await !keep(["new"], in: store))
+        #expect(kept == ["old"])
+        await store.close()
+        #expect(folder.openDescriptors == 0)
+    }
+}
+
+private final class FaultWarnings: Sendable {
+    private let texts = Mutex<[String]>([])
+
+    var all: [String] { texts.withLock { $0 } }
+
+    func add(_ text: String) {
+        texts.withLock { $0.append(text) }
+    }
+}
