@@ -102,7 +102,12 @@ public final class Adapter: Sendable {
         let file: LoopConfined<CaptureFile>?
         do throws(TransportError) {
             file = try configuration.capturePath.map { path throws(TransportError) in
-                let file = try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys)
+                let logger = configuration.logger
+                let file = try CaptureFile(
+                    path: path,
+                    masksKeys: configuration.captureMasksKeys,
+                    onFailure: { logger.error("the capture ends early: \($0)") }
+                )
                 return LoopConfined(file, to: loop.queue.queue)
             }
         } catch {

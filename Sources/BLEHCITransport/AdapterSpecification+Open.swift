@@ -62,7 +62,7 @@ extension AdapterSpecification {
 
 // MARK: HCI sockets
 
-private func openHCISocket(
+func openHCISocket(
     index: Int,
     channel: AdapterSpecification.Channel,
     bringsDown: Bool
@@ -77,7 +77,7 @@ private func openHCISocket(
         result = ble_hci_bind(socket.number, device, UInt16(HCI_CHANNEL_USER))
         // After this process closes an adapter, as in a recovery, the kernel needs time to bring it down.
         for _ in 0..<10 where result == -EBUSY || result == -EUSERS {
-            _ = poll(-1, events: 0, milliseconds: 20)
+            pause(milliseconds: 20)
             result = ble_hci_bind(socket.number, device, UInt16(HCI_CHANNEL_USER))
         }
     case .raw:
@@ -105,7 +105,7 @@ extension TransportError {
 
 // MARK: Serial lines
 
-private func openSerialLine(
+func openSerialLine(
     _ path: String,
     rate: Int,
     usesFlowControl: Bool

@@ -17,37 +17,60 @@ public final class CaptureFile {
     private var mask: CaptureKeyMask?
     /// The error that ended the capture early, such as a full disk. The transport continues without the capture.
     public private(set) var failure: TransportError?
+    /// False for a pipe, whose reader may close it.
+    private let isRegular: Bool
+    private var onFailure: (@Sendable (TransportError) -> Void)?
     private let path: String
 
     /// Creates the file, or empties an existing file. Only its owner may read it, because a capture contains keys.
     ///
     /// A symbolic link is not followed: it is an error (`ELOOP`). An existing file must belong to this user, otherwise
-    /// it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it.
+    /// it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it. If it fails, a new
+    /// file is removed again.
     ///
     /// - Parameters:
     ///   - path: the file's path.
     ///   - format: the format; nil for H4 packets in the format that the path's name implies.
     ///   - masksKeys: whether keys are replaced by zeros.
-    ///   - microsecondsSince1970: the wall clock; nil for the system's.
+    ///   - microsecondsSince1970: the clock; nil for the system's realtime clock at the start, and the time since then.
+    ///   - onFailure: called when the capture ends early, with ``failure``.
     /// - Throws: ``TransportError/captureFile(_:errno:)``.
     public init(
         path: String,
         format: CaptureWriter.Format? = nil,
         masksKeys: Bool = false,
-        microsecondsSince1970: (@Sendable () -> Int64)? = nil
+        microsecondsSince1970: (@Sendable () -> Int64)? = nil,
+        onFailure: (@Sendable (TransportError) -> Void)? = nil
     ) throws(TransportError) {
         self.path = path
         writer = CaptureWriter(format ?? .h4(path: path))
-        self.microsecondsSince1970 = microsecondsSince1970 ?? systemMicrosecondsSince1970
+        self.microsecondsSince1970 = microsecondsSince1970 ?? steadyMicrosecondsSince1970()
         mask = masksKeys ? CaptureKeyMask() : nil
-        // The file is emptied only after its owner is verified.
-        descriptor = OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600))
+        let isNew: Bool
+        (descriptor, isNew) = CaptureFile.open(path)
         guard descriptor.number >= 0 else { throw .captureFile(path, errno: -descriptor.number) }
-        let obstacle = makePrivate(descriptor.number)
-        guard obstacle == 0 else { throw .captureFile(path, errno: obstacle) }
+        do throws(Errno) {
+            // The file is emptied only after its owner is verified.
+            isRegular = try makePrivate(descriptor.number)
+        } catch {
+            if isNew { unsafe unlink(path) }
+            throw .captureFile(path, errno: error.code)
+        }
         writer.encodeHeader(into: &buffer)
         flush()
-        if let failure { throw failure }
+        if let failure {
+            if isNew { unsafe unlink(path) }
+            throw failure
+        }
+        self.onFailure = onFailure
+    }
+
+    /// Opens the file. The number of the descriptor is a negative errno if that fails.
+    private static func open(_ path: String) -> (OwnedDescriptor, isNew: Bool) {
+        let new = unsafe ble_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+        guard new == -EEXIST else { return (OwnedDescriptor(new), true) }
+        // The existing file may be removed at this moment, and is then made again.
+        return (OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600)), false)
     }
 
     /// Appends a packet with its H4 indicator. Called on the transport's loop only.
@@ -94,11 +117,14 @@ public final class CaptureFile {
         defer { buffer.reset() }
         var written = 0
         while written < buffer.count {
-            switch write(descriptor.number, buffer.bytes.extracting(droppingFirst: written)) {
+            let rest = buffer.bytes.extracting(droppingFirst: written)
+            switch isRegular ? write(descriptor.number, rest) : writeWithoutSignal(descriptor.number, rest) {
             case .success(let count): written += count
             case .failure(let error):
-                failure = .captureFile(path, errno: error.code)
                 _ = ftruncate(descriptor.number, length)
+                let failure = TransportError.captureFile(path, errno: error.code)
+                self.failure = failure
+                onFailure?(failure)
                 return
             }
         }
@@ -108,14 +134,15 @@ public final class CaptureFile {
 
 /// Makes an open file accessible to its owner only, and empties it.
 ///
-/// - Returns: an `errno`; zero on success, or if it is not a regular file, such as a pipe.
-private func makePrivate(_ descriptor: CInt) -> CInt {
+/// - Returns: whether it is a regular file, not a pipe or the like.
+private func makePrivate(_ descriptor: CInt) throws(Errno) -> Bool {
     var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0 else { return errno }
-    guard status.st_mode & S_IFMT == S_IFREG else { return 0 }
-    guard status.st_uid == geteuid() else { return EPERM }
-    guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else { return errno }
-    return 0
+    guard unsafe fstat(descriptor, &status) == 0 else { throw Errno(code: errno) }
+    guard status.st_mode & S_IFMT == S_IFREG else { return false }
+    guard status.st_uid == geteuid() else { throw Errno(code: EPERM) }
+    guard fchmod(descriptor, 0o600) == 0 else { throw Errno(code: errno) }
+    _ = try uninterrupted { Int(ftruncate(descriptor, 0)) }.get()
+    return true
 }
 
 extension CaptureWriter.Format {
@@ -128,7 +155,10 @@ extension CaptureWriter.Format {
     }
 }
 
-private func systemMicrosecondsSince1970() -> Int64 {
-    let time = wallClock()
-    return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+/// Returns a clock that starts with the realtime clock and continues with the time since, asleep or awake. So steps of
+/// the realtime clock change neither the order of the packets nor the time between them.
+private func steadyMicrosecondsSince1970() -> @Sendable () -> Int64 {
+    let start = wallClock()
+    let offset = Int64(start.tv_sec) * 1_000_000_000 + Int64(start.tv_nsec) - bootNanoseconds()
+    return { (offset + bootNanoseconds()) / 1000 }
 }

@@ -77,7 +77,7 @@ public struct CaptureFileReader: ~Copyable {
             } catch {
                 throw .invalid(path: path, error)
             }
-            guard stop.wait(for: descriptor.number, beforeWaiting: beforeWaiting) else { return false }
+            guard try wait(beforeWaiting) else { return false }
             switch read(descriptor.number, into: &block, from: 0) {
             case .success(0): reader.finish()
             case .success(let count):
@@ -87,6 +87,16 @@ public struct CaptureFileReader: ~Copyable {
             case .failure(let error) where error.wouldBlock: continue
             case .failure(let error): throw .unreadable(path: path, errno: error.code)
             }
+        }
+    }
+}
+
+extension CaptureFileReader {
+    private func wait(_ beforeWaiting: () -> Void) throws(CaptureFileError) -> Bool {
+        do throws(Errno) {
+            return try stop.wait(for: descriptor.number, beforeWaiting: beforeWaiting)
+        } catch {
+            throw .unreadable(path: path, errno: error.code)
         }
     }
 }
@@ -102,7 +112,8 @@ public enum CaptureFileError: Error, Equatable, Sendable {
 extension CaptureFileError: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .unreadable(let path, let errno): "cannot read \(path): \(describe(errno))"
+        case .unreadable(let path, let errno):
+            "cannot read \(path): \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
         case .invalid(let path, let error): "\(path) is \(error)"
         }
     }

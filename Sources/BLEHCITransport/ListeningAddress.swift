@@ -88,7 +88,8 @@ extension ListeningError: CustomStringConvertible {
         case .unknownHost(let host): "the host \(host) has no address; check its name"
         case .elsewhere(let host):
             "\(host) is not an address of this machine; use 127.0.0.1, or 0.0.0.0 for all that it has"
-        case .failed(let address, let errno): "cannot listen on \(address): \(describe(errno))"
+        case .failed(let address, let errno):
+            "cannot listen on \(address): \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
         }
     }
 }

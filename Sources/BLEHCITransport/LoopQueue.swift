@@ -69,7 +69,7 @@ public final class LoopQueue: Sendable {
     /// for the next packet.
     private let linger: UInt64?
     private let submissions = Mutex(Submissions())
-    private let wakeUp: OwnedDescriptor
+    let wakeUp: OwnedDescriptor
     private let confined: LoopConfined<State>
     private var state: State { confined.value }
 
@@ -78,11 +78,13 @@ public final class LoopQueue: Sendable {
     /// - Parameters:
     ///   - queue: a serial queue that nothing else uses.
     ///   - linger: the gap between packets on a busy queue, rounded down to whole milliseconds but at least 1 ms. Nil
-    ///     never holds the queue.
+    ///     never holds the queue. The queue is also never held if the process has no descriptor left for wake-ups.
     public init(_ queue: DispatchQueue, linger: Duration? = .milliseconds(1)) {
         self.queue = queue
-        self.linger = linger.map { max(1, UInt64($0 / .milliseconds(1))) * 1_000_000 }
         wakeUp = OwnedDescriptor(linger == nil ? -1 : ble_eventfd())
+        // Without a descriptor for wake-ups, submitted work would wait for the end of a hold.
+        let holds = wakeUp.number >= 0
+        self.linger = linger.flatMap { holds ? max(1, UInt64($0 / .milliseconds(1))) * 1_000_000 : nil }
         confined = LoopConfined(State(wakeUp: wakeUp), to: queue)
     }
 

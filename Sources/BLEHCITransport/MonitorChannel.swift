@@ -64,10 +64,21 @@ public struct MonitorChannel: ~Copyable {
                 if time.tv_sec == 0 { time = wallClock() }
                 return (length, CaptureTime(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec)))
             case .failure(let error) where error.wouldBlock:
-                drops = UInt64(ble_socket_drops(descriptor.number))
-                guard stop.wait(for: descriptor.number, beforeWaiting: beforeWaiting) else { return nil }
+                // The kernel's count never falls; zero is also the answer if it cannot be read.
+                drops = max(drops, UInt64(ble_socket_drops(descriptor.number)))
+                guard try wait(beforeWaiting) else { return nil }
             case .failure(let error): throw .readFailed(errno: error.code)
             }
+        }
+    }
+}
+
+extension MonitorChannel {
+    private func wait(_ beforeWaiting: () -> Void) throws(TransportError) -> Bool {
+        do throws(Errno) {
+            return try stop.wait(for: descriptor.number, beforeWaiting: beforeWaiting)
+        } catch {
+            throw .readFailed(errno: error.code)
         }
     }
 }

@@ -25,12 +25,20 @@ struct SocketAddress: Sendable {
         self.init(family: AF_UNIX, bytes: unsafe withUnsafeBytes(of: &address) { unsafe Array($0) })
     }
 
-    /// Returns the addresses of a host, in the system's order of preference, or none if the host is unknown.
-    static func all(ofHost host: String, port: UInt16) -> [SocketAddress] {
+    /// Returns the addresses of a host, in the system's order of preference, or none if the host is unknown. It fails if
+    /// the system could not find out.
+    static func all(ofHost host: String, port: UInt16) -> Result<[SocketAddress], Errno> {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
-        guard unsafe getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
+        switch unsafe getaddrinfo(host, String(port), &hints, &list) {
+        case 0: break
+        case EAI_SYSTEM: return .failure(Errno(code: errno))
+        case EAI_MEMORY: return .failure(Errno(code: ENOMEM))
+        // The name server does not answer.
+        case EAI_AGAIN: return .failure(Errno(code: EAGAIN))
+        default: return .success([])
+        }
         defer { unsafe freeaddrinfo(list) }
         var addresses: [SocketAddress] = []
         var entry = unsafe list
@@ -41,7 +49,7 @@ struct SocketAddress: Sendable {
             }
             unsafe entry = address.pointee.ai_next
         }
-        return addresses
+        return .success(addresses)
     }
 
     func connect(_ descriptor: Int32) -> Int {

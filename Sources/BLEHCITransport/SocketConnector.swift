@@ -15,11 +15,6 @@ struct SocketConnector {
         deadline = monotonicNanoseconds() + UInt64(clamping: max(timeout.wholeNanoseconds, 0))
     }
 
-    private var remainingMilliseconds: Int32 {
-        let now = monotonicNanoseconds()
-        return now >= deadline ? 0 : Int32(clamping: (deadline - now + 999_999) / 1_000_000)
-    }
-
     // MARK: UNIX
 
     func connect(path: String) throws(TransportError) -> OwnedDescriptor {
@@ -58,23 +53,24 @@ struct SocketConnector {
         DispatchQueue.global().async {
             lookup.finish(SocketAddress.all(ofHost: host, port: port))
         }
-        guard let addresses = lookup.result(withinMilliseconds: remainingMilliseconds) else {
-            throw .connectTimedOut(name)
+        switch lookup.result(withinMilliseconds: milliseconds(until: deadline)) {
+        case .success(let addresses) where addresses.isEmpty: throw .unknownHost(host)
+        case .success(let addresses): return addresses
+        case .failure(let error): throw .connectionFailed(name, errno: error.code)
+        case nil: throw .connectTimedOut(name)
         }
-        guard !addresses.isEmpty else { throw .unknownHost(host) }
-        return addresses
     }
 
     private final class Lookup: Sendable {
-        private let addresses = Mutex<[SocketAddress]?>(nil)
+        private let addresses = Mutex<Result<[SocketAddress], Errno>?>(nil)
         private let isDone = DispatchSemaphore(value: 0)
 
-        func finish(_ found: [SocketAddress]) {
+        func finish(_ found: Result<[SocketAddress], Errno>) {
             addresses.withLock { $0 = found }
             isDone.signal()
         }
 
-        func result(withinMilliseconds milliseconds: Int32) -> [SocketAddress]? {
+        func result(withinMilliseconds milliseconds: Int32) -> Result<[SocketAddress], Errno>? {
             _ = isDone.wait(timeout: .now() + .milliseconds(Int(milliseconds)))
             return addresses.withLock { $0 }
         }
@@ -90,24 +86,37 @@ struct SocketConnector {
         let descriptor = OwnedDescriptor(makeSocket(address.family))
         guard descriptor.number >= 0 else { throw .connectionFailed(name, errno: -descriptor.number) }
         while true {
-            let result = uninterrupted { address.connect(descriptor.number) }
-            switch result {
-            case .success:
-                return descriptor
-            case .failure(let error) where error.code == EAGAIN && address.family == AF_UNIX:
-                // The listener's queue is full. There is no event to wait for, so retry after a pause.
-                guard remainingMilliseconds > 0 else { throw .connectTimedOut(name) }
-                _ = poll(-1, events: 0, milliseconds: min(10, remainingMilliseconds))
-            case .failure(let error) where error.code == EINPROGRESS:
-                guard poll(descriptor.number, events: POLLOUT, milliseconds: remainingMilliseconds / share) else {
-                    throw .connectTimedOut(name)
-                }
-                let failure = ble_socket_error(descriptor.number)
-                guard failure == 0 else { throw .connectionFailed(name, errno: failure) }
-                return descriptor
+            switch uninterrupted({ address.connect(descriptor.number) }) {
+            case .success: return descriptor
             case .failure(let error):
-                throw .connectionFailed(name, errno: error.code)
+                switch error.code {
+                case EAGAIN where address.family == AF_UNIX:
+                    // The listener's queue is full. There is no event to wait for, so retry after a pause.
+                    let left = milliseconds(until: deadline)
+                    guard left > 0 else { throw .connectTimedOut(name) }
+                    pause(milliseconds: min(10, left))
+                // With EALREADY and EISCONN, an interrupted call has begun or made the connection.
+                case EINPROGRESS, EALREADY:
+                    try waitForConnection(descriptor, share: share)
+                    return descriptor
+                case EISCONN: return descriptor
+                default: throw .connectionFailed(name, errno: error.code)
+                }
             }
+        }
+    }
+
+    private func waitForConnection(_ descriptor: OwnedDescriptor, share: Int32) throws(TransportError) {
+        let now = monotonicNanoseconds()
+        let end = now + (deadline - min(now, deadline)) / UInt64(share)
+        do throws(Errno) {
+            guard try poll(descriptor.number, events: POLLOUT, until: end) else {
+                throw Errno(code: ETIMEDOUT)
+            }
+            let failure = ble_socket_error(descriptor.number)
+            guard failure == 0 else { throw Errno(code: failure) }
+        } catch {
+            throw error.code == ETIMEDOUT ? .connectTimedOut(name) : .connectionFailed(name, errno: error.code)
         }
     }
 }

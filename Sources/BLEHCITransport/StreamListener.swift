@@ -51,7 +51,7 @@ package final class StreamListener: Sendable {
     private let confined: LoopConfined<State>
     private var state: State { confined.value }
 
-    private init(_ socket: ListeningSocket, loop: LoopQueue, options: TransportOptions) {
+    init(_ socket: ListeningSocket, loop: LoopQueue, options: TransportOptions) {
         address = socket.address
         descriptor = socket.descriptor
         self.loop = loop
@@ -122,117 +122,5 @@ package final class StreamListener: Sendable {
             state.isPaused = false
             state.source?.resume()
         }
-    }
-}
-
-/// A socket that is bound and listening.
-private struct ListeningSocket: Sendable {
-    let descriptor: OwnedDescriptor
-    let address: ListeningAddress
-    let file: SocketFile?
-
-    init(_ address: ListeningAddress) throws(ListeningError) {
-        switch address {
-        case .unix(let path): self = try ListeningSocket.unix(path)
-        case .tcp(let host, let port): self = try ListeningSocket.tcp(host, port)
-        }
-    }
-
-    private init(_ descriptor: OwnedDescriptor, _ address: ListeningAddress, _ file: SocketFile? = nil) {
-        self.descriptor = descriptor
-        self.address = address
-        self.file = file
-    }
-
-    private static func unix(_ path: String) throws(ListeningError) -> ListeningSocket {
-        let address = ListeningAddress.unix(path: path)
-        guard let socketAddress = SocketAddress(path: path) else { throw .failed(address, errno: ENAMETOOLONG) }
-        let descriptor = try open(address, AF_UNIX)
-        var failure = bind(descriptor, to: socketAddress)
-        if failure == EADDRINUSE {
-            guard SocketFile(path: path) != nil else { throw .occupied(path: path) }
-            guard try isStale(socketAddress, address) else { throw .addressInUse(address) }
-            _ = unsafe unlink(path)
-            failure = bind(descriptor, to: socketAddress)
-        }
-        guard failure == 0 else { throw ListeningError(address, errno: failure) }
-        let file = SocketFile(path: path)
-        failure = listen(descriptor)
-        guard failure == 0 else {
-            file?.remove()
-            throw ListeningError(address, errno: failure)
-        }
-        return ListeningSocket(descriptor, address, file)
-    }
-
-    /// Returns whether no process listens on an existing socket, as after its process was killed.
-    private static func isStale(
-        _ socketAddress: SocketAddress,
-        _ address: ListeningAddress
-    ) throws(ListeningError) -> Bool {
-        let descriptor = try open(address, AF_UNIX)
-        return switch uninterrupted({ socketAddress.connect(descriptor.number) }) {
-        case .failure(let error): error.code == ECONNREFUSED
-        case .success: false
-        }
-    }
-
-    private static func tcp(_ host: String, _ port: UInt16) throws(ListeningError) -> ListeningSocket {
-        let address = ListeningAddress.tcp(host: host, port: port)
-        var error = ListeningError.unknownHost(host)
-        for socketAddress in SocketAddress.all(ofHost: host, port: port) {
-            let descriptor = try open(address, socketAddress.family)
-            _ = ble_reuse_address(descriptor.number)
-            var failure = bind(descriptor, to: socketAddress)
-            if failure == 0 { failure = listen(descriptor) }
-            let found = ble_tcp_port(descriptor.number)
-            if failure == 0, found > 0 {
-                return ListeningSocket(descriptor, .tcp(host: host, port: UInt16(clamping: found)))
-            }
-            error = ListeningError(address, errno: failure)
-        }
-        throw error
-    }
-
-    private static func open(_ address: ListeningAddress, _ family: Int32) throws(ListeningError) -> OwnedDescriptor {
-        let descriptor = OwnedDescriptor(ble_stream_socket(family))
-        guard descriptor.number >= 0 else { throw .failed(address, errno: -descriptor.number) }
-        return descriptor
-    }
-
-    /// Returns the errno, or zero on success.
-    private static func bind(_ descriptor: OwnedDescriptor, to address: SocketAddress) -> Int32 {
-        if case .failure(let error) = uninterrupted({ address.bind(descriptor.number) }) { error.code } else { 0 }
-    }
-
-    /// Returns the errno, or zero on success.
-    private static func listen(_ descriptor: OwnedDescriptor) -> Int32 {
-        if case .failure(let error) = uninterrupted({ Int(Glibc.listen(descriptor.number, 64)) }) {
-            error.code
-        } else {
-            0
-        }
-    }
-}
-
-/// The file of a UNIX socket, distinguished from another file that may have replaced it.
-private struct SocketFile: Sendable {
-    private let path: String
-    private let device: dev_t
-    private let number: ino_t
-
-    /// Reads the file at the path. Returns nil if it is not a socket.
-    init?(path: String) {
-        var status = stat()
-        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
-        self.path = path
-        device = status.st_dev
-        number = status.st_ino
-    }
-
-    /// Removes the file, unless another file has replaced it.
-    func remove() {
-        guard let now = SocketFile(path: path), now.device == device, now.number == number else { return }
-        _ = unsafe unlink(path)
     }
 }

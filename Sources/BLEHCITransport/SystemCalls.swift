@@ -6,6 +6,16 @@ func describe(_ errno: Int32) -> String {
     unsafe strerror(errno).map { unsafe String(cString: $0) } ?? "error \(errno)"
 }
 
+/// Returns what to do about an errno that concerns this machine, not the file or the peer; nil for other errnos.
+func advice(_ errno: Int32) -> String? {
+    switch errno {
+    case EMFILE: "raise the limit of open files with `ulimit -n`"
+    case ENFILE: "close other programs, or raise the limit with `sysctl fs.file-max`"
+    case ENOMEM, ENOBUFS: "the machine has no memory left; close other programs"
+    default: nil
+    }
+}
+
 struct Errno: Error, Equatable {
     let code: Int32
 
@@ -46,9 +56,24 @@ func receive(_ descriptor: Int32, into buffer: inout [UInt8], time: inout timesp
 }
 
 func write(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
-    unsafe bytes.withUnsafeBytes { bytes in
+    let result = unsafe bytes.withUnsafeBytes { bytes in
         uninterrupted { unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count) }
     }
+    return checked(result, bytes)
+}
+
+/// Writes to a file. If it is a pipe whose other end is closed, returns `EPIPE` instead of raising a signal that ends the
+/// process.
+func writeWithoutSignal(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
+    let result = unsafe bytes.withUnsafeBytes { bytes in
+        uninterrupted { unsafe ble_write_without_signal(descriptor, bytes.baseAddress, bytes.count) }
+    }
+    return checked(result, bytes)
+}
+
+/// A device that accepts nothing and reports no error would be tried without end.
+private func checked(_ result: Result<Int, Errno>, _ bytes: RawSpan) -> Result<Int, Errno> {
+    result == .success(0) && !bytes.isEmpty ? .failure(Errno(code: EIO)) : result
 }
 
 /// Writes to a socket. If the other end is closed, returns an error instead of raising a signal that ends the process.
@@ -58,18 +83,40 @@ func send(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     }
 }
 
-/// Waits until a descriptor is ready for one of `events`. Returns false after `milliseconds` without an event.
-func poll(_ descriptor: Int32, events: Int32, milliseconds: Int32) -> Bool {
+/// Waits until a descriptor is ready for one of `events`. Returns false at `deadline`, on the monotonic clock.
+func poll(_ descriptor: Int32, events: Int32, until deadline: UInt64) throws(Errno) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
-    let result = uninterrupted { unsafe Int(Glibc.poll(&entry, 1, milliseconds)) }
-    return result != .success(0)
+    while true {
+        let count = unsafe Glibc.poll(&entry, 1, milliseconds(until: deadline))
+        if count >= 0 { return count > 0 }
+        // A signal does not extend the time.
+        guard errno == EINTR else { throw Errno(code: errno) }
+    }
 }
 
-/// The wall clock: the time since 1970-01-01 00:00 UTC.
+/// The time left until `deadline`, rounded up.
+func milliseconds(until deadline: UInt64) -> Int32 {
+    let now = monotonicNanoseconds()
+    return now >= deadline ? 0 : Int32(clamping: (deadline - now + 999_999) / 1_000_000)
+}
+
+/// Blocks the thread for a time, or less if a signal arrives.
+func pause(milliseconds: Int32) {
+    _ = Glibc.poll(nil, 0, milliseconds)
+}
+
+/// The realtime clock, which may be set while the process runs: the time since 1970-01-01 00:00 UTC.
 func wallClock() -> timespec {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)
     return time
+}
+
+/// The time since the machine was started, also while it was suspended, in nanoseconds.
+func bootNanoseconds() -> Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
 /// The monotonic clock, in nanoseconds.

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The reason why a controller cannot be reached, or its connection ended. The description says what to do.
 public enum TransportError: Error, Hashable, Sendable {
     /// The adapter's name cannot be parsed.
@@ -67,14 +69,18 @@ extension TransportError: CustomStringConvertible {
         case .blockedByRFKill(let index):
             "hci\(index) is blocked by rfkill; unblock it with `rfkill unblock bluetooth`"
         case .connectionFailed(let what, let errno):
-            "cannot connect to \(what): \(describe(errno)); is the controller listening there?"
+            "cannot connect to \(what): \(describe(errno)); \(advice(errno) ?? "is the controller listening there?")"
         case .unknownHost(let host): "the host \(host) has no address; check its name"
         case .connectTimedOut(let what): "\(what) does not answer; is it the right address?"
-        case .serialLine(let path, let errno): "cannot use the serial line \(path): \(describe(errno))"
-        case .captureFile(let path, let errno): "cannot write the capture file \(path): \(describe(errno))"
+        case .serialLine(let path, let errno):
+            "cannot use the serial line \(path): \(describe(errno)); \(advice(errno) ?? serialAdvice(errno))"
+        case .captureFile(let path, let errno):
+            "cannot write the capture file \(path): \(describe(errno)); \(advice(errno) ?? captureAdvice(errno))"
         case .closedByPeer: "the controller has closed the connection"
-        case .readFailed(let errno): "reading from the controller failed: \(describe(errno))"
-        case .writeFailed(let errno): "writing to the controller failed: \(describe(errno))"
+        case .readFailed(let errno):
+            "reading from the controller failed: \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
+        case .writeFailed(let errno):
+            "writing to the controller failed: \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
         case .brokenStream(let octet):
             "the stream from the controller is broken: 0x\(String(octet, radix: 16)) instead of the start of an H4 packet"
         case .overflow: "the controller takes nothing any more; too much waits to be written to it"
@@ -82,5 +88,21 @@ extension TransportError: CustomStringConvertible {
             "there is no Bluetooth adapter; name one with BLE_ADAPTER, or use the adapter virtual"
         case .unsupported(let what): "\(what) is not available here"
         }
+    }
+}
+
+private func serialAdvice(_ errno: Int32) -> String {
+    switch errno {
+    case EACCES, EPERM: "add the user to the group that owns it"
+    case EBUSY: "stop the program that uses it"
+    default: "is it the right device?"
+    }
+}
+
+private func captureAdvice(_ errno: Int32) -> String {
+    switch errno {
+    case ENOSPC, EDQUOT: "free space or choose another path"
+    case EIO: "check the disk with `dmesg`"
+    default: "choose another path"
     }
 }

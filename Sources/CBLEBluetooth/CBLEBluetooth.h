@@ -10,6 +10,8 @@
  */
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -244,7 +246,11 @@ static inline int ble_accept(int fd)
 
 static inline int ble_open(const char *path, int flags, unsigned mode)
 {
-    return ble_result(open(path, flags | O_CLOEXEC, mode));
+    int fd;
+    do
+        fd = open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return ble_result(fd);
 }
 
 static inline int ble_duplicate(int fd)
@@ -263,10 +269,25 @@ static inline int ble_seqpacket_socket(int family)
     return ble_result(socket(family, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/* Sends on a socket; one whose other end is gone is an error then and not the signal that ends a process. -1 sets errno. */
-static inline ssize_t ble_send(int fd, const void *bytes, size_t count)
+/*
+ * Writes to a file. A pipe whose other end is gone is an error then and not the signal that ends a process: the signal is
+ * blocked during the call, and one that the call has raised is taken back. -1 sets errno.
+ */
+static inline ssize_t ble_write_without_signal(int fd, const void *bytes, size_t count)
 {
-    return send(fd, bytes, count, MSG_NOSIGNAL);
+    static const struct timespec now = { 0, 0 };
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    ssize_t result = write(fd, bytes, count);
+    int error = errno;
+    if (result < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE))
+        (void)sigtimedwait(&pipe_signal, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return result;
 }
 
 static inline int ble_eventfd(void)

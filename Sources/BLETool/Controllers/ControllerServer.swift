@@ -185,7 +185,10 @@ final class ControllerServer: Sendable {
         }
         state.count += 1
         let number = state.count
-        let recording = record(transport, number)
+        let recording = record(transport, number) { [weak self] in
+            guard let self, let served = state.connections[number] else { return }
+            onEvent(.notRecorded(served.connection, $0))
+        }
         let attached = air.attach(
             (try? recording.get()) ?? transport,
             address: address,
@@ -222,12 +225,19 @@ final class ControllerServer: Sendable {
     }
 
     /// Returns the transport, wrapped in a recorder if captures are configured.
-    private func record(_ transport: any Transport, _ number: Int) -> Result<any Transport, TransportError> {
+    ///
+    /// - Parameter onFailure: called on the queue if the capture ends early.
+    private func record(
+        _ transport: any Transport,
+        _ number: Int,
+        onFailure: @escaping @Sendable (TransportError) -> Void
+    ) -> Result<any Transport, TransportError> {
         guard let folder = configuration.captureFolder else { return .success(transport) }
         return Result { () throws(TransportError) in
             let file = try CaptureFile(
                 path: "\(folder)/controller-\(number).btsnoop",
-                masksKeys: configuration.captureMasksKeys
+                masksKeys: configuration.captureMasksKeys,
+                onFailure: onFailure
             )
             return RecordingTransport(
                 transport,

@@ -1,0 +1,189 @@
+import BLECapture
+import FaultInjection
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BLEHCITransport
+
+@Suite("A fault of the system, while a capture is written or read,", .timeLimit(.minutes(10)))
+struct CaptureFaultTests {
+    private let folder = TemporaryFolder()
+
+    private var path: String { folder.path + "/capture.btsnoop" }
+
+    private func size(of path: String) -> Int? {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : nil
+    }
+
+    private func append(_ packet: [UInt8], to file: CaptureFile) {
+        file.append(packet.rawSpan, direction: .hostToController)
+    }
+
+    /// The number of records in a capture that is valid to its end.
+    private func countRecords() throws -> UInt64 {
+        var reader = try CaptureFileReader(path: path)
+        while try reader.next() != nil {}
+        return reader.recordCount
+    }
+
+    private static let creation: [(Fault, Int32?)] = [
+        (Fault(.open, .fails(ENOSPC)), ENOSPC), (Fault(.open, .fails(EMFILE)), EMFILE),
+        (Fault(.open, .fails(ENFILE)), ENFILE), (Fault(.open, .fails(EROFS)), EROFS),
+        (Fault(.open, .fails(EINTR), count: 3), nil), (Fault(.fstat, .fails(EIO)), EIO),
+        (Fault(.fchmod, .fails(EPERM)), EPERM), (Fault(.ftruncate, .fails(EIO)), EIO),
+        (Fault(.ftruncate, .fails(EINTR), count: 3), nil), (Fault(.write, .fails(ENOSPC)), ENOSPC),
+        (Fault(.write, .fails(EIO)), EIO), (Fault(.write, .returns(0)), EIO),
+        (Fault(.write, .fails(EINTR), count: 3), nil), (Fault(.write, .transfers(1)), nil),
+        (Fault(.close, .fails(EIO)), nil),
+    ]
+
+    @Test("makes its creation fail with its reason, and leaves no new file", arguments: creation)
+    func failedCreationLeavesNoFile(fault: Fault, errno: Int32?) {
+        let path = path
+        FaultCase(fault, error: errno.map { TransportError.captureFile(path, errno: $0) }).run {
+            _ = try CaptureFile(path: path)
+        }
+        #expect(size(of: path) == (errno == nil ? 16 : nil))
+    }
+
+    @Test("keeps an existing file if it cannot be used", arguments: creation)
+    func existingFileIsKept(fault: Fault, errno: Int32?) throws {
+        let path = path
+        _ = try CaptureFile(path: path)
+        // The first attempt to open it is for a new file.
+        FaultCase(fault, error: errno.map { TransportError.captureFile(path, errno: $0) }).run {
+            _ = try CaptureFile(path: path)
+        }
+        #expect(size(of: path) != nil)
+    }
+
+    @Test(
+        "ends the capture with a whole record, and is reported once",
+        arguments: [
+            ([Fault(.write, .fails(ENOSPC))], ENOSPC), ([Fault(.write, .fails(EDQUOT))], EDQUOT),
+            ([Fault(.write, .fails(EIO))], EIO), ([Fault(.write, .returns(0))], EIO),
+            ([Fault(.write, .transfers(5), count: 2), Fault(.write, .fails(ENOSPC), after: 2)], ENOSPC),
+        ] as [([Fault], Int32)]
+    )
+    func captureEndsWithAWholeRecord(faults: [Fault], errno: Int32) throws {
+        let failures = Mutex<[TransportError]>([])
+        let file = try CaptureFile(path: path, onFailure: { error in failures.withLock { $0.append(error) } })
+        append(Sample.reset, to: file)
+        let trial = Trial(faults) {
+            append(Sample.reset, to: file)
+            append(Sample.reset, to: file)
+        }
+        #expect(trial.unused.isEmpty)
+        // Nothing more is written, although it would succeed.
+        append(Sample.reset, to: file)
+        #expect(file.failure == .captureFile(path, errno: errno))
+        #expect(failures.withLock { $0 } == [.captureFile(path, errno: errno)])
+        #expect(try countRecords() == 1)
+    }
+
+    @Test("that prevents the removal of a cut record leaves the records before it")
+    func cutRecordThatStaysDoesNotHarmTheOthers() throws {
+        let file = try CaptureFile(path: path)
+        append(Sample.reset, to: file)
+        let trial = Trial([
+            Fault(.write, .transfers(5), count: 1), Fault(.write, .fails(ENOSPC), after: 1),
+            Fault(.ftruncate, .fails(EIO)),
+        ]) { append(Sample.reset, to: file) }
+        #expect(trial.unused.isEmpty)
+        var reader = try CaptureFileReader(path: path)
+        #expect(try reader.next() != nil)
+        #expect(throws: CaptureFileError.self) { while try reader.next() != nil {} }
+    }
+
+    @Test(
+        "is overcome if a signal interrupts a call or the system writes less than asked",
+        arguments: [
+            Fault(.write, .fails(EINTR), count: 3), Fault(.write, .transfers(1)), Fault(.write, .transfers(7)),
+        ]
+    )
+    func interruptedAndShortWritesAreContinued(fault: Fault) throws {
+        let file = try CaptureFile(path: path)
+        let trial = Trial([fault]) { for _ in 0..<3 { append(Sample.acl, to: file) } }
+        #expect(trial.unused.isEmpty)
+        #expect(file.failure == nil)
+        #expect(try countRecords() == 3)
+    }
+
+    @Test("a reader that closes its end of a pipe, ends the capture and not the process")
+    func closedPipeEndsTheCapture() throws {
+        try #require(mkfifo(path, 0o600) == 0)
+        var end: OwnedDescriptor? = OwnedDescriptor(open(path, O_RDONLY | O_NONBLOCK))
+        let file = try CaptureFile(path: path)
+        append(Sample.reset, to: file)
+        #expect(file.failure == nil)
+        withExtendedLifetime(end) {}
+        end = nil
+        append(Sample.reset, to: file)
+        #expect(file.failure == .captureFile(path, errno: EPIPE))
+        var pending = sigset_t()
+        sigpending(&pending)
+        #expect(sigismember(&pending, SIGPIPE) == 0)
+    }
+
+    // MARK: The clock
+
+    @Test(
+        "that sets the realtime clock changes neither the order nor the distance of packets",
+        arguments: [7200, -7200]
+    )
+    func settingTheClockDoesNotChangeTheTimesOfPackets(seconds: Int) throws {
+        let file = try CaptureFile(path: path)
+        append(Sample.reset, to: file)
+        let trial = Trial([Fault(.clock, .isAhead(seconds: seconds))]) {
+            #expect(abs(wallClock().tv_sec - time(nil)) > 3600)
+            append(Sample.reset, to: file)
+        }
+        append(Sample.reset, to: file)
+        #expect(trial.unused.isEmpty)
+        var times: [CaptureTime] = []
+        var reader = try CaptureFileReader(path: path)
+        while let record = try reader.next() {
+            if let time = record.time { times.append(time) }
+        }
+        #expect(times.count == 3)
+        #expect(times == times.sorted())
+        #expect((times.last?.seconds ?? 0) - (times.first?.seconds ?? 0) < 3600)
+    }
+
+    // MARK: Reading
+
+    @Test(
+        "makes reading fail with its reason, or is overcome",
+        arguments: [
+            (Fault(.open, .fails(ENOENT)), ENOENT), (Fault(.open, .fails(EMFILE)), EMFILE),
+            (Fault(.open, .fails(EINTR), count: 3), nil), (Fault(.read, .fails(EIO)), EIO),
+            (Fault(.read, .fails(EIO), after: 1), EIO), (Fault(.read, .fails(EINTR), count: 3), nil),
+            (Fault(.read, .fails(EAGAIN), count: 3), nil), (Fault(.read, .transfers(1)), nil),
+            (Fault(.poll, .fails(ENOMEM)), ENOMEM), (Fault(.poll, .fails(EINTR), count: 3), nil),
+            (Fault(.eventfd, .fails(EMFILE)), nil), (Fault(.close, .fails(EIO)), nil),
+        ] as [(Fault, Int32?)]
+    )
+    func readingFailsWithItsReason(fault: Fault, errno: Int32?) throws {
+        let path = path
+        let file = try CaptureFile(path: path)
+        for _ in 0..<3 { append(Sample.acl, to: file) }
+        FaultCase(fault, error: errno.map { CaptureFileError.unreadable(path: path, errno: $0) }).run {
+            let count = try countRecords()
+            #expect(count == 3)
+        }
+    }
+
+    @Test("makes the reading of standard input fail with its reason")
+    func standardInputFailsWithItsReason() {
+        FaultCase(
+            Fault(.fcntl, .fails(EMFILE)),
+            error: CaptureFileError.unreadable(path: "standard input", errno: EMFILE)
+        ).run { _ = try CaptureFileReader.standardInput() }
+        #expect(
+            CaptureFileError.unreadable(path: "/c", errno: EMFILE).description
+                == "cannot read /c: Too many open files; raise the limit of open files with `ulimit -n`"
+        )
+    }
+}

@@ -1,0 +1,174 @@
+import BLEByteCoding
+import Dispatch
+import FaultInjection
+import Glibc
+import Testing
+
+@testable import BLEHCITransport
+
+@Suite("A fault of the system, on an open transport,", .timeLimit(.minutes(10)))
+struct StreamFaultTests {
+    typealias Kind = DescriptorTransport.Kind
+
+    /// A transport on one end of a socket pair, the number of its descriptor, and the other end.
+    private func open(_ kind: Kind, linger: Duration? = nil) throws -> (Probe, Int32, Peer) {
+        var ends: [Int32] = [-1, -1]
+        let isPacket = kind == .seqpacket || kind == hci || kind == raw
+        let type = Int32((isPacket ? SOCK_SEQPACKET : SOCK_STREAM).rawValue | SOCK_NONBLOCK.rawValue)
+        try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
+        // The peer waits.
+        try #require(fcntl(ends[1], F_SETFL, 0) == 0)
+        let queue = DispatchQueue(label: "faults")
+        let transport = DescriptorTransport(
+            OwnedDescriptor(ends[0]),
+            kind: kind,
+            loop: LoopQueue(queue, linger: linger)
+        )
+        return (Probe(transport, on: queue), ends[0], Peer(descriptor: OwnedDescriptor(ends[1])))
+    }
+
+    private static let hci = Kind.hci(index: 1, channel: .user)
+    private static let raw = Kind.hci(index: 1, channel: .raw)
+    private var hci: Kind { Self.hci }
+    private var raw: Kind { Self.raw }
+
+    @Test(
+        "ends it with its reason while it reads",
+        arguments: [
+            (.unix, .read, ECONNRESET, .closedByPeer), (.tcp, .read, ECONNRESET, .closedByPeer),
+            (.tcp, .read, ETIMEDOUT, .readFailed(errno: ETIMEDOUT)), (.unix, .read, EIO, .readFailed(errno: EIO)),
+            (.unix, .read, ENOMEM, .readFailed(errno: ENOMEM)), (.seqpacket, .read, ECONNRESET, .closedByPeer),
+            (.serial, .read, EIO, .closedByPeer), (.serial, .read, ENXIO, .readFailed(errno: ENXIO)),
+            (hci, .read, ENETDOWN, .adapterDown(index: 1)), (hci, .read, ENODEV, .adapterRemoved(index: 1)),
+            (hci, .read, EPIPE, .adapterRemoved(index: 1)), (raw, .recvmsg, ENETDOWN, .adapterDown(index: 1)),
+            (raw, .recvmsg, ENOMEM, .readFailed(errno: ENOMEM)),
+        ] as [(Kind, Fault.Call, Int32, TransportError)]
+    )
+    func readingFaultEndsItWithItsReason(kind: Kind, call: Fault.Call, errno: Int32, error: TransportError) async throws
+    {
+        let (probe, descriptor, peer) = try open(kind)
+        let injection = FaultInjection(Fault(call, .fails(errno)), at: .descriptor(descriptor))
+        peer.write(Sample.commandComplete)
+        #expect(await probe.next() == .ended(error))
+        #expect(injection.uses == 1)
+        injection.end()
+        // Its descriptor is closed.
+        #expect(await peer.readOnce().isEmpty)
+    }
+
+    @Test(
+        "ends it with its reason while it writes",
+        arguments: [
+            (.unix, .send, EPIPE, .closedByPeer), (.tcp, .send, ECONNRESET, .closedByPeer),
+            (.unix, .send, ENOBUFS, .writeFailed(errno: ENOBUFS)), (.tcp, .send, ENOMEM, .writeFailed(errno: ENOMEM)),
+            (.seqpacket, .send, EMSGSIZE, .writeFailed(errno: EMSGSIZE)), (.serial, .write, EIO, .closedByPeer),
+            (hci, .write, ENETDOWN, .adapterDown(index: 1)), (hci, .write, ENXIO, .adapterRemoved(index: 1)),
+            (raw, .write, EPERM, .writeFailed(errno: EPERM)), (.serial, .write, ENOSPC, .writeFailed(errno: ENOSPC)),
+        ] as [(Kind, Fault.Call, Int32, TransportError)]
+    )
+    func writingFaultEndsItWithItsReason(kind: Kind, call: Fault.Call, errno: Int32, error: TransportError) async throws
+    {
+        let (probe, descriptor, peer) = try open(kind)
+        let injection = FaultInjection(Fault(call, .fails(errno)), at: .descriptor(descriptor))
+        await probe.send([Sample.reset])
+        #expect(await probe.next() == .ended(error))
+        #expect(injection.uses == 1)
+        injection.end()
+        #expect(await peer.readOnce().isEmpty)
+    }
+
+    @Test(
+        "is overcome if a signal interrupts a call, or the system transfers less or nothing yet",
+        arguments: [
+            (.unix, Fault(.read, .fails(EINTR), count: 3)), (.unix, Fault(.read, .transfers(1))),
+            (.tcp, Fault(.read, .transfers(3))), (.tcp, Fault(.setsockopt, .fails(ENOPROTOOPT))),
+            (.serial, Fault(.read, .fails(EINTR), count: 3)), (hci, Fault(.read, .fails(EINTR), count: 3)),
+            (.unix, Fault(.send, .fails(EINTR), count: 3)), (.unix, Fault(.send, .transfers(1))),
+            (.unix, Fault(.send, .fails(EAGAIN), count: 3)), (.serial, Fault(.write, .fails(EAGAIN), count: 3)),
+            (.serial, Fault(.write, .transfers(2))), (.seqpacket, Fault(.send, .fails(EAGAIN), count: 3)),
+            (hci, Fault(.write, .fails(EINTR), count: 3)), (hci, Fault(.write, .fails(EAGAIN), count: 3)),
+        ] as [(Kind, Fault)]
+    )
+    func interruptedAndShortTransfersAreContinued(kind: Kind, fault: Fault) async throws {
+        let (probe, descriptor, peer) = try open(kind)
+        let injection = FaultInjection(fault, at: .descriptor(descriptor))
+        await probe.send([Sample.reset, Sample.acl])
+        if kind == .seqpacket || kind == hci {
+            #expect(await peer.readOnce() == Sample.reset)
+            #expect(await peer.readOnce() == Sample.acl)
+        } else {
+            #expect(await peer.read(count: Sample.reset.count + Sample.acl.count) == Sample.reset + Sample.acl)
+        }
+        for packet in Sample.all.prefix(3) { peer.write(packet) }
+        #expect(await probe.next(3) == Sample.all.prefix(3).map { .packet($0) })
+        #expect(injection.uses > 0)
+        await probe.perform { $0.close() }
+    }
+
+    @Test("closes its descriptor once, whatever `close` reports", arguments: [EINTR, EIO])
+    func closeFaultIsNotRepeated(errno: Int32) async throws {
+        let (probe, descriptor, peer) = try open(.unix)
+        let injection = FaultInjection(Fault(.close, .fails(errno), count: 1), at: .descriptor(descriptor))
+        await probe.perform { $0.close() }
+        #expect(await peer.readOnce().isEmpty)
+        #expect(injection.uses == 1)
+    }
+
+    // MARK: The loop
+
+    @Test("that leaves no descriptor for wake-ups makes the loop hold the queue no more")
+    func loopWithoutAWakeUpWorks() async throws {
+        let queue = DispatchQueue(label: "faults")
+        var made: LoopQueue?
+        let trial = Trial([Fault(.eventfd, .fails(EMFILE))]) { made = LoopQueue(queue, linger: .seconds(3600)) }
+        #expect(trial.unused.isEmpty)
+        let loop = try #require(made)
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        let peer = Peer(descriptor: OwnedDescriptor(ends[1]))
+        let probe = Probe(DescriptorTransport(OwnedDescriptor(ends[0]), kind: .unix, loop: loop), on: queue)
+        for _ in 0..<3 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+            await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
+        }
+        await probe.perform { $0.close() }
+    }
+
+    @Test(
+        "does not stop the loop",
+        arguments: [Fault(.poll, .fails(EINTR)), Fault(.poll, .fails(ENOMEM)), Fault(.poll, .returns(0))]
+    )
+    func loopContinuesWithoutPoll(fault: Fault) async throws {
+        let (probe, descriptor, peer) = try open(.unix, linger: .milliseconds(500))
+        let injection = FaultInjection(fault, at: .descriptor(descriptor))
+        // While packets arrive close together, the loop polls.
+        while injection.uses == 0 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        await probe.send([Sample.reset])
+        #expect(await peer.readOnce() == Sample.reset)
+        await probe.perform { $0.close() }
+    }
+
+    @Test(
+        "on its wake-up only delays work of other threads",
+        arguments: [Fault(.write, .fails(EAGAIN)), Fault(.read, .fails(EAGAIN))]
+    )
+    func loopContinuesWithoutItsWakeUp(fault: Fault) async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        let peer = Peer(descriptor: OwnedDescriptor(ends[1]))
+        let queue = DispatchQueue(label: "faults")
+        let loop = LoopQueue(queue, linger: .milliseconds(500))
+        let injection = FaultInjection(fault, at: .descriptor(loop.wakeUp.number))
+        let probe = Probe(DescriptorTransport(OwnedDescriptor(ends[0]), kind: .unix, loop: loop), on: queue)
+        while injection.uses == 0 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+            await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
+        }
+        await probe.perform { $0.close() }
+    }
+}
