@@ -295,8 +295,8 @@ let package = Package(
         .testTarget(
             name: "BLETests",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "BLEATT", "BluetoothTypes", "BLEGATT",
-                "BLEHCITransport", "BLEKeyStore", "BLEL2CAP", "BLESMP", "BLEVirtualController",
+                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "FaultInjection", "BLEATT", "BluetoothTypes",
+                "BLEGATT", "BLEHCITransport", "BLEKeyStore", "BLEL2CAP", "BLESMP", "BLEVirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests

@@ -249,7 +249,7 @@ struct StateFileFaultTests {
     )
     func ownerIsNeverAnEarlierOne(fault: Fault, owner: pid_t?) throws {
         let folder = try StateFaultFolder()
-        let earlier = Data("\(UInt32.max)9\n".utf8)
+        let earlier = Data("2147483646\n".utf8)
         try earlier.write(to: URL(fileURLWithPath: folder.file.path + ".lock"))
         var lock: StateLock?
         let trial = Trial([fault]) { lock = try StateLock(folder.file) }
