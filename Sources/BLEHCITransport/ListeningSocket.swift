@@ -20,6 +20,11 @@ struct ListeningSocket: Sendable {
         self.file = file
     }
 
+    /// Accepts a waiting connection. Returns its descriptor, which does not block, or a negative errno.
+    static func accept(_ descriptor: OwnedDescriptor) -> Int32 {
+        ble_accept(descriptor.number)
+    }
+
     private static func unix(_ path: String) throws(ListeningError) -> ListeningSocket {
         let address = ListeningAddress.unix(path: path)
         guard let socketAddress = SocketAddress(path: path) else { throw .failed(address, errno: ENAMETOOLONG) }

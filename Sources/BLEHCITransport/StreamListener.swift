@@ -90,7 +90,7 @@ package final class StreamListener: Sendable {
 
     private func accept() {
         for _ in 0..<StreamListener.acceptBudget where !state.isClosed && !state.isPaused {
-            let result = ble_accept(descriptor.number)
+            let result = ListeningSocket.accept(descriptor)
             switch result {
             case 0...: state.onConnection?(transport(OwnedDescriptor(result)))
             // The connection was closed before it was accepted.

@@ -52,6 +52,14 @@ func offThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -
     }
 }
 
+/// Makes two connected sockets. Calls on them do not block.
+func makeSockets(preservingPackets: Bool = false) throws -> (Int32, Int32) {
+    var ends: [Int32] = [-1, -1]
+    let type = (preservingPackets ? SOCK_SEQPACKET : SOCK_STREAM).rawValue | SOCK_NONBLOCK.rawValue
+    guard socketpair(AF_UNIX, Int32(type), 0, &ends) == 0 else { throw Errno(code: errno) }
+    return (ends[0], ends[1])
+}
+
 /// A socket that listens for one transport.
 struct Listener: Sendable {
     let specification: AdapterSpecification

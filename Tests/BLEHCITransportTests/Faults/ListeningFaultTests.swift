@@ -1,4 +1,3 @@
-import CBLEBluetooth
 import Dispatch
 import FaultInjection
 import Glibc
@@ -64,7 +63,7 @@ struct ListeningFaultTests {
     )
     func existingSocketFileIsKept(item: Case) throws {
         let dead = try #require(SocketAddress(path: folder.path + "/hci"))
-        let ended = OwnedDescriptor(ble_stream_socket(AF_UNIX))
+        let ended = OwnedDescriptor(socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0))
         try #require(dead.bind(ended.number) == 0)
         check(item, item.faults)
         #expect(access(folder.path + "/hci", F_OK) == 0)
@@ -124,7 +123,9 @@ struct ListeningFaultTests {
         let socket = try ListeningSocket(address)
         let host = try SocketConnector(name: "it", timeout: .seconds(120)).connect(path: folder.path + "/hci")
         var result: Int32 = 0
-        let trial = Trial([Fault(.fcntl, .fails(EIO), after: place)]) { result = ble_accept(socket.descriptor.number) }
+        let trial = Trial([Fault(.fcntl, .fails(EIO), after: place)]) {
+            result = ListeningSocket.accept(socket.descriptor)
+        }
         #expect(result == -EIO)
         #expect(trial.unused.isEmpty)
         #expect(trial.leakedDescriptors == 0)

@@ -1,5 +1,4 @@
 import BLECapture
-import CBLEBluetooth
 import Dispatch
 import FaultInjection
 import Glibc
@@ -13,12 +12,10 @@ struct MonitorFaultTests {
 
     /// A socket in place of the kernel's, and the kernel's end of it, with one message.
     private func sockets() throws -> (channel: OwnedDescriptor, kernel: OwnedDescriptor) {
-        var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue)
-        try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
+        let (channel, kernel) = try makeSockets(preservingPackets: true)
         let message: [UInt8] = [0x02, 0x00, 0x01, 0x00, 0x03, 0x00, 0x03, 0x0C, 0x00]
-        _ = try send(ends[1], message.rawSpan).get()
-        return (OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1]))
+        _ = try send(kernel, message.rawSpan).get()
+        return (OwnedDescriptor(channel), OwnedDescriptor(kernel))
     }
 
     @Test(
@@ -30,12 +27,12 @@ struct MonitorFaultTests {
             ),
             .init(Fault(.socket, .fails(EAFNOSUPPORT)), error: .monitorUnavailable),
             .init(
-                Fault(.socket, .returns(Int(ble_eventfd()))),
+                Fault(.socket, .returns(Int(open("/dev/null", O_RDONLY)))),
                 Fault(.bind, .fails(EPERM)),
                 error: .permissionDenied("the kernel's monitor channel")
             ),
             .init(
-                Fault(.socket, .returns(Int(ble_eventfd()))),
+                Fault(.socket, .returns(Int(open("/dev/null", O_RDONLY)))),
                 Fault(.bind, .fails(EINVAL)),
                 error: .monitorUnavailable
             ),

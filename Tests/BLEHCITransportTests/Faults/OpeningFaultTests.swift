@@ -1,4 +1,3 @@
-import CBLEBluetooth
 import FaultInjection
 import Glibc
 import Testing
@@ -113,7 +112,7 @@ struct OpeningFaultTests {
         arguments: [
             (.user, .init(Fault(.bind, .fails(EPERM)), error: .permissionDenied("the HCI socket of hci1"))),
             (.user, .init(Fault(.bind, .fails(ENODEV)), error: .noSuchAdapter(index: 1))),
-            (.user, .init(Fault(.bind, .fails(ble_ERFKILL)), error: .blockedByRFKill(index: 1))),
+            (.user, .init(Fault(.bind, .fails(ERFKILL)), error: .blockedByRFKill(index: 1))),
             (.user, .init(Fault(.bind, .fails(EIO)), error: .connectionFailed("hci1", errno: EIO))),
             (.user, .init(Fault(.bind, .fails(EBUSY)), Fault(.poll, .returns(0)), error: .adapterBusy(index: 1))),
             (
@@ -146,10 +145,9 @@ struct OpeningFaultTests {
         ] as [(AdapterSpecification.Channel, Case)]
     )
     func openingAnAdapterFailsWithItsReason(channel: AdapterSpecification.Channel, item: Case) throws {
-        var ends: [Int32] = [-1, -1]
-        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
-        let peer = Peer(descriptor: OwnedDescriptor(ends[1]))
-        let socket = Fault(.socket, .returns(Int(ends[0])))
+        let (own, other) = try makeSockets()
+        let peer = Peer(descriptor: OwnedDescriptor(other))
+        let socket = Fault(.socket, .returns(Int(own)))
         let trial = Trial([socket] + item.faults) {
             _ = try openHCISocket(index: 1, channel: channel, bringsDown: true)
         }
@@ -225,10 +223,9 @@ struct OpeningFaultTests {
 
     @Test("leaves out of the inventory what the kernel does not answer")
     func inventoryLeavesOutWhatTheKernelDoesNotAnswer() throws {
-        var ends: [Int32] = [-1, -1]
-        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
-        let peer = OwnedDescriptor(ends[1])
-        let trial = Trial([Fault(.socket, .returns(Int(ends[0]))), Fault(.ioctl, .fails(EIO))]) {
+        let (own, other) = try makeSockets()
+        let peer = OwnedDescriptor(other)
+        let trial = Trial([Fault(.socket, .returns(Int(own))), Fault(.ioctl, .fails(EIO))]) {
             AdapterInventory.read()
         }
         #expect(try trial.result.get().socketError == nil)

@@ -12,19 +12,16 @@ struct StreamFaultTests {
 
     /// A transport on one end of a socket pair, the number of its descriptor, and the other end.
     private func open(_ kind: Kind, linger: Duration? = nil) throws -> (Probe, Int32, Peer) {
-        var ends: [Int32] = [-1, -1]
-        let isPacket = kind == .seqpacket || kind == hci || kind == raw
-        let type = Int32((isPacket ? SOCK_SEQPACKET : SOCK_STREAM).rawValue | SOCK_NONBLOCK.rawValue)
-        try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
+        let (own, other) = try makeSockets(preservingPackets: kind == .seqpacket || kind == hci || kind == raw)
         // The peer waits.
-        try #require(fcntl(ends[1], F_SETFL, 0) == 0)
+        try #require(fcntl(other, F_SETFL, 0) == 0)
         let queue = DispatchQueue(label: "faults")
         let transport = DescriptorTransport(
-            OwnedDescriptor(ends[0]),
+            OwnedDescriptor(own),
             kind: kind,
             loop: LoopQueue(queue, linger: linger)
         )
-        return (Probe(transport, on: queue), ends[0], Peer(descriptor: OwnedDescriptor(ends[1])))
+        return (Probe(transport, on: queue), own, Peer(descriptor: OwnedDescriptor(other)))
     }
 
     private static let hci = Kind.hci(index: 1, channel: .user)
@@ -123,10 +120,9 @@ struct StreamFaultTests {
         let trial = Trial([Fault(.eventfd, .fails(EMFILE))]) { made = LoopQueue(queue, linger: .seconds(3600)) }
         #expect(trial.unused.isEmpty)
         let loop = try #require(made)
-        var ends: [Int32] = [-1, -1]
-        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
-        let peer = Peer(descriptor: OwnedDescriptor(ends[1]))
-        let probe = Probe(DescriptorTransport(OwnedDescriptor(ends[0]), kind: .unix, loop: loop), on: queue)
+        let (own, other) = try makeSockets()
+        let peer = Peer(descriptor: OwnedDescriptor(other))
+        let probe = Probe(DescriptorTransport(OwnedDescriptor(own), kind: .unix, loop: loop), on: queue)
         for _ in 0..<3 {
             peer.write(Sample.commandComplete)
             #expect(await probe.next() == .packet(Sample.commandComplete))
@@ -157,13 +153,12 @@ struct StreamFaultTests {
         arguments: [Fault(.write, .fails(EAGAIN)), Fault(.read, .fails(EAGAIN))]
     )
     func loopContinuesWithoutItsWakeUp(fault: Fault) async throws {
-        var ends: [Int32] = [-1, -1]
-        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
-        let peer = Peer(descriptor: OwnedDescriptor(ends[1]))
+        let (own, other) = try makeSockets()
+        let peer = Peer(descriptor: OwnedDescriptor(other))
         let queue = DispatchQueue(label: "faults")
         let loop = LoopQueue(queue, linger: .milliseconds(500))
         let injection = FaultInjection(fault, at: .descriptor(loop.wakeUp.number))
-        let probe = Probe(DescriptorTransport(OwnedDescriptor(ends[0]), kind: .unix, loop: loop), on: queue)
+        let probe = Probe(DescriptorTransport(OwnedDescriptor(own), kind: .unix, loop: loop), on: queue)
         while injection.uses == 0 {
             peer.write(Sample.commandComplete)
             #expect(await probe.next() == .packet(Sample.commandComplete))
