@@ -344,8 +344,8 @@ let package = Package(
             dependencies: [
                 "BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLEHCITransport", "BLEL2CAP", "BLEATT", "BLEGATT",
                 "BLESMP", "BLECryptography",
-                "BluetoothHost", "BLE", "BluetoothTesting", "BLECapture", "BLEDissection", "BLEProfiles",
-                "BLEVirtualController",
+                "BluetoothHost", "BLE", "BLEKeyStore", "BLEJSONText", "CoreBluetooth", "BluetoothTesting", "BLECapture",
+                "BLEDissection", "BLEProfiles", "BLEVirtualController",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: tests
@@ -410,6 +410,7 @@ if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
             name: "fuzz",
             dependencies: [
                 "CFuzzer", "FuzzTargets", "BLEByteCoding", "BLEHCI", "BLEHCITransport", "BLEL2CAP", "BLECapture",
+                "CoreBluetooth",
             ],
             path: "Tests/Fuzz/Driver",
             swiftSettings: tests

@@ -2,14 +2,14 @@ import Foundation
 import Synchronization
 
 /// Reports of API misuse by the app, and of other facts that its author should know.
-enum ProgrammerError {
+package enum ProgrammerError {
     /// The destination of the lines. A closure stored bare under the lock would be wrapped once more at each access.
-    struct Output {
-        var write: @Sendable (String) -> Void
+    package struct Output {
+        package var write: @Sendable (String) -> Void
     }
 
-    /// Standard error; tests replace it.
-    static let output = Mutex(
+    /// Standard error; tests and the fuzzer replace it.
+    package static let output = Mutex(
         Output { line in FileHandle.standardError.write(Data("CoreBluetooth: \(line)\n".utf8)) }
     )
 

@@ -29,6 +29,14 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case profile
     /// A whole host in a simulated world. Its controller also sends the packets of the input.
     case host
+    /// The scans, advertisements, connection attempts and private addresses of a host in a simulated world.
+    case discovery
+    /// Pairings, bonds, out-of-band data and signed writes of two hosts in a simulated world.
+    case bonds
+    /// Managers of Core Bluetooth's API, their peripherals and their delegates, on hosts in a simulated world.
+    case managers
+    /// The files of a state directory, and exported bonds.
+    case state
 
     /// Processes `input` as bytes from outside.
     package func run(_ input: [UInt8]) {
@@ -45,18 +53,31 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .capture: fuzzCapture(input)
         case .profile: fuzzProfile(input)
         case .host: HostFuzzing.run(Script(input))
+        case .discovery: DiscoveryFuzzing.run(Script(input))
+        case .bonds: BondFuzzing.run(Script(input))
+        case .managers: ManagerFuzzing.run(Script(input))
+        case .state: fuzzState(input)
         }
     }
 }
 
 extension FuzzTarget {
+    /// Whether an input runs a whole world, which takes longer than other inputs.
+    package var runsWorld: Bool {
+        switch self {
+        case .host, .discovery, .bonds, .managers: true
+        default: false
+        }
+    }
+
     /// The targets with a name: the name of a target, or of a protocol with one or more targets.
     package static func named(_ name: String) -> [FuzzTarget] {
         switch name {
         case "hci": [.event, .command, .stream, .acl]
         case "l2cap": [.acl, .signaling]
         case "att": [.server, .client]
-        case "smp": [.security]
+        case "smp": [.security, .bonds]
+        case "gap": [.advertising, .discovery]
         case "ad": [.advertising]
         default: FuzzTarget(rawValue: name).map { [$0] } ?? []
         }

@@ -11,6 +11,10 @@ extension FuzzTarget {
         case .event: eventSeeds
         case .command: commandSeeds
         case .host: hostSeeds
+        case .discovery: discoverySeeds.map(\.octets)
+        case .bonds: bondSeeds.map(\.octets)
+        case .managers: managerSeeds.map(\.octets)
+        case .state: stateSeeds.map(\.octets)
         case .stream, .acl, .advertising: []
         }
     }

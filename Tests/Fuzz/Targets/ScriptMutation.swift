@@ -85,7 +85,7 @@ extension FuzzTarget {
         switch self {
         case .event, .command, .stream, .advertising, .profile: .octets
         case .capture: .capture
-        case .acl, .signaling, .server, .client, .security, .host: .script
+        case .acl, .signaling, .server, .client, .security, .host, .discovery, .bonds, .managers, .state: .script
         }
     }
 }

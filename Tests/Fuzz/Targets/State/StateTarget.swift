@@ -1,0 +1,51 @@
+import BLE
+import BLEKeyStore
+import Foundation
+
+/// Fuzzes the files of a state directory: a state file, the caches of its bonds, and exported bonds.
+///
+/// The first packet with choice 0 is the state file. The packets with choice 1 are the caches of its bonds in their
+/// order, and each packet with choice 2 is a document of exported bonds.
+func fuzzState(_ input: [UInt8]) {
+    let packets = Script(input).packets
+    for packet in packets where packet.choice & 3 == 2 { readTwice(export: packet.octets) }
+    guard let document = packets.first(where: { $0.choice & 3 == 0 }) else { return }
+    let folder = StateFolder()
+    defer { folder.remove() }
+    let caches = packets.filter { $0.choice & 3 == 1 }.map(\.octets)
+    StateFuzzing(folder: folder, original: document.octets, caches: caches).run()
+}
+
+/// A valid document of bonds is equal after it is written and read again.
+private func readTwice(export octets: [UInt8]) {
+    guard let export = try? BondExport(reading: octets) else { return }
+    guard let again = try? BondExport(reading: export.octets) else { fatalError("an export that cannot be read") }
+    require(again.host == export.host, "another host's name after an export was read")
+    require(again.security == export.security, "other bonds after an export was read")
+    require(again.octets == export.octets, "an export that differs when it is written again")
+}
+
+/// A temporary directory for one input.
+struct StateFolder {
+    let path: String
+
+    init() {
+        let memory = "/dev/shm"
+        let parent = FileManager.default.isWritableFile(atPath: memory) ? memory : NSTemporaryDirectory()
+        path = parent + "/swift-ble-fuzz-\(UUID().uuidString)"
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// The contents of a file; nil if it does not exist.
+    func contents(of name: String) -> [UInt8]? {
+        FileManager.default.contents(atPath: path + "/" + name).map { [UInt8]($0) }
+    }
+
+    /// The names of all entries, in their order.
+    var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+    }
+}
