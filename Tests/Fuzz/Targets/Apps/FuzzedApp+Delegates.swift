@@ -41,7 +41,6 @@ extension FuzzedApp: CBCentralManagerDelegate, CBPeripheralDelegate, CBPeriphera
 
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {
         require(peripheral.state == .connected, "a new connection is \(peripheral.state)")
-        require(peripheral.services == nil, "a new connection has services")
         react {
             ledger.ask(.services, of: peripheral)
             peripheral.discoverServices(nil)

@@ -71,8 +71,10 @@ enum ManagerFuzzing {
         for packet in script.packets {
             let app = apps[Int(packet.choice >> 5) % apps.count]
             switch packet.choice & 31 {
-            case 28: change(devices[Int(packet.octets.first ?? 0) >> 3 & 1], packet.octets.first ?? 0)
-            case 29: devices[0].inject(packet.octets.rawSpan)
+            case 28:
+                let device = devices[Int(packet.octets.first ?? 0) >> 3 & 1]
+                world.loop.execute { change(device, packet.octets.first ?? 0) }
+            case 29: world.loop.execute { devices[0].inject(packet.octets.rawSpan) }
             case 30: app.reactions += packet.octets
             case let action: app.perform(action, packet.octets)
             }

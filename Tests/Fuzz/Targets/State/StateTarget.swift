@@ -41,7 +41,7 @@ struct StateFolder {
 
     /// The contents of a file; nil if it does not exist.
     func contents(of name: String) -> [UInt8]? {
-        FileManager.default.contents(atPath: path + "/" + name).map { [UInt8]($0) }
+        ((try? StateFile(directory: path, name: name).read()) ?? nil).map { [UInt8]($0.data) }
     }
 
     /// The names of all entries, in their order.
