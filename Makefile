@@ -6,7 +6,7 @@ BLE := .build/release/ble
 # The documented modules: the list in .spi.yml.
 DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 
-.PHONY: setup generate build demo test docs simulate simulate-report test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
+.PHONY: setup generate build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -32,8 +32,15 @@ docs: setup ## Builds the documentation of the libraries as a static site in .bu
 simulate: setup ## Runs SEEDS=n random worlds, or the world of SEED=n with captures in .build/simulation.
 	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test --filter SimulationTests.SimulationTests
 
+simulate-month: setup ## Runs a gateway for DAYS=30 days of a simulated world with faults, from SEED=1.
+	SIMULATION_DAYS=$(or $(DAYS),30) SIMULATION_SEED=$(or $(SEED),1) $(SWIFT) test --filter SimulationTests.GatewayLifeTests
+
 simulate-report: setup ## Prints the cost of a world of 200 advertisers and 32 connections.
 	SIMULATION_REPORT=1 $(SWIFT) test -c release -Xswiftc -enable-testing --filter SimulationTests.CrowdTests
+
+endurance: setup ## Runs a gateway with 20 links and a failing controller for TIME=7200 seconds; its memory must not grow.
+	$(SWIFT) build -c release --product endurance-host
+	@Tests/Endurance/run $(or $(TIME),7200)
 
 test-interop: build
 	@Tests/InteropTests/run

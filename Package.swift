@@ -189,6 +189,15 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // A gateway whose memory and descriptors are watched for hours.
+        .executableTarget(
+            name: "endurance-host",
+            dependencies: ["BLE", "BluetoothHost"],
+            path: "Tests/Endurance",
+            exclude: ["run", "controller.py"],
+            swiftSettings: strict
+        ),
+
         // Tests: each layer separately, then the whole.
         .testTarget(name: "BLEByteCodingTests", dependencies: ["BLEByteCoding"], swiftSettings: tests),
         .testTarget(
