@@ -51,6 +51,16 @@ struct FaultTests {
         #expect(whole > 50 && others > 100)
     }
 
+    @Test func commandOtherThanResetIsRefused() {
+        let world = World(count: 1)
+        world.controllers[0].faults.refusal = 1
+        #expect(world.send(Reset(), to: 0) == [resetComplete])
+        // Command Status with Command Disallowed.
+        #expect(world.send(LERand(), to: 0) == [[0x04, 0x0F, 0x04, 0x0C, 0x01, 0x18, 0x20]])
+        world.controllers[0].faults = .none
+        #expect(world.send(LERand(), to: 0).first?[1] == 0x0E)
+    }
+
     @Test("Buffers that are not returned run out, and are free again when their link has ended")
     func lostBuffersRunOutAndAreFreeWhenTheirLinkHasEnded() {
         let link = LinkWorld(configure: { $0.aclPacketCount = 3 })

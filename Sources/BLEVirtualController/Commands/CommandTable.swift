@@ -113,6 +113,9 @@ extension VirtualController {
         if command.opcode == Reset.opcode { host.owesAnswer = false }
         if host.owesAnswer { host.statistics.commandsBeyondCredit += 1 }
         host.owesAnswer = true
+        if faults.refusal > 0, command.opcode != Reset.opcode, air.random.happens(faults.refusal) {
+            return tellStatus(command.opcode, .commandDisallowed)
+        }
         if CommandTable.all.run(command, on: self) { return }
         // An unknown command is answered like a command that returns a status.
         let status = [HCIErrorCode.unknownHCICommand.rawValue]

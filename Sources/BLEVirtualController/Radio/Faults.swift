@@ -40,6 +40,8 @@ public struct ControllerFaults: Hashable, Sendable {
     public var truncation: Double
     /// The probability that the buffer of an ACL packet is not returned before its link ends.
     public var bufferLoss: Double
+    /// The probability that a command other than Reset is refused: answered with Command Disallowed, without effect.
+    public var refusal: Double
     /// Whether the controller ignores LE Ping, like an attacker that has taken over a link without its key.
     public var ignoresPings: Bool
 
@@ -51,6 +53,7 @@ public struct ControllerFaults: Hashable, Sendable {
         garbage: Double = 0,
         truncation: Double = 0,
         bufferLoss: Double = 0,
+        refusal: Double = 0,
         ignoresPings: Bool = false
     ) {
         self.isSilent = isSilent
@@ -59,6 +62,7 @@ public struct ControllerFaults: Hashable, Sendable {
         self.garbage = garbage
         self.truncation = truncation
         self.bufferLoss = bufferLoss
+        self.refusal = refusal
         self.ignoresPings = ignoresPings
     }
 
