@@ -82,6 +82,11 @@ package final class SimulatedEventLoop: EventLoop {
         }
     }
 
+    /// The number of alarms that are set. Used on the loop, or while no thread runs it.
+    package var alarmCount: Int {
+        state.withLock { state in state.alarms.unordered.count { $0.alarm.scheduled == $0.sequence } }
+    }
+
     /// Runs all jobs that become ready within `duration` of virtual time, and advances the clock by that time.
     package func run(for duration: Duration) {
         let end = now + duration
@@ -178,7 +183,7 @@ private final class SimulatedAlarm: Alarm, @unchecked Sendable {
     /// The loop, which owns the alarms that are due.
     private weak var loop: SimulatedEventLoop?
     private let action: @Sendable () -> Void
-    private var scheduled: UInt64?
+    fileprivate private(set) var scheduled: UInt64?
 
     init(loop: SimulatedEventLoop, action: @escaping @Sendable () -> Void) {
         self.loop = loop

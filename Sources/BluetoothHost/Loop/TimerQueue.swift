@@ -12,7 +12,8 @@ struct DeadlineTimer {
 
 /// The timers of one host: a heap with one alarm for the earliest timer.
 ///
-/// Scheduling and firing cost O(log n). A cancelled timer stays in the heap, without its key, until it is due.
+/// Scheduling and firing cost O(log n). A cancelled timer stays in the heap, without its key, until it is due or until
+/// most timers in the heap are cancelled.
 struct TimerQueue {
     struct Token: Hashable {
         fileprivate let sequence: UInt64
@@ -35,6 +36,9 @@ struct TimerQueue {
         }
     }
 
+    /// This number of cancelled timers may stay in the heap in any case.
+    private static let cancelledCount = 64
+
     private var entries = Heap<Entry>()
     private var keys: [UInt64: TimerKey] = [:]
     private var nextSequence: UInt64 = 0
@@ -47,6 +51,12 @@ struct TimerQueue {
 
     /// The number of timers that are set and not cancelled.
     var count: Int { keys.count }
+
+    /// The number of timers with those that were cancelled and are not due yet.
+    var heapCount: Int { entries.count }
+
+    /// Whether the alarm is set.
+    var isAlarmSet: Bool { alarmDue != nil }
 
     /// When the next timer is due.
     var nextDue: Instant? {
@@ -66,15 +76,24 @@ struct TimerQueue {
     mutating func cancel(_ token: Token?) {
         guard let token else { return }
         keys[token.sequence] = nil
+        if entries.count > 2 * keys.count + TimerQueue.cancelledCount { removeCancelled() }
     }
 
-    /// Cancels all timers.
+    /// Removes the cancelled timers from the heap. Otherwise timers that are due in a day or a year, and are cancelled
+    /// every few seconds, would accumulate.
+    private mutating func removeCancelled() {
+        entries = Heap(entries.unordered.filter { keys[$0.sequence] != nil })
+    }
+
+    /// Cancels all timers, and the alarm.
     ///
     /// - Returns: their keys, which the caller releases. Code of apps may run at the release.
     mutating func cancelAll() -> [TimerKey] {
         let cancelled = keys.values.map(\.self)
         keys.removeAll()
         entries = Heap()
+        alarm?.set(nil)
+        alarmDue = nil
         for index in engineTimers.indices { engineTimers[index] = nil }
         return cancelled
     }

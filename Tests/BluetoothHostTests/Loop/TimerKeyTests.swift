@@ -38,6 +38,29 @@ struct TimerKeyTests {
         #expect(sleeps(takenFrom: &queue, at: start + .seconds(1)) == [2])
     }
 
+    @Test func closedHostHasNoTimerAndNoAlarm() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        #expect(fixture.loop.alarmCount == 1)
+        try fixture.run { await host.close() }
+        #expect(fixture.loop.alarmCount == 0)
+        #expect(try fixture.run { await host.inspect() }.isEmpty)
+    }
+
+    @Test func cancelledTimersDoNotAccumulate() {
+        var queue = TimerQueue()
+        let start = Instant(nanoseconds: 0)
+        _ = queue.schedule(.sleep(call(1)), at: start + .seconds(2))
+        for index in 0..<1000 as Range<UInt32> {
+            queue.cancel(queue.schedule(.sleep(call(index)), at: start + .seconds(86_400)))
+        }
+        _ = queue.schedule(.sleep(call(2)), at: start + .seconds(1))
+        #expect(queue.heapCount < 100)
+        #expect(sleeps(takenFrom: &queue, at: start + .seconds(86_400)) == [2, 1])
+    }
+
     /// A host whose link has ended, and whose handle a later link has.
     private func fixtureWithEndedLink() throws -> (HostFixture, ended: LinkIdentifier) {
         let fixture = HostFixture()
