@@ -5,17 +5,28 @@ package struct HostInspection: Hashable, Sendable {
     package var isOn = false
     package var links = 0
     package var timers = 0
+    /// Timers in the heap, with those that were cancelled and are not due yet.
+    package var timersInHeap = 0
+    /// Whether the loop's alarm is set.
+    package var isAlarmSet = false
     /// Commands that are not sent yet or have no answer yet.
     package var commands = 0
     package var scans = 0
     package var advertisements = 0
     package var connectionAttempts = 0
+    /// Peers that take turns on the accept list, and links whose ends attempts wait for.
+    package var awaitedPeers = 0
+    /// Handles without a link that are observed or ignored.
+    package var strayHandles = 0
     /// Tasks of the host that have started and not ended; nil in release builds, which do not count them.
     package var tasks: Int?
     /// Suspended calls, whatever they wait for.
     package var calls = 0
     /// Suspended calls of ``BluetoothHost/sleep(for:)``.
     package var sleeps = 0
+    package var commandCallers = 0
+    package var connectionCallers = 0
+    package var scanObservers = 0
     package var hostObservers = 0
     package var serverObservers = 0
     /// Observers of the ends of links.
@@ -23,6 +34,14 @@ package struct HostInspection: Hashable, Sendable {
     /// Subscribers of values that peers send.
     package var subscribers = 0
     package var isTransportOpen = false
+    /// Closures of apps that answer for published attributes and channels.
+    package var serverClosures = 0
+    /// Links in the index of configured characteristics, once for each characteristic.
+    package var indexedLinks = 0
+    /// Changes of bonds that something waits for until they are saved.
+    package var pendingSaves = 0
+    /// Outbound queues that are open.
+    package var outboundQueues = 0
     /// ACL packets that the controller holds for existing links.
     package var packetsInController = 0
     /// Frames that wait for a free buffer of the controller.
@@ -60,7 +79,8 @@ extension BluetoothHost {
         var inspection = HostInspection()
         inspection.isOn = power == .on
         inspection.links = links.count
-        inspection.timers = timers.count
+        (inspection.timers, inspection.timersInHeap) = (timers.count, timers.heapCount)
+        inspection.isAlarmSet = timers.isAlarmSet
         inspection.commands = session.commands.count
         inspection.scans = gap.scanning.scans.sessions.count
         inspection.advertisements = gap.advertising.entries.count
@@ -70,6 +90,15 @@ extension BluetoothHost {
         inspection.calls = calls.count
         inspection.sleeps = calls.sleeps.count
         inspection.connectionAttempts = gap.connecting.attempts.count
+        inspection.awaitedPeers = gap.connecting.queue.peers.count + gap.connecting.linksToAwait.count
+        inspection.strayHandles = session.strays.count
+        inspection.commandCallers = observers.commands.count
+        inspection.connectionCallers = observers.connections.count
+        inspection.scanObservers = observers.scans.count
+        inspection.serverClosures = services.closureCount
+        inspection.indexedLinks = services.indexedLinkCount
+        inspection.pendingSaves = bonds.pendingSaveCount
+        inspection.outboundQueues = sender.openCount
         inspection.hostObservers = observers.host.count
         inspection.securityObservers = observers.security.count
         inspection.serverObservers = observers.server.count
@@ -146,8 +175,28 @@ extension BluetoothHost {
         }
         if power == .on, gap.canContinueWithAddresses { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
+        if links.occupiedSlotCount != links.count { return "the links and their handles differ" }
+        if sender.openCount != links.count { return "\(sender.openCount) outbound queues of \(links.count) links" }
+        if submissions.hasFastPath(where: { links[$0] == nil }) { return "a fast path to a link that has ended" }
+        if turn.phase == .idle, let contradiction = callWithoutSubject() { return contradiction }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
         return nil
+    }
+
+    /// Describes a call whose subject has ended, so that nothing ends the call.
+    private func callWithoutSubject() -> String? {
+        let call = calls.waitingCall { subject in
+            switch subject {
+            case .other, .lanes, .time, .close: false
+            case .lane(let link), .endOfLink(let link), .procedure(let link), .reconfiguration(let link),
+                .security(let link):
+                links[link] == nil
+            case .startOfAdvertisement(let identifier), .endOfAdvertisement(let identifier):
+                !gap.advertising.entries.contains { $0.identifier == identifier }
+            case .connection(let attempt): !gap.connecting.attempts.contains { $0.identifier == attempt }
+            }
+        }
+        return call.map { "a call waits for something that has ended: \($0)" }
     }
 
     private func contradictionInProcedures(of link: Link) -> String? {

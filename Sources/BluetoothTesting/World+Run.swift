@@ -89,4 +89,14 @@ extension World {
         // Pending work of controllers retains the air, and the air retains them.
         loop.run(for: .seconds(60))
     }
+
+    /// What remains after ``close()``, one line each; empty if everything was released.
+    package var remains: [String] {
+        var lines = sleepers.all.map { "\($0.caller) waits until \(instant($0.deadline))" }
+        let counts = air.counts
+        if counts.controllers > 0 { lines.append("\(counts.controllers) controllers are on the air") }
+        if counts.actions > 0 { lines.append("\(counts.actions) actions of controllers wait") }
+        if loop.alarmCount > 0 { lines.append("\(loop.alarmCount) alarms are set") }
+        return lines
+    }
 }

@@ -97,6 +97,9 @@ public final class Air {
         pairConditions = pairConditions.filter { !$0.key.contains(controller) }
     }
 
+    /// The number of controllers that are present, and of actions that are due later, for tests that look for leaks.
+    package var counts: (controllers: Int, actions: Int) { (controllers.count, agenda.count) }
+
     /// Sets whether a controller receives advertisements.
     func setListening(_ controller: VirtualController, _ isListening: Bool) {
         let index = listeners.firstIndex { $0 === controller }

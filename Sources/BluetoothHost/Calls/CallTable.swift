@@ -186,6 +186,15 @@ final class CallTable: Sendable {
         }
     }
 
+    /// The subject of a call that has begun and not ended, and whose subject meets a condition; nil if there is none.
+    func waitingCall(where isWanted: (Subject) -> Bool) -> Subject? {
+        calls.withLock { calls in
+            calls.firstElement { call in
+                if case .waiting = call.state { isWanted(call.subject) } else { false }
+            }?.subject
+        }
+    }
+
     /// Whether a call has begun and not ended.
     func isWaiting(_ call: CallToken) -> Bool {
         calls.withLock { calls in

@@ -70,6 +70,14 @@ struct SlotTable<Element> {
         return index < slots.count && slots[index].generation == token.generation ? index : nil
     }
 
+    /// The first entry that meets a condition, in the order of the places; nil if there is none.
+    func firstElement(where isWanted: (Element) -> Bool) -> Element? {
+        for slot in slots {
+            if let element = slot.element, isWanted(element) { return element }
+        }
+        return nil
+    }
+
     /// The tokens of the entries that meet a condition, in the order of their places.
     func tokens(where isWanted: (Element) -> Bool) -> [SlotToken] {
         slots.indices.compactMap { index in

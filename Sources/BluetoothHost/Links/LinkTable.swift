@@ -15,6 +15,8 @@ struct LinkTable {
 
     var count: Int { values.count }
     var isEmpty: Bool { values.isEmpty }
+    /// The number of handles that find a link.
+    var occupiedSlotCount: Int { slots.count { $0 != nil } }
 
     subscript(handle: ConnectionHandle) -> Link? {
         let index = Int(handle.rawValue)

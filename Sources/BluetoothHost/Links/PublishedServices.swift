@@ -127,6 +127,12 @@ struct PublishedServices {
 
     // MARK: End
 
+    /// The number of closures of apps.
+    var closureCount: Int { accessHandlers.count + (authorizer == nil ? 0 : 1) + channelAcceptors.count }
+
+    /// The number of links in the index of configured characteristics.
+    var indexedLinkCount: Int { subscriptions.count }
+
     /// Removes all closures of apps, and the services that accept channels.
     ///
     /// - Returns: the value before, with the closures, which the caller releases.

@@ -111,6 +111,11 @@ final class SubmissionQueue: Sendable {
         state.withLock { $0.valueCount -= 1 }
     }
 
+    /// Whether there is a fast path to such a link, for tests that look for leaks.
+    func hasFastPath(where isWanted: (LinkIdentifier) -> Bool) -> Bool {
+        state.withLock { state in state.fastPaths.keys.contains(where: isWanted) }
+    }
+
     /// The numbers of unsent submissions and of links with a fast path, for tests that look for leaks.
     func inspect() -> (submissions: Int, fastPaths: Int) {
         state.withLock { state in

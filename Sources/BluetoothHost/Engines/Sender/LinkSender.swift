@@ -119,7 +119,8 @@ struct LinkSender: ~Copyable {
         queues[Int(slot.index)].generation == slot.generation
     }
 
-    private var openCount: Int { queues.count - freeIndices.count }
+    /// The number of open slots.
+    var openCount: Int { queues.count - freeIndices.count }
 
     /// The handle of an open slot's link; nil for a stale slot.
     @inline(__always)
