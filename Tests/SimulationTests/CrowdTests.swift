@@ -17,7 +17,7 @@ struct CrowdTests {
 
     /// Simulates 200 advertisers around one central, which connects to 32 of them. Each notifies it twice a second.
     private static func live(for duration: Duration) throws -> Outcome {
-        try World.run(seed: 200) { world in
+        try LeakCheck.run(seed: 200, limit: .seconds(600), checksEachStep: false) { world in
             var peripherals: [ScriptedPeripheral] = []
             for index in 0..<200 {
                 peripherals.append(

@@ -19,7 +19,7 @@ struct Faults: Sendable {
     private func befall(_ station: Station) async {
         let duration = Duration.milliseconds(dice.number(in: 1...6000))
         let device = station.device
-        let kind = dice.number(in: 0...10)
+        let kind = dice.number(in: 0...11)
         log("\(world.elapsed): fault \(kind) of \(device.name) for \(duration)")
         switch kind {
         case 0:
@@ -33,6 +33,7 @@ struct Faults: Sendable {
         case 5: await afflict(device, for: duration) { $0.garbage = 0.3 }
         case 6: await afflict(device, for: duration) { $0.truncation = 0.1 }
         case 7: await afflict(device, for: duration) { $0.bufferLoss = 0.3 }
+        case 11: await afflict(device, for: duration) { $0.refusal = 0.3 }
         case 8:
             world.conditions = RadioConditions(loss: 0.4, latency: .milliseconds(20), jitter: .milliseconds(50))
             try? await world.sleep(for: duration)

@@ -35,7 +35,7 @@ struct MaintainTests {
     }
 
     @Test func twelveLinksAreMaintainedForHours() throws {
-        try World.run(seed: 27, limit: .seconds(6 * 3600)) { world in
+        try LeakCheck.run(seed: 27, limit: .seconds(6 * 3600)) { world in
             var peripherals: [ScriptedPeripheral] = []
             for number in 1...12 {
                 peripherals.append(

@@ -176,7 +176,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases
     )
     func advertiserHasANewResolvableAddressAfterEachPeriod(kind: ControllerKind) throws {
-        try World.run(seed: 1) { world in
+        try LeakCheck.run(seed: 1) { world in
             let advertiser = try await Party("advertiser", in: world, kind)
             let observer = try await Party("observer", in: world, isPrivate: false)
             let sightings = await Sightings(by: observer)
@@ -191,7 +191,7 @@ struct PrivacyTests {
 
     @Test("Without private addresses the identity address is used", arguments: ControllerKind.allCases)
     func identityAddressIsUsedWithoutPrivacy(kind: ControllerKind) throws {
-        try World.run(seed: 1) { world in
+        try LeakCheck.run(seed: 1) { world in
             let advertiser = try await Party("advertiser", in: world, kind, isPrivate: false)
             let observer = try await Party("observer", in: world, isPrivate: false)
             let sightings = await Sightings(by: observer)
@@ -240,7 +240,7 @@ struct PrivacyTests {
         ControllerKind.allCases
     )
     func scanReportsABondedAdvertiserByItsIdentity(kind: ControllerKind, scannerKind: ControllerKind) throws {
-        try World.run(seed: 2) { world in
+        try LeakCheck.run(seed: 2) { world in
             let advertiser = try await Party("advertiser", in: world, kind)
             let scanner = try await Party("scanner", in: world, scannerKind)
             try await scanner.bond(with: advertiser)
@@ -256,7 +256,7 @@ struct PrivacyTests {
 
     @Test("Bonds beyond the controller's list are resolved by the host")
     func bondsBeyondTheListOfTheControllerAreResolvedByTheHost() throws {
-        try World.run(seed: 3) { world in
+        try LeakCheck.run(seed: 3) { world in
             let scanner = try await Party("scanner", in: world, listSize: 2)
             var advertisers: [Party] = []
             for index in 0..<5 {
@@ -279,7 +279,7 @@ struct PrivacyTests {
 
     @Test("A scan reports the identity from the start of the bond to its end")
     func scanReportsTheIdentityFromStartToEndOfTheBond() throws {
-        try World.run(seed: 4) { world in
+        try LeakCheck.run(seed: 4) { world in
             let advertiser = try await Party("advertiser", in: world, timeout: .seconds(3600))
             let scanner = try await Party("scanner", in: world)
             let sightings = await Sightings(by: scanner)
@@ -305,7 +305,7 @@ struct PrivacyTests {
         ControllerKind.allCases
     )
     func bondedPeripheralIsConnectedByItsIdentity(kind: ControllerKind, centralKind: ControllerKind) throws {
-        try World.run(seed: 5) { world in
+        try LeakCheck.run(seed: 5) { world in
             let (peripheral, central) = try await Party.pair(in: world, kind, centralKind, areBonded: true)
             _ = try await peripheral.advertise()
             for _ in 0..<2 {
@@ -328,7 +328,7 @@ struct PrivacyTests {
         ControllerKind.allCases
     )
     func strangersIdentifyEachOtherByTheirPrivateAddresses(kind: ControllerKind, centralKind: ControllerKind) throws {
-        try World.run(seed: 6) { world in
+        try LeakCheck.run(seed: 6) { world in
             let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             _ = try await peripheral.advertise()
             let sightings = await Sightings(by: central)
@@ -350,7 +350,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases
     )
     func peripheralWithAKeyThatUsesItsIdentityAddressIsConnected(centralKind: ControllerKind) throws {
-        try World.run(seed: 7) { world in
+        try LeakCheck.run(seed: 7) { world in
             let peripheral = try await Party("peripheral", in: world, isPrivate: false)
             let central = try await Party("central", in: world, centralKind)
             try await central.bond(with: peripheral)
@@ -366,7 +366,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases
     )
     func attemptContinuesOverAddressChanges(centralKind: ControllerKind) throws {
-        try World.run(seed: 8) { world in
+        try LeakCheck.run(seed: 8) { world in
             let peripheral = try await Party("peripheral", in: world, timeout: .seconds(10))
             let central = try await Party("central", in: world, centralKind, timeout: .seconds(7))
             try await central.bond(with: peripheral)
@@ -381,7 +381,7 @@ struct PrivacyTests {
 
     @Test("Central Address Resolution shows if the controller resolves", arguments: ControllerKind.allCases)
     func centralAddressResolutionShowsIfTheControllerResolves(kind: ControllerKind) throws {
-        try World.run(seed: 14) { world in
+        try LeakCheck.run(seed: 14) { world in
             let peripheral = try await Party("peripheral", in: world, kind, isPrivate: false)
             let central = try await Party("central", in: world)
             _ = try await peripheral.advertise()
@@ -395,7 +395,7 @@ struct PrivacyTests {
 
     @Test("Of several bonded peers the present one is connected", arguments: ControllerKind.allCases)
     func presentOneOfSeveralBondedPeersIsConnected(centralKind: ControllerKind) throws {
-        try World.run(seed: 9) { world in
+        try LeakCheck.run(seed: 9) { world in
             let central = try await Party("central", in: world, centralKind)
             var peers: [Party] = []
             for index in 0..<3 {
@@ -416,7 +416,7 @@ struct PrivacyTests {
         [ControllerKind.extendedWithList, .legacyWithList]
     )
     func directedAdvertisingReachesTheBondedPeerOnly(kind: ControllerKind, centralKind: ControllerKind) throws {
-        try World.run(seed: 10) { world in
+        try LeakCheck.run(seed: 10) { world in
             let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             let other = try await Party("other", in: world)
             for party in [central, other] {
@@ -440,7 +440,7 @@ struct PrivacyTests {
         [ControllerKind.extendedWithoutList, .legacyWithoutList]
     )
     func advertisingIsDirectedToTheLastAddressWithoutAList(kind: ControllerKind, centralKind: ControllerKind) throws {
-        try World.run(seed: 12) { world in
+        try LeakCheck.run(seed: 12) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind, timeout: .seconds(3600))
             try await central.bond(with: peripheral)
@@ -463,7 +463,7 @@ struct PrivacyTests {
         ControllerKind.allCases
     )
     func strangersPairAndFindEachOtherByIdentityAfterChanges(kind: ControllerKind, centralKind: ControllerKind) throws {
-        try World.run(seed: 15) { world in
+        try LeakCheck.run(seed: 15) { world in
             let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             var policy = SecurityPolicy()
             policy.justWorks = .always
@@ -500,7 +500,7 @@ struct PrivacyTests {
         ControllerKind.allCases
     )
     func everythingWorksAsBeforeAfterAResetOfTheControllers(kind: ControllerKind, centralKind: ControllerKind) throws {
-        try World.run(seed: 11) { world in
+        try LeakCheck.run(seed: 11) { world in
             let (peripheral, central) = try await Party.pair(in: world, kind, centralKind, areBonded: true)
             let sightings = await Sightings(by: central)
             _ = try await peripheral.advertise()

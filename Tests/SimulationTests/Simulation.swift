@@ -43,12 +43,9 @@ final class Simulation: Sendable {
 
     /// Runs the seed's world to its end and checks that nothing of it remains in memory.
     static func run(seed: UInt64, recordsCaptures: Bool = false, isVerbose: Bool = false) -> Outcome {
-        var remains = WeakHosts()
-        var outcome = runWorld(seed: seed, recordsCaptures, isVerbose, &remains)
-        let count = remains.count
-        if count > 0, outcome.violations.isEmpty {
-            outcome = outcome.adding("\(count) host(s) are still in memory after the end")
-        }
+        let watch = ReleaseWatch()
+        var outcome = runWorld(seed: seed, recordsCaptures, isVerbose, watch)
+        if outcome.violations.isEmpty, let leak = watch.leak { outcome = outcome.adding(leak) }
         return outcome
     }
 
@@ -56,11 +53,10 @@ final class Simulation: Sendable {
         seed: UInt64,
         _ recordsCaptures: Bool,
         _ isVerbose: Bool,
-        _ remains: inout WeakHosts
+        _ watch: ReleaseWatch
     ) -> Outcome {
         let simulation = Simulation(seed: seed, recordsCaptures: recordsCaptures, isVerbose: isVerbose)
-        simulation.run()
-        for host in simulation.state.hosts { remains.add(host) }
+        simulation.run(watch)
         return Outcome(
             seed: seed,
             violations: simulation.ledger.violations,
@@ -72,7 +68,7 @@ final class Simulation: Sendable {
         )
     }
 
-    private func run() {
+    private func run(_ watch: ReleaseWatch) {
         do {
             let act: @Sendable () async throws -> Void = { [self] in
                 try await bringUp()
@@ -80,12 +76,14 @@ final class Simulation: Sendable {
                 await heal()
                 await closeAdapters()
             }
-            try world.run(limit: .seconds(1800), afterEachStep: checkStep, act)
+            try world.run(limit: .seconds(1800), afterEachStep: { checkStep(watch) }, act)
         } catch {
             ledger.violate("\(error)")
         }
         for host in state.hosts { checkEnd(of: host) }
+        watch.add(world)
         world.close()
+        for leak in LeakCheck.leaks(in: world, hosts: state.hosts) { ledger.violate(leak) }
     }
 
     // MARK: Acts
@@ -223,12 +221,13 @@ final class Simulation: Sendable {
 
     // MARK: Checks
 
-    private func checkStep() {
+    private func checkStep(_ watch: ReleaseWatch) {
         ledger.checkDeadlines()
         for (index, host) in state.hosts.enumerated() {
             if let contradiction = host.assumeIsolated({ $0.contradiction() }) {
                 ledger.violate("device\(index): \(contradiction)")
             }
+            watch.addLinks(of: host)
         }
     }
 
@@ -253,18 +252,4 @@ extension Simulation.Outcome {
             duration: duration
         )
     }
-}
-
-/// Weak references to hosts that should be released.
-private struct WeakHosts {
-    private struct Reference {
-        weak var host: BluetoothHost?
-    }
-
-    private var references: [Reference] = []
-
-    mutating func add(_ host: BluetoothHost) { references.append(Reference(host: host)) }
-
-    /// Number of hosts still in memory.
-    var count: Int { references.count { $0.host != nil } }
 }

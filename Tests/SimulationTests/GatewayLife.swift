@@ -1,0 +1,354 @@
+import BLE
+import BLEHCITransport
+import BluetoothHost
+import BluetoothTesting
+
+/// The life of a gateway in a simulated world, for days: it keeps links to sensors and is bonded with some of them, scans
+/// beacons, and serves clients that come, pair and go. Controllers, links and transports fail.
+///
+/// After each period the faults end, the clients leave, and the gateway must be as before the first period.
+final class GatewayLife: Sendable {
+    /// What has happened.
+    struct Outcome: Hashable, Sendable {
+        var simulated = Duration.zero
+        var faults = 0
+        var connections = 0
+        var reads = 0
+        var values = 0
+        var reports = 0
+        var visits = 0
+        var pairings = 0
+        var errors = 0
+        /// The violations of the rules, in order.
+        var violations: [String] = []
+    }
+
+    private static let sensorService: BluetoothUUID = "5C3A2001-0000-4000-8000-00805F9B34FB"
+    private static let reading: BluetoothUUID = "5C3A2002-0000-4000-8000-00805F9B34FB"
+    private static let alert: BluetoothUUID = "5C3A2003-0000-4000-8000-00805F9B34FB"
+    private static let gatewayService: BluetoothUUID = "5C3A2011-0000-4000-8000-00805F9B34FB"
+    private static let setting: BluetoothUUID = "5C3A2012-0000-4000-8000-00805F9B34FB"
+    private static let state: BluetoothUUID = "5C3A2013-0000-4000-8000-00805F9B34FB"
+    private static let period = Duration.seconds(6 * 3600)
+    private static let sensorCount = 6
+
+    private let world: World
+    private let dice: Dice
+    private let confined: LoopConfined<Parts>
+    private var parts: Parts { confined.value }
+
+    private final class Parts {
+        var outcome = Outcome()
+        var sensors: [ScriptedPeripheral] = []
+        var clients: [(device: Device, adapter: Adapter)] = []
+        var gateway: (device: Device, adapter: Adapter)?
+        /// The value handle of the gateway's state.
+        var stateHandle: AttributeHandle?
+        /// What the gateway holds before the first period.
+        var atRest: HostInspection?
+    }
+
+    init(world: World) {
+        self.world = world
+        dice = Dice(world.makeGenerator())
+        confined = LoopConfined(Parts(), to: world.loop)
+    }
+
+    /// Lives for a number of periods of six hours.
+    ///
+    /// - Parameter afterPeriod: called with the outcome so far.
+    func run(periods: Int, afterPeriod: (Outcome) -> Void = { _ in }) async throws -> Outcome {
+        try await bringUp()
+        guard let gateway = parts.gateway else { return parts.outcome }
+        return await withTaskGroup(of: Void.self) { group in
+            for (index, sensor) in parts.sensors.enumerated() {
+                group.addTask { [self] in await keep(sensor, isBonded: index % 2 == 0, on: gateway.adapter.central) }
+            }
+            await checkRest(after: "the start")
+            for number in 1...periods where parts.outcome.violations.isEmpty {
+                await live(gateway.adapter)
+                await checkRest(after: "period \(number)")
+                parts.outcome.simulated = world.elapsed
+                afterPeriod(parts.outcome)
+            }
+            group.cancelAll()
+            return parts.outcome
+        }
+    }
+
+    // MARK: Devices
+
+    private func bringUp() async throws {
+        for number in 1...Self.sensorCount {
+            parts.sensors.append(
+                try await world.peripheral(
+                    "sensor \(number)",
+                    services: [
+                        ScriptedService(
+                            Self.sensorService,
+                            [
+                                ScriptedCharacteristic(Self.reading, properties: [.read], value: [7]),
+                                ScriptedCharacteristic(
+                                    Self.alert,
+                                    properties: .notify,
+                                    schedule: .every(.seconds(300)) { [UInt8(truncatingIfNeeded: $0)] }
+                                ),
+                            ]
+                        )
+                    ],
+                    advertisingInterval: .seconds(2)
+                )
+            )
+        }
+        for number in 1...3 {
+            _ = try await world.peripheral("beacon \(number)", services: [], advertisingInterval: .seconds(10))
+        }
+        for number in 1...2 {
+            let device = world.device("client \(number)")
+            parts.clients.append((device, try await device.openAdapter()))
+        }
+        let device = world.device("gateway")
+        let adapter = try await device.openAdapter()
+        parts.gateway = (device, adapter)
+        let services = try await adapter.peripheral.publish([Self.definition]) { [world, dice] _, access in
+            if dice.chance(0.3) { try? await world.sleep(for: .milliseconds(dice.number(in: 1...3000))) }
+            if case .read(_, let offset) = access { return Array([1, 2, 3].dropFirst(offset)) }
+            return []
+        }
+        parts.stateHandle = services.first?.characteristics.last?.valueHandle
+        _ = try await adapter.peripheral.startAdvertising(
+            AdvertisementConfiguration(
+                interval: .seconds(5),
+                advertisingData: AdvertisingData([.serviceUUIDs([Self.gatewayService], isComplete: true)])
+            )
+        )
+    }
+
+    private static var definition: ServiceDefinition {
+        ServiceDefinition(
+            uuid: gatewayService,
+            characteristics: [
+                CharacteristicDefinition(
+                    uuid: setting,
+                    properties: [.read, .write],
+                    permissions: [.read, .write],
+                    value: .handled
+                ),
+                CharacteristicDefinition(uuid: state, properties: .notify, permissions: [], value: .stored([])),
+            ]
+        )
+    }
+
+    // MARK: The gateway
+
+    /// Keeps a sensor connected: reads its value now and then, and receives its alerts.
+    private func keep(_ sensor: ScriptedPeripheral, isBonded: Bool, on central: Central) async {
+        guard let reading = sensor.valueHandle(of: Self.reading) else { return }
+        // Long connection intervals, so that simulating an hour takes a second.
+        let parameters = ConnectionParameters(
+            interval: .seconds(4)...(.seconds(4)),
+            supervisionTimeout: .seconds(30)
+        )
+        try? await central.maintain(sensor.address, parameters: parameters) { [self] peer in
+            parts.outcome.connections += 1
+            do {
+                if isBonded {
+                    try await peer.pair()
+                    parts.outcome.pairings += 1
+                }
+                let alert = try await peer.characteristic(Self.alert, in: Self.sensorService)
+                let subscription = try await peer.subscribe(to: alert)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    defer { group.cancelAll() }
+                    group.addTask { [self] in
+                        for try await _ in subscription { parts.outcome.values += 1 }
+                    }
+                    group.addTask { [self] in
+                        while true {
+                            _ = try await peer.read(reading)
+                            parts.outcome.reads += 1
+                            try await world.sleep(for: .seconds(600))
+                        }
+                    }
+                    try await group.next()
+                }
+            } catch {
+                if !(error is CancellationError) { parts.outcome.errors += 1 }
+                throw error
+            }
+        }
+    }
+
+    /// One period with scans, clients and faults.
+    private func live(_ adapter: Adapter) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [self] in await scanNowAndThen(adapter.central) }
+            for client in parts.clients {
+                group.addTask { [self, dice = dice.split()] in await visitNowAndThen(client.adapter, adapter, dice) }
+            }
+            group.addTask { [self, dice = dice.split()] in await failNowAndThen(dice) }
+            group.addTask { [self] in
+                guard let handle = parts.stateHandle else { return }
+                while (try? await world.sleep(for: .seconds(20))) != nil {
+                    try? await adapter.peripheral.notify([1], of: handle)
+                }
+            }
+            try? await world.sleep(for: Self.period)
+            group.cancelAll()
+        }
+        heal()
+        // Links that clients have left open end with the period.
+        for client in parts.clients {
+            for link in await client.adapter.host.linkIdentifiers() { await client.adapter.host.disconnect(link) }
+        }
+    }
+
+    private func scanNowAndThen(_ central: Central) async {
+        while (try? await world.sleep(for: .seconds(900))) != nil {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { [self] in
+                    do {
+                        for try await _ in central.scan() { parts.outcome.reports += 1 }
+                    } catch {}
+                }
+                group.addTask { [world] in try? await world.sleep(for: .seconds(20)) }
+                await group.next()
+                group.cancelAll()
+            }
+        }
+    }
+
+    // MARK: Clients
+
+    private func visitNowAndThen(_ client: Adapter, _ gateway: Adapter, _ dice: Dice) async {
+        while (try? await world.sleep(for: .seconds(dice.number(in: 60...2400)))) != nil {
+            do {
+                try await visit(client, gateway, dice)
+                parts.outcome.visits += 1
+            } catch {
+                if !Task.isCancelled { parts.outcome.errors += 1 }
+            }
+            // Some clients lose their bonds.
+            if dice.chance(0.05) {
+                for bond in await client.bonds() { await client.removeBond(bond.identity) }
+                for bond in await gateway.bonds() where bond.identity == (try? await client.information.identityAddress)
+                {
+                    await gateway.removeBond(bond.identity)
+                }
+            }
+        }
+    }
+
+    /// Connects to the gateway, pairs, uses its values, and leaves or stays until the link is lost.
+    private func visit(_ client: Adapter, _ gateway: Adapter, _ dice: Dice) async throws {
+        let address = try await gateway.information.identityAddress
+        let peer = try await client.central.connect(to: address, timeout: .seconds(60))
+        do {
+            if dice.chance(0.5) { try await peer.pair() }
+            let setting = try await peer.characteristic(Self.setting, in: Self.gatewayService)
+            let state = try await peer.characteristic(Self.state, in: Self.gatewayService)
+            let subscription = try await peer.subscribe(to: state)
+            for _ in 0..<dice.number(in: 1...4) {
+                _ = try await peer.read(setting.valueHandle)
+                try await peer.write([UInt8](repeating: 1, count: dice.number(in: 1...100)), to: setting.valueHandle)
+                try await world.sleep(for: .seconds(dice.number(in: 1...10)))
+            }
+            if dice.chance(0.7) { await subscription.cancel() }
+        } catch {
+            await peer.disconnect()
+            throw error
+        }
+        if dice.chance(0.9) { await peer.disconnect() }
+    }
+
+    // MARK: Faults
+
+    private func failNowAndThen(_ dice: Dice) async {
+        let devices =
+            parts.sensors.map(\.device) + parts.clients.map(\.device) + (parts.gateway.map { [$0.device] } ?? [])
+        while (try? await world.sleep(for: .seconds(dice.number(in: 30...1200)))) != nil {
+            guard let device = dice.chance(0.5) ? parts.gateway?.device : dice.pick(devices) else { return }
+            parts.outcome.faults += 1
+            await befall(device, dice)
+        }
+    }
+
+    private func befall(_ device: Device, _ dice: Dice) async {
+        let duration = Duration.seconds(dice.number(in: 1...120))
+        switch dice.number(in: 0...9) {
+        case 0:
+            device.vanish()
+            try? await world.sleep(for: duration)
+            device.comeBack()
+        case 1: device.failWithHardwareError()
+        case 2:
+            world.conditions.isDead = true
+            try? await world.sleep(for: duration)
+            world.conditions = .perfect
+        case 3: for sensor in parts.sensors where dice.chance(0.5) { await sensor.disconnectClients() }
+        case 4: await afflict(device, for: duration) { $0.isSilent = true }
+        case 5: await afflict(device, for: duration) { $0.refusal = 0.5 }
+        case 6: await afflict(device, for: duration) { $0.completionLoss = 0.3 }
+        case 7: await afflict(device, for: duration) { $0.garbage = 0.3 }
+        case 8: await afflict(device, for: duration) { $0.bufferLoss = 0.5 }
+        default:
+            world.conditions = RadioConditions(loss: 0.3)
+            try? await world.sleep(for: duration)
+            world.conditions = .perfect
+        }
+    }
+
+    private func afflict(_ device: Device, for duration: Duration, _ change: (inout ControllerFaults) -> Void) async {
+        change(&device.faults)
+        try? await world.sleep(for: duration)
+        device.faults = .none
+    }
+
+    private func heal() {
+        world.conditions = .perfect
+        for device in world.devices {
+            device.faults = .none
+            device.comeBack()
+        }
+    }
+
+    // MARK: Checks
+
+    /// Waits until the gateway has recovered, and compares what it holds with what it held first.
+    private func checkRest(after place: String) async {
+        guard let host = parts.gateway?.adapter.host else { return }
+        // Longer than a lost link, the longest delay between attempts, and the turns of all sensors together.
+        try? await world.sleep(for: .seconds(600))
+        var inspection = await host.inspect().atRest
+        // A procedure may be in progress just then.
+        for _ in 1...20 where !isAtRest(inspection) {
+            try? await world.sleep(for: .seconds(7))
+            inspection = await host.inspect().atRest
+        }
+        if !isAtRest(inspection) {
+            let first = parts.atRest.map { ", at first \($0)" } ?? ""
+            parts.outcome.violations.append("after \(place) the gateway holds \(inspection)\(first)")
+        }
+        if parts.atRest == nil { parts.atRest = inspection }
+    }
+
+    /// Whether all sensors are connected, and the gateway holds what it held first.
+    private func isAtRest(_ inspection: HostInspection) -> Bool {
+        guard inspection.links == Self.sensorCount, inspection.subscribers == Self.sensorCount else { return false }
+        if let atRest = parts.atRest { return inspection == atRest }
+        return inspection.transactions == 0 && inspection.commands == 0 && inspection.frames == 0
+    }
+}
+
+extension HostInspection {
+    /// The inspection without what depends on the instant at which it is made.
+    fileprivate var atRest: HostInspection {
+        var inspection = self
+        // Cancelled timers stay for some time. Their number is bounded, not constant.
+        inspection.timersInHeap = timersInHeap > 2 * timers + 64 ? timersInHeap : 0
+        inspection.packetsInController = 0
+        // Handles that a controller used without a link are ignored until its next reset; they are bounded.
+        inspection.strayHandles = strayHandles > 16 ? strayHandles : 0
+        return inspection
+    }
+}

@@ -1,0 +1,39 @@
+import BluetoothTesting
+import Foundation
+import Testing
+
+@Suite("A gateway for days")
+struct GatewayLifeTests {
+    private static let environment = ProcessInfo.processInfo.environment
+
+    private static func live(
+        seed: UInt64,
+        periods: Int,
+        afterPeriod: @escaping @Sendable (GatewayLife.Outcome) -> Void = { _ in }
+    ) throws -> GatewayLife.Outcome {
+        try LeakCheck.run(seed: seed, limit: .seconds(periods * 7 * 3600 + 3600)) { world in
+            try await GatewayLife(world: world).run(periods: periods, afterPeriod: afterPeriod)
+        }
+    }
+
+    @Test func sixHoursWithFaultsLeaveNothing() throws {
+        let outcome = try Self.live(seed: 30, periods: 1)
+        #expect(outcome.violations == [])
+        #expect(outcome.faults > 10 && outcome.connections > 10 && outcome.pairings > 3 && outcome.visits > 3)
+        #expect(outcome.reads > 10 && outcome.values > 10 && outcome.reports > 10)
+    }
+
+    /// `SIMULATION_DAYS` is the number of days, and `SIMULATION_SEED` the seed.
+    @Test(.enabled(if: environment["SIMULATION_DAYS"] != nil, "make simulate-month runs it"))
+    func daysWithFaultsLeaveNothing() throws {
+        let days = Self.environment["SIMULATION_DAYS"].flatMap(Int.init) ?? 30
+        let seed = Self.environment["SIMULATION_SEED"].flatMap(UInt64.init) ?? 1
+        let start = ContinuousClock().now
+        let outcome = try Self.live(seed: seed, periods: days * 4) { outcome in
+            let day = outcome.simulated / .seconds(86_400)
+            print(String(format: "day %.2f, seed \(seed), after \(ContinuousClock().now - start): \(outcome)", day))
+            fflush(nil)
+        }
+        #expect(outcome.violations == [])
+    }
+}
