@@ -193,7 +193,11 @@ struct StreamListenerTests {
                 .tcp(host: "127.0.0.1", port: 6402), EADDRINUSE,
                 "port 6402 is in use; stop the program that has it, choose another, or 0 for any that is free"
             ),
-            (.tcp(host: "::1", port: 1), ENOBUFS, "cannot listen on tcp:[::1]:1: No buffer space available"),
+            (
+                .tcp(host: "::1", port: 1), ENOBUFS,
+                "cannot listen on tcp:[::1]:1: No buffer space available; the machine has no memory left; close other "
+                    + "programs"
+            ),
         ] as [(ListeningAddress, Int32, String)]
     )
     func errnoIsExplainedInALineWithAdvice(address: ListeningAddress, errno: Int32, words: String) {

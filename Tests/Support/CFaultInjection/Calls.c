@@ -100,6 +100,7 @@ int close(int fd)
 {
     struct decision decision = decide(call_close, fd, NULL, NULL);
     note_close(fd);
+    end_faults_of(fd);
     int result = REAL(close)(fd);
     if (!decision.applies)
         return result;

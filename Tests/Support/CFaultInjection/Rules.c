@@ -26,6 +26,8 @@ struct fault {
 
 static _Atomic(struct fault *) faults[call_count];
 static atomic_int active[call_count];
+/* The number of active faults that are confined to a descriptor. */
+static atomic_int confined;
 
 enum { noted_limit = 256 };
 
@@ -68,7 +70,19 @@ struct fault *fault_add(
     fault->next = atomic_load(&faults[call]);
     while (!atomic_compare_exchange_weak(&faults[call], &fault->next, fault)) {}
     atomic_fetch_add(&active[call], 1);
+    if (descriptor >= 0)
+        atomic_fetch_add(&confined, 1);
     return fault;
+}
+
+void end_faults_of(int descriptor)
+{
+    if (descriptor < 0 || atomic_load_explicit(&confined, memory_order_relaxed) == 0)
+        return;
+    for (int call = 0; call < call_count; call++)
+        for (struct fault *fault = atomic_load(&faults[call]); fault; fault = fault->next)
+            if (fault->descriptor == descriptor)
+                fault_end(fault);
 }
 
 long fault_uses(struct fault *fault)
@@ -79,8 +93,11 @@ long fault_uses(struct fault *fault)
 
 long fault_end(struct fault *fault)
 {
-    if (atomic_exchange(&fault->is_active, 0))
+    if (atomic_exchange(&fault->is_active, 0)) {
         atomic_fetch_sub(&active[fault->call], 1);
+        if (fault->descriptor >= 0)
+            atomic_fetch_sub(&confined, 1);
+    }
     return fault_uses(fault);
 }
 

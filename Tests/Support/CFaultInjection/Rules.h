@@ -24,6 +24,9 @@ struct decision {
 /* Decides about a call. `text` and `other` are its paths, or NULL. errno stays as it is. */
 struct decision decide(enum call call, int descriptor, const char *text, const char *other);
 
+/* Ends the faults of a descriptor, whose number the next one may get. */
+void end_faults_of(int descriptor);
+
 /* Notes that this thread has opened or closed a descriptor. */
 void note_open(int descriptor);
 void note_close(int descriptor);

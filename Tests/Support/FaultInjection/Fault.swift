@@ -32,7 +32,7 @@ public struct Fault: Sendable, CustomStringConvertible {
         case thread
         /// The calls with this text in their path, or in the path of their descriptor.
         case path(String)
-        /// The calls on a descriptor.
+        /// The calls on a descriptor, until it is closed.
         case descriptor(Int32)
     }
 

@@ -23,7 +23,8 @@ int fault_call_number(const char *name);
 /*
  * Makes a call fail from now on. The first `skipped` calls that match are spared, and the `count` calls after them fail.
  * A call matches if it is on this thread (unless `is_any_thread`), on this descriptor (unless it is negative), and
- * has this text in its path or in the path of its descriptor (unless it is empty).
+ * has this text in its path or in the path of its descriptor (unless it is empty). A fault of a descriptor ends when it
+ * is closed.
  */
 struct fault *fault_add(
     int call, enum fault_outcome outcome, long value, long skipped, long count, int is_any_thread, int descriptor,
