@@ -125,7 +125,8 @@ struct StreamFaultTests {
         let probe = Probe(DescriptorTransport(OwnedDescriptor(own), kind: .unix, loop: loop), on: queue)
         for _ in 0..<3 {
             peer.write(Sample.commandComplete)
-            #expect(await probe.next() == .packet(Sample.commandComplete))
+            let event = await probe.next()
+            try #require(event == .packet(Sample.commandComplete))
             await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
         }
         await probe.perform { $0.close() }
@@ -141,7 +142,8 @@ struct StreamFaultTests {
         // While packets arrive close together, the loop polls.
         while injection.uses == 0 {
             peer.write(Sample.commandComplete)
-            #expect(await probe.next() == .packet(Sample.commandComplete))
+            let event = await probe.next()
+            try #require(event == .packet(Sample.commandComplete))
         }
         await probe.send([Sample.reset])
         #expect(await peer.readOnce() == Sample.reset)
@@ -161,7 +163,8 @@ struct StreamFaultTests {
         let probe = Probe(DescriptorTransport(OwnedDescriptor(own), kind: .unix, loop: loop), on: queue)
         while injection.uses == 0 {
             peer.write(Sample.commandComplete)
-            #expect(await probe.next() == .packet(Sample.commandComplete))
+            let event = await probe.next()
+            try #require(event == .packet(Sample.commandComplete))
             await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
         }
         await probe.perform { $0.close() }
