@@ -62,10 +62,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
 }
 
 extension FuzzTarget {
-    /// Whether an input runs a whole world, which takes longer than other inputs.
-    package var runsWorld: Bool {
+    /// Whether an input takes long, because it runs a whole world or uses files.
+    package var isSlow: Bool {
         switch self {
-        case .host, .discovery, .bonds, .managers: true
+        case .host, .discovery, .bonds, .managers, .state: true
         default: false
         }
     }

@@ -31,7 +31,7 @@ struct FuzzTests {
     @Test("Random bytes are processed", arguments: FuzzTarget.allCases)
     func randomBytesAreProcessedWithoutATrap(target: FuzzTarget) {
         var numbers = SeededGenerator(seed: 1)
-        for _ in 0..<(target.runsWorld ? 2 : 200) {
+        for _ in 0..<(target.isSlow ? 2 : 200) {
             let length = Int.random(in: 0...400, using: &numbers)
             target.run((0..<length).map { _ in UInt8.random(in: 0...255, using: &numbers) })
         }
@@ -40,7 +40,7 @@ struct FuzzTests {
     @Test("Changed packets are processed", arguments: FuzzTarget.allCases)
     func changedPacketsAreProcessedWithoutATrap(target: FuzzTarget) {
         let seeds = target.madeSeeds
-        for number in 0..<(seeds.isEmpty ? 0 : target.runsWorld ? 4 : 200) {
+        for number in 0..<(seeds.isEmpty ? 0 : target.isSlow ? 4 : 200) {
             var mutation = ScriptMutation(seed: UInt64(number + 1))
             let seed = seeds[number % seeds.count]
             target.run(mutation.mutate(seed, of: target) ?? seed)
