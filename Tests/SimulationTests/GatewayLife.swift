@@ -19,6 +19,7 @@ final class GatewayLife: Sendable {
         var visits = 0
         var pairings = 0
         var errors = 0
+        var lastError = ""
         /// The violations of the rules, in order.
         var violations: [String] = []
     }
@@ -42,6 +43,7 @@ final class GatewayLife: Sendable {
         var sensors: [ScriptedPeripheral] = []
         var clients: [(device: Device, adapter: Adapter)] = []
         var gateway: (device: Device, adapter: Adapter)?
+        var advertising: AdvertisingSet?
         /// The value handle of the gateway's state.
         var stateHandle: AttributeHandle?
         /// What the gateway holds before the first period.
@@ -110,13 +112,16 @@ final class GatewayLife: Sendable {
         let device = world.device("gateway")
         let adapter = try await device.openAdapter()
         parts.gateway = (device, adapter)
+        var policy = SecurityPolicy()
+        policy.justWorks = .always
+        for server in parts.sensors.map(\.adapter) + [adapter] { await server.setSecurityPolicy(policy) }
         let services = try await adapter.peripheral.publish([Self.definition]) { [world, dice] _, access in
             if dice.chance(0.3) { try? await world.sleep(for: .milliseconds(dice.number(in: 1...3000))) }
             if case .read(_, let offset) = access { return Array([1, 2, 3].dropFirst(offset)) }
             return []
         }
         parts.stateHandle = services.first?.characteristics.last?.valueHandle
-        _ = try await adapter.peripheral.startAdvertising(
+        parts.advertising = try await adapter.peripheral.startAdvertising(
             AdvertisementConfiguration(
                 interval: .seconds(5),
                 advertisingData: AdvertisingData([.serviceUUIDs([Self.gatewayService], isComplete: true)])
@@ -144,11 +149,10 @@ final class GatewayLife: Sendable {
     /// Keeps a sensor connected: reads its value now and then, and receives its alerts.
     private func keep(_ sensor: ScriptedPeripheral, isBonded: Bool, on central: Central) async {
         guard let reading = sensor.valueHandle(of: Self.reading) else { return }
-        // Long connection intervals, so that simulating an hour takes a second.
-        let parameters = ConnectionParameters(
-            interval: .seconds(4)...(.seconds(4)),
-            supervisionTimeout: .seconds(30)
-        )
+        // Long connection intervals, so that simulating an hour takes seconds. Pairings need shorter ones: each of their
+        // many packets waits for the next event.
+        let interval = Duration.milliseconds(isBonded ? 500 : 4000)
+        let parameters = ConnectionParameters(interval: interval...interval, supervisionTimeout: .seconds(30))
         try? await central.maintain(sensor.address, parameters: parameters) { [self] peer in
             parts.outcome.connections += 1
             do {
@@ -173,10 +177,15 @@ final class GatewayLife: Sendable {
                     try await group.next()
                 }
             } catch {
-                if !(error is CancellationError) { parts.outcome.errors += 1 }
+                if !(error is CancellationError) { note(error, of: sensor.device) }
                 throw error
             }
         }
+    }
+
+    private func note(_ error: any Error, of device: Device? = nil) {
+        parts.outcome.errors += 1
+        parts.outcome.lastError = "\(device?.name ?? "client"), at \(world.elapsed): \(error)"
     }
 
     /// One period with scans, clients and faults.
@@ -226,7 +235,7 @@ final class GatewayLife: Sendable {
                 try await visit(client, gateway, dice)
                 parts.outcome.visits += 1
             } catch {
-                if !Task.isCancelled { parts.outcome.errors += 1 }
+                if !Task.isCancelled { note(error) }
             }
             // Some clients lose their bonds.
             if dice.chance(0.05) {

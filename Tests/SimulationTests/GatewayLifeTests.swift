@@ -18,7 +18,7 @@ struct GatewayLifeTests {
 
     @Test func sixHoursWithFaultsLeaveNothing() throws {
         let outcome = try Self.live(seed: 30, periods: 1)
-        #expect(outcome.violations == [])
+        #expect(outcome.violations == [], "\(outcome)")
         #expect(outcome.faults > 10 && outcome.connections > 10 && outcome.pairings > 3 && outcome.visits > 3)
         #expect(outcome.reads > 10 && outcome.values > 10 && outcome.reports > 10)
     }
