@@ -49,4 +49,17 @@ struct UnattendedPairingTests {
         )
         #expect(withDisplay.first?.first == pairingRequest)
     }
+
+    /// Vol 3, Part H, 2.4.6: the peripheral itself decides whether the key is sufficient for it.
+    @Test func justWorksIsAcceptedAlthoughAPeripheralWithoutInputAndOutputRequestsAuthentication() throws {
+        let encounter = try Encounter(.central, meets: false) {
+            $0.security.justWorks = .always
+            $0.security.ioCapability = .displayYesNo
+        }
+        encounter.meet()
+        encounter.settle()
+        encounter.send([0x0B, 0x0D])
+        encounter.settle()
+        #expect(encounter.outcome?.model == .justWorks)
+    }
 }

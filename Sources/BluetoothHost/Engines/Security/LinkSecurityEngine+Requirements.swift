@@ -204,7 +204,9 @@ extension LinkSecurityEngine {
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        prepareSecurityManager(for: first.required, context)
+        // A peer enforces its own requirement of authentication. Some peripherals have it without input and output, and
+        // accept just works.
+        prepareSecurityManager(for: first.initiative == .peer ? .encryption : first.required, context)
         switch role {
         case .central:
             beginPairing(first.initiative, replacesBond: replacesBond, current, waiting, context)
