@@ -10,7 +10,11 @@ import Synchronization
 /// holds the queue. It polls the transports' descriptors itself, and runs submitted work between polls. At the end of
 /// each turn, each transport writes the packets sent in that turn in one piece.
 ///
-/// Before it sleeps in `poll`, the handler yields the processor while that is profitable (`Yielding`).
+/// Between packets that arrive close together, the handler yields the processor before it sleeps in `poll`, while that is
+/// profitable (`Yielding`).
+///
+/// A hold ends when an alarm of the loop is due, so that alarms are on time. Other work of the queue itself, such as the
+/// sources of listeners, waits for the end of the hold.
 ///
 /// An idle queue is like any other: it does not poll, and does not wake up.
 public final class LoopQueue: Sendable {
@@ -40,6 +44,10 @@ public final class LoopQueue: Sendable {
         weak var transport: DescriptorTransport?
     }
 
+    private struct AlarmEntry {
+        weak var due: LoopAlarm.Due?
+    }
+
     /// The state of the queue itself.
     private final class State {
         var members: [Member] = []
@@ -48,7 +56,10 @@ public final class LoopQueue: Sendable {
         var round: [Work] = []
         /// Transports with bytes to write at the end of the turn.
         var unflushed: [DescriptorTransport] = []
+        var alarms: [AlarmEntry] = []
         var lastPacket: UInt64 = 0
+        /// Whether the last two packets, or turns of packets, were close together.
+        var isClose = false
         var yielding = Yielding()
         var isInTurn = false
 
@@ -57,17 +68,19 @@ public final class LoopQueue: Sendable {
         }
     }
 
-    /// The time for which the queue is held before timers and other work on it get a turn, in nanoseconds.
-    private static let holdLimit: UInt64 = 10_000_000
+    /// The gap between packets below which the next one is worth a yield, in nanoseconds.
+    private static let closeGap: UInt64 = 1_000_000
     /// The number of rounds of work in a turn. Work submitted by other work runs in the next round.
     private static let roundsPerTurn = 64
 
-    /// The queue itself. Work submitted to it directly runs after the current hold, which ends soon after 10 ms.
+    /// The queue itself. Work submitted to it directly runs after the current hold, which ends soon after its limit.
     public let queue: DispatchQueue
 
     /// The gap between packets below which the queue counts as busy, in nanoseconds. Also the time that a hold waits
     /// for the next packet.
     private let linger: UInt64?
+    /// The time after which a hold ends, in nanoseconds.
+    private let holdLimit: UInt64
     private let submissions = Mutex(Submissions())
     let wakeUp: OwnedDescriptor
     private let confined: LoopConfined<State>
@@ -79,8 +92,15 @@ public final class LoopQueue: Sendable {
     ///   - queue: a serial queue that nothing else uses.
     ///   - linger: the gap between packets on a busy queue, rounded down to whole milliseconds but at least 1 ms. Nil
     ///     never holds the queue. The queue is also never held if the process has no descriptor left for wake-ups.
-    public init(_ queue: DispatchQueue, linger: Duration? = .milliseconds(1)) {
+    ///   - holdLimit: the time after which a hold ends, rounded down to whole milliseconds, so that work submitted to the
+    ///     queue directly gets a turn.
+    public init(
+        _ queue: DispatchQueue,
+        linger: Duration? = .milliseconds(1),
+        holdLimit: Duration = .milliseconds(10)
+    ) {
         self.queue = queue
+        self.holdLimit = UInt64(max(holdLimit / .milliseconds(1), 0)) * 1_000_000
         wakeUp = OwnedDescriptor(linger == nil ? -1 : ble_eventfd())
         // Without a descriptor for wake-ups, submitted work would wait for the end of a hold.
         let holds = wakeUp.number >= 0
@@ -189,17 +209,26 @@ public final class LoopQueue: Sendable {
         let state = state
         let start = monotonicNanoseconds()
         let isBusy = linger.map { start < state.lastPacket + $0 } ?? false
+        state.isClose = start < state.lastPacket + LoopQueue.closeGap
         hold()
         var isDrained = transport.drain(isPolled: false)
         endTurn()
         state.lastPacket = monotonicNanoseconds()
-        while isBusy, state.lastPacket < start + LoopQueue.holdLimit {
+        while isBusy, !state.members.isEmpty, state.lastPacket < min(start + holdLimit, nextAlarm) {
             guard wait(atMost: isDrained ? linger ?? 0 : 0) || !isDrained else { break }
             isDrained = drainMembers()
             endTurn()
-            state.lastPacket = monotonicNanoseconds()
+            let now = monotonicNanoseconds()
+            state.isClose = now < state.lastPacket + LoopQueue.closeGap
+            state.lastPacket = now
         }
         letGo()
+        // Timers have a turn first. A source might not report again what is left: the end of the stream.
+        if !isDrained, state.members.contains(where: { $0.transport === transport }) {
+            queue.async { [weak transport] in
+                if let transport { self.becameReadable(transport) }
+            }
+        }
     }
 
     /// Reads and writes on all ready descriptors. Returns false if there is more to read.
@@ -223,7 +252,7 @@ public final class LoopQueue: Sendable {
         return isDrained
     }
 
-    /// Waits for a ready transport or for work. Returns false if neither occurs.
+    /// Waits for a ready transport or for work, at most until the next alarm. Returns false if neither occurs.
     private func wait(atMost nanoseconds: UInt64) -> Bool {
         let state = state
         let hasWork = submissions.withLock { submissions in
@@ -234,10 +263,16 @@ public final class LoopQueue: Sendable {
             let isBackedUp = state.members[place].transport?.isBackedUp ?? false
             state.entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
         }
-        let milliseconds = hasWork ? 0 : Int32(clamping: nanoseconds / 1_000_000)
-        if milliseconds > 0, state.yielding.isWorthIt(at: state.lastPacket) {
+        let alarm = nextAlarm
+        let wait = alarm > state.lastPacket ? min(nanoseconds, alarm - state.lastPacket) : 0
+        // Rounded down: the timer of an alarm that is due in less than a millisecond is more precise.
+        var milliseconds = hasWork ? 0 : Int32(clamping: wait / 1_000_000)
+        if milliseconds > 0, state.isClose, state.yielding.isWorthIt(at: state.lastPacket) {
             sched_yield()
-            state.yielding.yielded(from: state.lastPacket, to: monotonicNanoseconds())
+            let now = monotonicNanoseconds()
+            state.yielding.yielded(from: state.lastPacket, to: now)
+            let yielded = now - state.lastPacket
+            milliseconds = yielded < wait ? Int32(clamping: (wait - yielded) / 1_000_000) : 0
         }
         let count = unsafe Glibc.poll(&state.entries, nfds_t(state.entries.count), milliseconds)
         submissions.withLock { $0.holder = .handler }
@@ -246,6 +281,20 @@ public final class LoopQueue: Sendable {
             _ = unsafe Glibc.read(wakeUp.number, &count, MemoryLayout<UInt64>.size)
         }
         return count > 0 || hasWork
+    }
+
+    // MARK: Alarms
+
+    /// The earliest time of an alarm, in nanoseconds of the monotonic clock.
+    private var nextAlarm: UInt64 {
+        var earliest = UInt64.max
+        for entry in state.alarms { earliest = min(earliest, entry.due?.nanoseconds ?? .max) }
+        return earliest
+    }
+
+    func add(_ due: LoopAlarm.Due) {
+        state.alarms.removeAll { $0.due == nil }
+        state.alarms.append(AlarmEntry(due: due))
     }
 
     // MARK: Members

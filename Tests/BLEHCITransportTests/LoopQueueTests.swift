@@ -13,7 +13,8 @@ struct LoopQueueTests {
     private let loop = LoopQueue(DispatchQueue(label: "loop"), linger: .milliseconds(500))
 
     /// A started transport on the loop, and its other end.
-    private func connect(_ family: Family) async throws -> (Probe, Peer) {
+    private func connect(_ family: Family, on other: LoopQueue? = nil) async throws -> (Probe, Peer) {
+        let loop = other ?? loop
         let listener = family.listener
         async let peer = listener.accept()
         let transport = try await listener.specification.open(on: loop)
@@ -65,6 +66,78 @@ struct LoopQueueTests {
         }
     }
 
+    /// A loop that is held for as long as its peer sends, and for an hour after that.
+    private static func patientLoop() -> LoopQueue {
+        LoopQueue(DispatchQueue(label: "patient"), linger: .seconds(3600), holdLimit: .seconds(7200))
+    }
+
+    @Test func alarmFiresWhileTheLoopWaitsForPackets() async throws {
+        let patient = LoopQueueTests.patientLoop()
+        let (probe, peer) = try await connect(.unix, on: patient)
+        for _ in 0..<2 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        let held = LoopConfined(HeldAlarm(), to: patient.queue)
+        for delay: UInt64 in [0, 300_000, 20_000_000] {
+            await withCheckedContinuation { continuation in
+                patient.async {
+                    held.value.alarm = LoopAlarm(on: patient) { continuation.resume() }
+                    held.value.alarm?.set(monotonicNanoseconds() + delay)
+                }
+            }
+        }
+        patient.async { probe.transport.close() }
+    }
+
+    @Test func alarmFiresHoweverManyPacketsArrive() async throws {
+        let patient = LoopQueueTests.patientLoop()
+        let (probe, peer) = try await connect(.unix, on: patient)
+        let flag = Flag()
+        let held = LoopConfined(HeldAlarm(), to: patient.queue)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !flag.isUp.load(ordering: .relaxed) {
+                    peer.write(Sample.commandComplete)
+                    await Task.yield()
+                }
+            }
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+            await withCheckedContinuation { continuation in
+                patient.async {
+                    held.value.alarm = LoopAlarm(on: patient) { continuation.resume() }
+                    held.value.alarm?.set(monotonicNanoseconds() + 20_000_000)
+                }
+            }
+            flag.isUp.store(true, ordering: .relaxed)
+        }
+        patient.async { probe.transport.close() }
+    }
+
+    @Test func holdEndsWithTheLastTransport() async throws {
+        let patient = LoopQueueTests.patientLoop()
+        let (probe, peer) = try await connect(.unix, on: patient)
+        for _ in 0..<2 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        patient.async { probe.transport.close() }
+        await withCheckedContinuation { continuation in patient.queue.async { continuation.resume() } }
+    }
+
+    @Test func alarmThatIsReleasedDoesNotFire() async {
+        let fired = Flag()
+        await withCheckedContinuation { continuation in
+            loop.async {
+                LoopAlarm(on: loop) { fired.isUp.store(true, ordering: .relaxed) }.set(monotonicNanoseconds() + 1)
+                loop.queue.async { continuation.resume() }
+            }
+        }
+        await withCheckedContinuation { continuation in loop.queue.async { continuation.resume() } }
+        let hasFired = fired.isUp.load(ordering: .relaxed)
+        #expect(!hasFired)
+    }
+
     @Test func workOfEachThreadKeepsItsOrder() async {
         let log = Log(threads: 4)
         await withTaskGroup(of: Void.self) { group in
@@ -98,6 +171,10 @@ struct LoopQueueTests {
         }
         #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
     }
+}
+
+private final class HeldAlarm {
+    var alarm: LoopAlarm?
 }
 
 private final class Flag: Sendable {

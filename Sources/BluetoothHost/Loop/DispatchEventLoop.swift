@@ -4,13 +4,23 @@ import Dispatch
 
 /// The event loop on a serial Dispatch queue.
 package final class DispatchEventLoop: EventLoop {
+    /// The gap between packets up to which the loop waits for them on its own thread. Dispatch takes several times as long
+    /// for a packet.
+    private static let linger = Duration.milliseconds(20)
+    /// The time after which Dispatch gets a turn. The loop has no work there but the alarms, for which a hold ends anyway.
+    private static let holdLimit = Duration.milliseconds(100)
+
     /// The queue, on which the transport runs as well.
     package let queue: LoopQueue
     private let tasks: QueueTaskExecutor
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
     package init(label: String) {
-        queue = LoopQueue(DispatchQueue(label: label, qos: .userInitiated))
+        queue = LoopQueue(
+            DispatchQueue(label: label, qos: .userInitiated),
+            linger: DispatchEventLoop.linger,
+            holdLimit: DispatchEventLoop.holdLimit
+        )
         tasks = QueueTaskExecutor(queue: queue)
         queue.queue.setSpecific(key: DispatchEventLoop.key, value: ObjectIdentifier(self))
     }
@@ -28,7 +38,7 @@ package final class DispatchEventLoop: EventLoop {
     package var appTaskExecutor: (any TaskExecutor)? { nil }
 
     package func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm {
-        DispatchAlarm(queue: queue.queue, action: action)
+        LoopAlarm(on: queue, action)
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
@@ -56,25 +66,8 @@ private final class QueueTaskExecutor: TaskExecutor {
     }
 }
 
-private final class DispatchAlarm: Alarm {
-    private let timer: any DispatchSourceTimer
-
-    init(queue: DispatchQueue, action: @escaping @Sendable () -> Void) {
-        timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.setEventHandler(handler: action)
-        timer.schedule(deadline: .distantFuture)
-        timer.activate()
-    }
-
-    deinit {
-        timer.cancel()
-    }
-
-    func set(_ instant: Instant?) {
-        guard let instant else {
-            timer.schedule(deadline: .distantFuture)
-            return
-        }
-        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(instant.nanoseconds, 1)), leeway: .milliseconds(1))
+extension LoopAlarm: Alarm {
+    package func set(_ instant: Instant?) {
+        set(instant?.nanoseconds)
     }
 }

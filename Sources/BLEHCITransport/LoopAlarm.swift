@@ -1,0 +1,46 @@
+import Dispatch
+
+/// A one-shot timer on a ``LoopQueue``, which can be set repeatedly. It is set on the queue only.
+///
+/// A timer of the queue itself would fire only after a hold of the queue. A hold ends when an alarm is due.
+package final class LoopAlarm {
+    /// When an alarm fires, in nanoseconds of the monotonic clock. Its loop refers to it weakly.
+    final class Due {
+        var nanoseconds = UInt64.max
+        fileprivate var isKnown = false
+    }
+
+    private let loop: LoopQueue
+    private let timer: any DispatchSourceTimer
+    private let due: LoopConfined<Due>
+
+    package init(on loop: LoopQueue, _ action: @escaping @Sendable () -> Void) {
+        self.loop = loop
+        let due = LoopConfined(Due(), to: loop.queue)
+        self.due = due
+        timer = DispatchSource.makeTimerSource(queue: loop.queue)
+        timer.setEventHandler {
+            due.value.nanoseconds = .max
+            action()
+        }
+        timer.schedule(deadline: .distantFuture)
+        timer.activate()
+    }
+
+    deinit {
+        timer.cancel()
+    }
+
+    /// Makes the alarm fire once at a time, in nanoseconds of the monotonic clock, or immediately if that is in the past.
+    /// Nil turns the alarm off.
+    package func set(_ nanoseconds: UInt64?) {
+        let due = due.value
+        due.nanoseconds = nanoseconds ?? .max
+        if !due.isKnown {
+            due.isKnown = true
+            loop.add(due)
+        }
+        guard let nanoseconds else { return timer.schedule(deadline: .distantFuture) }
+        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(nanoseconds, 1)), leeway: .milliseconds(1))
+    }
+}
