@@ -49,12 +49,40 @@ class Exceptions:
 # MARK: The process that runs one suite
 
 
+def keep_security_requests() -> None:
+    """Corrects Bumble's Pandora server, which ignores a Security Request that arrives before the call of WaitSecurity.
+
+    The test calls Secure on one device and WaitSecurity on the other at the same time, so either may be first. Here, an
+    early request is kept until WaitSecurity has registered its listeners and checks the level.
+    """
+    from bumble.device import Connection
+    from bumble.pandora.security import SecurityService
+
+    emit, reached_security_level = Connection.emit, SecurityService.reached_security_level
+
+    def emit_or_keep(connection, event, *arguments):
+        is_handled = emit(connection, event, *arguments)
+        if event == Connection.EVENT_SECURITY_REQUEST and not is_handled:
+            connection.early_security_request = arguments
+        return is_handled
+
+    async def check_level(service, connection, level):
+        is_reached = await reached_security_level(service, connection, level)
+        request = connection.__dict__.pop("early_security_request", None)
+        if request is not None and not is_reached:
+            connection.emit(Connection.EVENT_SECURITY_REQUEST, *request)
+        return is_reached
+
+    Connection.emit, SecurityService.reached_security_level = emit_or_keep, check_level
+
+
 def run_cases(suite: str, config: Path, logs: Path, filters: list[str]) -> None:
     """Runs the cases of a suite with Mobly in this process, and writes their results to results.json."""
     import importlib
 
     from mobly import config_parser, test_runner
 
+    keep_security_requests()
     module, name, _ = SUITES[suite]
     test_class = getattr(importlib.import_module(module), name)
     (bed,) = config_parser.load_test_config_file(str(config))
