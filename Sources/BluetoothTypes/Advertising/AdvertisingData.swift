@@ -75,7 +75,7 @@ extension AdvertisingData {
 
     /// Calls `body` with each of ``serviceUUIDs``, without an array of them.
     package func forEachServiceUUID(_ body: (BluetoothUUID) -> Void) {
-        forEachUUID(where: \.isServiceList, body)
+        forEachUUID(where: { $0.isServiceList }, body)
     }
 
     /// The services that the device looks for.
