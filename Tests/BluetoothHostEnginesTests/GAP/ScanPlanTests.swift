@@ -322,6 +322,27 @@ struct ScanPlanTests {
         #expect(world.resets == 1)
     }
 
+    @Test func silenceOnLECodedAloneIsUsual() {
+        // The controller of this world takes the parameters of legacy commands, which do not tell the PHYs.
+        var world = ScanWorld()
+        world.context.canScanCodedPHY = true
+        world.start(1, ScanOptions(phys: .leCoded))
+        world.settle()
+        #expect(world.controller.isOn && world.plan.deadline == nil)
+        world.advance(.seconds(900))
+        #expect(world.restarts == 0 && world.resets == 0)
+        world.start(2)
+        world.settle()
+        #expect(world.plan.deadline == world.now + .seconds(90))
+    }
+
+    @Test func scanOnNoPrimaryPHYIsOnLE1MBesideOthers() {
+        var world = ScanWorld()
+        world.start(1, ScanOptions(phys: .leCoded))
+        world.start(2, ScanOptions(phys: .le2M))
+        #expect(world.plan.wanted?.phys == [.le1M, .leCoded])
+    }
+
     @Test func linkShowsThatTheControllerWorks() {
         var world = scanning()
         world.advance(.seconds(90))

@@ -144,7 +144,7 @@ struct ScanPlan {
             parameters.isActive = parameters.isActive || options.isActive
             parameters.interval = min(parameters.interval, interval)
             parameters.window = max(parameters.window, max(options.window.inUnits(of: .microseconds(625)), 4))
-            parameters.phys.formUnion(options.phys)
+            parameters.phys.formUnion(options.phys.isDisjoint(with: [.le1M, .leCoded]) ? .le1M : options.phys)
             parameters.filtersDuplicates =
                 parameters.filtersDuplicates && options.filtersInController && !options.reportsDuplicates
         }
@@ -296,7 +296,9 @@ struct ScanPlan {
 
     /// Records that scanning is off, or could not be turned off. The silent time is kept if a scan is still wanted.
     private mutating func stopped(_ state: Controller, at now: Instant) {
-        if case .on = controller { silence = isRestartDue ? .zero : now - lastActivity }
+        if case .on(let parameters) = controller {
+            silence = isRestartDue || !parameters.phys.contains(.le1M) ? .zero : now - lastActivity
+        }
         controller = state
         isRestartDue = false
         forgetSilenceUnlessWanted()
@@ -327,9 +329,12 @@ struct ScanPlan {
     /// When the plan has something to do; nil if it waits for no time.
     var deadline: Instant? { earliest(silenceDeadline, retryDeadline) }
 
-    /// When the scan will have been silent for too long; nil if the controller does not scan.
+    /// When the scan will have been silent for too long; nil if the controller does not scan on LE 1M. On LE Coded alone,
+    /// silence is usual.
     private var silenceDeadline: Instant? {
-        guard let silenceTimeout, !pending.isPending, !isRestartDue, case .on = controller else { return nil }
+        guard let silenceTimeout, !pending.isPending, !isRestartDue, case .on(let parameters) = controller,
+            parameters.phys.contains(.le1M)
+        else { return nil }
         return lastActivity + silenceTimeout
     }
 
