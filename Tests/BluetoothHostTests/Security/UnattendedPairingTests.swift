@@ -61,5 +61,10 @@ struct UnattendedPairingTests {
         encounter.send([0x0B, 0x0D])
         encounter.settle()
         #expect(encounter.outcome?.model == .justWorks)
+        // The peer repeats its request on the encrypted link.
+        let count = encounter.heard.count
+        encounter.send([0x0B, 0x0D])
+        encounter.settle()
+        #expect(encounter.heard.count == count, "no other pairing begins")
     }
 }

@@ -181,7 +181,9 @@ extension LinkSecurityEngine {
         // Only one request of the peer waits, even if the peer repeats it.
         guard !state.waiting.contains(where: { $0.caller == .peer }) else { return }
         let canAuthenticate = policy.ioCapability != .noInputNoOutput || policy.peerOutOfBandData != nil
-        let required = RequiredSecurity(isAuthenticated: requested.isAuthenticated && canAuthenticate)
+        // A pairing on this link has shown that the peer cannot authenticate. The peer may repeat its request without end.
+        let isAuthenticated = requested.isAuthenticated && canAuthenticate && !hasPairedWithoutAuthentication
+        let required = RequiredSecurity(isAuthenticated: isAuthenticated)
         add(SecurityRequirement(.peer, required, for: .peer), &context)
     }
 
@@ -190,6 +192,7 @@ extension LinkSecurityEngine {
     /// Handles a pairing that the Security Manager has completed.
     private mutating func pairingCompleted(_ outcome: PairingOutcome, _ context: SecurityContext) {
         guard case .pairing(let work) = state else { return }
+        hasPairedWithoutAuthentication = !outcome.strength.isAuthenticated
         if let question = work.question { effects.append(.withdraw(question.number)) }
         let completed = CompletedPairing(
             outcome: outcome,

@@ -78,6 +78,8 @@ struct LinkSecurityEngine {
     private(set) var verificationDeadline: VerificationDeadline?
     /// The reason why the last attempt to verify the peer's identity has failed.
     var verificationFailure: SecurityError?
+    /// Whether the last pairing on this link has completed with an unauthenticated key.
+    var hasPairedWithoutAuthentication = false
     /// Whether the verification of the peer's identity begins once nothing else is in progress.
     var verifiesWhenSettled = false
     /// The usable key of the bond when the engine last decided whether to verify the peer; nil if there was none.
