@@ -4,6 +4,8 @@ import BLEGATT
 import BluetoothTypes
 import Testing
 
+import struct BLEVirtualController.SeededGenerator
+
 @Suite("Outputs of a server session")
 struct ServerOutputTests {
     private static let change = ServerOutput.persistentStateChanged
@@ -80,5 +82,35 @@ struct ServerOutputTests {
             _ = fixture.send([0x0A] + fixture.handle(0))
         }
         #expect(fixture.outputs == [Self.change])
+    }
+
+    @Test("Without events, writes have the same results, and leave copies of old values alone", arguments: [1, 2, 3])
+    func writesWithoutEventsHaveTheSameResults(seed: UInt64) throws {
+        let characteristics = (0..<3).map { index in
+            CharacteristicDefinition(
+                uuid: BluetoothUUID(UInt16(0xFFE0 + index)),
+                properties: [.read, .write, .writeWithoutResponse],
+                permissions: index == 2 ? .read : [.read, .write],
+                value: .stored([1, 2, 3], maximumLength: 6)
+            )
+        }
+        let reporting = try ServerFixture(characteristics)
+        let silent = try ServerFixture(characteristics)
+        silent.session.reportsEvents = false
+        var generator = SeededGenerator(seed: seed)
+        var copies: [(held: [UInt8]?, expected: [UInt8]?)] = []
+        for _ in 0..<500 {
+            let index = Int.random(in: 0..<3, using: &generator)
+            let opcode: UInt8 = Bool.random(using: &generator) ? 0x12 : 0x52
+            let length = Int.random(in: 0...8, using: &generator)
+            let value = (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            let pdu = [opcode] + silent.handle(index) + value
+            #expect(reporting.send(pdu).response == silent.send(pdu).response)
+            let handle = silent.service.characteristics[index].valueHandle
+            copies.append((silent.server.value(of: handle), reporting.server.value(of: handle)))
+            if copies.count > 20 { copies.removeFirst() }
+            #expect(copies.allSatisfy { $0.held == $0.expected })
+        }
+        #expect(silent.events.isEmpty)
     }
 }

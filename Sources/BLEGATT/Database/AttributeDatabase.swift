@@ -105,6 +105,12 @@ public struct AttributeDatabase {
         attributes[index].value = value
     }
 
+    /// Sets the value of an attribute that the server stores. Its memory is kept, unless the old value is shared.
+    mutating func setValue(copying value: RawSpan, at index: Int) {
+        attributes[index].value.removeAll(keepingCapacity: true)
+        attributes[index].value.append(copying: value)
+    }
+
     /// Adds services. Attributes without a handle get the next handles after the end of the database.
     ///
     /// - Returns: the services with their handles, in the order given.

@@ -230,12 +230,14 @@ struct RequestContext {
     private func write(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {
         guard let request = try? WriteRequest(decoding: pdu) else { throw .error(.invalidPDU, .invalid) }
         let attribute = try writable(request.handle)
-        let write = AttributeWrite(handle: request.handle, offset: 0, value: [UInt8](copying: request.value))
-        if case .handled = attribute.facts.source {
-            _ = try session.validate(write, over: [], attribute.facts)
-            try answer(to: .write(write, isCommand: false), at: request.handle)
-        } else {
-            try session.apply(write, to: attribute, isCommand: false)
+        if !session.overwrite(attribute, with: request.value) {
+            let write = AttributeWrite(handle: request.handle, offset: 0, value: [UInt8](copying: request.value))
+            if case .handled = attribute.facts.source {
+                _ = try session.validate(write, over: [], attribute.facts)
+                try answer(to: .write(write, isCommand: false), at: request.handle)
+            } else {
+                try session.apply(write, to: attribute, isCommand: false)
+            }
         }
         WriteResponse().encode(into: &buffer)
     }

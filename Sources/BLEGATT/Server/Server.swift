@@ -107,6 +107,10 @@ public final class Server {
         change { $0.setValue(value, at: index) }
     }
 
+    func setValue(copying value: RawSpan, at index: Int) {
+        change { $0.setValue(copying: value, at: index) }
+    }
+
     /// Changes the attributes. They are taken out of the server meanwhile: so no access to them is ever in progress, and
     /// the compiler leaves out the check that each request would need.
     @inline(__always)

@@ -103,6 +103,17 @@ extension ServerSession {
         return new
     }
 
+    /// Replaces a stored value in its memory, if nothing but the server needs the new value: there are no events.
+    ///
+    /// - Returns: false if nothing was written.
+    func overwrite(_ attribute: (index: Int, facts: Attribute.Facts), with value: RawSpan) -> Bool {
+        guard !reportsEvents, case .stored(let maximumLength) = attribute.facts.source,
+            value.byteCount <= maximumLength
+        else { return false }
+        server.setValue(copying: value, at: attribute.index)
+        return true
+    }
+
     /// Writes a value that needs no answer of the app.
     func apply(
         _ write: AttributeWrite,

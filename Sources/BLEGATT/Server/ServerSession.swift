@@ -248,9 +248,10 @@ public final class ServerSession {
         signature: SignatureStrength?
     ) -> ServerAction {
         guard let attribute = server.database.lookUp(handle) else { return .nothing }
-        let write = AttributeWrite(handle: handle, offset: 0, value: [UInt8](copying: value))
         do throws(Interruption) {
             try check(.write, attribute.facts, signature: signature)
+            if overwrite(attribute, with: value) { return .nothing }
+            let write = AttributeWrite(handle: handle, offset: 0, value: [UInt8](copying: value))
             if case .handled = attribute.facts.source {
                 return .access(AccessRequest(identifier: makeIdentifier(), kind: .write(write, isCommand: true)))
             }
