@@ -44,6 +44,8 @@ final class DescriptorTransport: Transport {
         var backlog = WriteBacklog()
         /// The bytes sent in this turn of the loop.
         var gathered = PacketBuffer(capacity: 0, headroom: 0)
+        /// Whether bytes were received over TCP in this turn, and nothing was sent since.
+        var owesAcknowledgment = false
         var onPacket: (@Sendable (RawSpan) -> Void)?
         var onEnd: (@Sendable (TransportError) -> Void)?
         var isClosed = false
@@ -183,7 +185,10 @@ final class DescriptorTransport: Transport {
         state.decoder = nil
         defer { state.decoder = decoder }
         let result = decoder.fill { read(descriptor, into: &$0, from: $1) }
-        if kind == .tcp { _ = ble_tcp_set_quick_ack(descriptor) }
+        if kind == .tcp, !state.owesAcknowledgment {
+            state.owesAcknowledgment = true
+            loop.flushLater(self)
+        }
         do throws(H4StreamDecoder.BrokenStream) {
             try decoder.forEachPacket { packet in
                 state.onPacket?(packet)
@@ -207,10 +212,11 @@ final class DescriptorTransport: Transport {
         if state.gathered.count >= DescriptorTransport.gatheredLimit { flush() }
     }
 
-    /// Writes the bytes sent in this turn.
+    /// Writes the bytes sent in this turn. Otherwise acknowledges received bytes.
     func flush() {
         let state = state
-        guard !state.isClosed, !state.gathered.isEmpty else { return }
+        guard !state.isClosed else { return }
+        guard !state.gathered.isEmpty else { return acknowledge() }
         var buffer = PacketBuffer(capacity: 0, headroom: 0)
         swap(&buffer, &state.gathered)
         writeNow(buffer.bytes)
@@ -218,7 +224,16 @@ final class DescriptorTransport: Transport {
         state.gathered = buffer
     }
 
+    /// Makes the kernel acknowledge received bytes at once. A peer that sends small pieces by Nagle's algorithm waits for
+    /// this before it sends the next. Sent bytes carry the acknowledgment themselves.
+    private func acknowledge() {
+        guard state.owesAcknowledgment else { return }
+        state.owesAcknowledgment = false
+        _ = ble_tcp_set_quick_ack(descriptor)
+    }
+
     private func writeNow(_ bytes: RawSpan) {
+        state.owesAcknowledgment = false
         switch write(bytes) {
         case .success(let count):
             if count < bytes.byteCount { wait(bytes.extracting(droppingFirst: count)) }
