@@ -13,8 +13,8 @@ struct Attribute {
         case clientSupportedFeatures
     }
 
-    /// All of an attribute but its value. A copy retains nothing, so each request can have one.
-    struct Facts {
+    /// The properties of an attribute without its value. Copying it changes no reference counts.
+    struct Metadata {
         let handle: AttributeHandle
         let type: BluetoothUUID
         let source: Source
@@ -23,21 +23,21 @@ struct Attribute {
         let groupEnd: AttributeHandle
     }
 
-    let facts: Facts
+    let metadata: Metadata
     /// The value, if the server stores it; otherwise empty.
     fileprivate(set) var value: [UInt8]
 
-    init(_ facts: Facts, value: [UInt8]) {
-        self.facts = facts
+    init(_ metadata: Metadata, value: [UInt8]) {
+        self.metadata = metadata
         self.value = value
     }
 
-    var handle: AttributeHandle { facts.handle }
-    var type: BluetoothUUID { facts.type }
+    var handle: AttributeHandle { metadata.handle }
+    var type: BluetoothUUID { metadata.type }
 
     /// The value, if the server has one that is the same for all clients.
     var storedValue: [UInt8]? {
-        if case .stored = facts.source { value } else { nil }
+        if case .stored = metadata.source { value } else { nil }
     }
 }
 
@@ -47,7 +47,7 @@ struct Attribute {
 public struct AttributeDatabase {
     /// Whether any attribute needs an encrypted link to be read or written.
     public var hasProtectedAttributes: Bool {
-        attributes.contains { !$0.facts.permissions.isDisjoint(with: .anyEncrypted) }
+        attributes.contains { !$0.metadata.permissions.isDisjoint(with: .anyEncrypted) }
     }
 
     private(set) var attributes: [Attribute] = []
@@ -65,9 +65,9 @@ public struct AttributeDatabase {
         return index < attributes.count && attributes[index].handle == handle ? index : nil
     }
 
-    /// The index of an attribute and its facts; nil if there is none.
-    func lookUp(_ handle: AttributeHandle) -> (index: Int, facts: Attribute.Facts)? {
-        index(of: handle).map { ($0, attributes[$0].facts) }
+    /// The index of an attribute and its metadata; nil if there is none.
+    func lookUp(_ handle: AttributeHandle) -> (index: Int, metadata: Attribute.Metadata)? {
+        index(of: handle).map { ($0, attributes[$0].metadata) }
     }
 
     func attribute(_ handle: AttributeHandle) -> Attribute? {
@@ -80,15 +80,15 @@ public struct AttributeDatabase {
         return position < indices.count ? Int(indices[position]) : attributes.count
     }
 
-    /// The facts of a characteristic value and of its Client Characteristic Configuration; nil if there is none.
+    /// The metadata of a characteristic value and of its Client Characteristic Configuration; nil if there is none.
     func configurable(
         _ valueHandle: AttributeHandle
-    ) -> (value: Attribute.Facts, configuration: Attribute.Facts)? {
+    ) -> (value: Attribute.Metadata, configuration: Attribute.Metadata)? {
         guard let value = index(of: valueHandle) else { return nil }
         var index = value + 1
         while index < attributes.count {
-            if case .clientConfiguration(_, valueHandle) = attributes[index].facts.source {
-                return (attributes[value].facts, attributes[index].facts)
+            if case .clientConfiguration(_, valueHandle) = attributes[index].metadata.source {
+                return (attributes[value].metadata, attributes[index].metadata)
             }
             switch attributes[index].type {
             case .characteristic, .primaryService, .secondaryService: return nil

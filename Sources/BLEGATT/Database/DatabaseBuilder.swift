@@ -182,14 +182,14 @@ struct DatabaseBuilder {
         _ content: Content,
         groupEnd: AttributeHandle? = nil
     ) {
-        let facts = Attribute.Facts(
+        let metadata = Attribute.Metadata(
             handle: handle,
             type: type,
             source: content.source,
             permissions: permissions,
             groupEnd: groupEnd ?? handle
         )
-        attributes.append(Attribute(facts, value: content.value))
+        attributes.append(Attribute(metadata, value: content.value))
     }
 }
 

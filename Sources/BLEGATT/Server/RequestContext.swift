@@ -77,10 +77,10 @@ struct RequestContext {
                 uuid.map { (try? BluetoothUUID(decoding: value.rawSpan)) == $0 }
                 ?? value.rawSpan.elementsEqual(request.value)
             // A comparison discloses the value, so the client must be permitted to read it.
-            guard isEqual, (try? session.check(.read, attribute.facts)) != nil else { return true }
+            guard isEqual, (try? session.check(.read, attribute.metadata)) != nil else { return true }
             guard buffer.count - start + 4 <= mtu else { return false }
             buffer.append(attribute.handle.rawValue)
-            buffer.append(attribute.facts.groupEnd.rawValue)
+            buffer.append(attribute.metadata.groupEnd.rawValue)
             return true
         }
         if buffer.count == start + 1 { throw .error(.attributeNotFound, request.range.start) }
@@ -99,7 +99,7 @@ struct RequestContext {
             guard attribute.type == request.groupType, let value = attribute.storedValue else { return true }
             return writer.append(
                 handle: attribute.handle,
-                end: attribute.facts.groupEnd,
+                end: attribute.metadata.groupEnd,
                 value: value.rawSpan,
                 to: &buffer
             )
@@ -112,7 +112,7 @@ struct RequestContext {
         try forEachAttribute(in: request.range) { attribute throws(Interruption) in
             guard attribute.type == request.type else { return true }
             do throws(Interruption) {
-                try session.check(.read, attribute.facts)
+                try session.check(.read, attribute.metadata)
                 let value = try value(of: attribute, offset: 0)
                 return writer.append(handle: attribute.handle, value: value.rawSpan, to: &buffer)
             } catch {
@@ -142,7 +142,7 @@ struct RequestContext {
 
     private func readable(_ handle: AttributeHandle) throws(Interruption) -> Attribute {
         guard let attribute = session.server.database.attribute(handle) else { throw .error(.invalidHandle, handle) }
-        try session.check(.read, attribute.facts)
+        try session.check(.read, attribute.metadata)
         return attribute
     }
 
@@ -221,9 +221,10 @@ struct RequestContext {
 
     // MARK: Writing
 
-    private func writable(_ handle: AttributeHandle) throws(Interruption) -> (index: Int, facts: Attribute.Facts) {
+    private func writable(_ handle: AttributeHandle) throws(Interruption) -> (index: Int, metadata: Attribute.Metadata)
+    {
         guard let attribute = session.server.database.lookUp(handle) else { throw .error(.invalidHandle, handle) }
-        try session.check(.write, attribute.facts)
+        try session.check(.write, attribute.metadata)
         return attribute
     }
 
@@ -232,8 +233,8 @@ struct RequestContext {
         let attribute = try writable(request.handle)
         if !session.overwrite(attribute, with: request.value) {
             let write = AttributeWrite(handle: request.handle, offset: 0, value: [UInt8](copying: request.value))
-            if case .handled = attribute.facts.source {
-                _ = try session.validate(write, over: [], attribute.facts)
+            if case .handled = attribute.metadata.source {
+                _ = try session.validate(write, over: [], attribute.metadata)
                 try answer(to: .write(write, isCommand: false), at: request.handle)
             } else {
                 try session.apply(write, to: attribute, isCommand: false)
@@ -276,7 +277,7 @@ struct RequestContext {
         var results: [AttributeHandle: [UInt8]] = [:]
         var handled: [AttributeWrite] = []
         for write in writes {
-            let attribute = try writable(write.handle).facts
+            let attribute = try writable(write.handle).metadata
             if case .handled = attribute.source {
                 guard write.offset + write.value.count <= maximumAttributeValueLength else {
                     throw .error(.invalidAttributeValueLength, write.handle)

@@ -96,7 +96,7 @@ public final class Server {
     /// Sets a value that the server keeps. Returns false if there is none, or the value is too long.
     @discardableResult
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
-        guard let attribute = database.lookUp(handle), case .stored(let maximumLength) = attribute.facts.source,
+        guard let attribute = database.lookUp(handle), case .stored(let maximumLength) = attribute.metadata.source,
             value.count <= maximumLength
         else { return false }
         change { $0.setValue(value, at: attribute.index) }
@@ -111,8 +111,8 @@ public final class Server {
         change { $0.setValue(copying: value, at: index) }
     }
 
-    /// Changes the attributes. They are taken out of the server meanwhile: so no access to them is ever in progress, and
-    /// the compiler leaves out the check that each request would need.
+    /// Moves the attributes out of the server during a change. No other access can then overlap, so Swift needs no
+    /// exclusivity check for each request.
     @inline(__always)
     private func change<Result, Failure>(
         _ body: (inout AttributeDatabase) throws(Failure) -> Result

@@ -66,7 +66,7 @@ extension ServerSession {
         for kept in state.configurations where configurations.value(at: kept.handle) == nil {
             guard
                 case .clientConfiguration(let allowed, let valueHandle)? =
-                    server.database.lookUp(kept.handle)?.facts.source
+                    server.database.lookUp(kept.handle)?.metadata.source
             else { continue }
             let configuration = kept.configuration.intersection(allowed)
             guard !configuration.isEmpty else { continue }

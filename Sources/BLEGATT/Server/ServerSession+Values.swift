@@ -18,7 +18,7 @@ extension ServerSession {
     /// - Parameter signature: the strength of the write's signature; nil if it has no valid one.
     func check(
         _ direction: Direction,
-        _ attribute: Attribute.Facts,
+        _ attribute: Attribute.Metadata,
         signature: SignatureStrength? = nil
     ) throws(Interruption) {
         let (handle, permissions) = (attribute.handle, attribute.permissions)
@@ -44,7 +44,7 @@ extension ServerSession {
     ///
     /// Such a client may read declarations and the values of the GAP and GATT services apart from client
     /// configurations. It may also read and write Client Supported Features.
-    private func isServedBeforeVerification(_ attribute: Attribute.Facts, _ direction: Direction) -> Bool {
+    private func isServedBeforeVerification(_ attribute: Attribute.Metadata, _ direction: Direction) -> Bool {
         switch attribute.source {
         case .handled, .clientConfiguration: return false
         case .clientSupportedFeatures: return true
@@ -59,7 +59,7 @@ extension ServerSession {
 
     /// The value of an attribute that needs no answer of the app; nil for any other.
     func ownValue(of attribute: Attribute) -> [UInt8]? {
-        switch attribute.facts.source {
+        switch attribute.metadata.source {
         case .stored: attribute.value
         case .handled: nil
         case .clientConfiguration:
@@ -75,7 +75,7 @@ extension ServerSession {
     func validate(
         _ write: AttributeWrite,
         over current: [UInt8]?,
-        _ attribute: Attribute.Facts
+        _ attribute: Attribute.Metadata
     ) throws(Interruption) -> [UInt8] {
         var new = write.value
         // A write at offset 0 replaces the value, and needs no copy.
@@ -106,8 +106,8 @@ extension ServerSession {
     /// Replaces a stored value in its memory, if nothing but the server needs the new value: there are no events.
     ///
     /// - Returns: false if nothing was written.
-    func overwrite(_ attribute: (index: Int, facts: Attribute.Facts), with value: RawSpan) -> Bool {
-        guard !reportsEvents, case .stored(let maximumLength) = attribute.facts.source,
+    func overwrite(_ attribute: (index: Int, metadata: Attribute.Metadata), with value: RawSpan) -> Bool {
+        guard !reportsEvents, case .stored(let maximumLength) = attribute.metadata.source,
             value.byteCount <= maximumLength
         else { return false }
         server.setValue(copying: value, at: attribute.index)
@@ -117,11 +117,11 @@ extension ServerSession {
     /// Writes a value that needs no answer of the app.
     func apply(
         _ write: AttributeWrite,
-        to attribute: (index: Int, facts: Attribute.Facts),
+        to attribute: (index: Int, metadata: Attribute.Metadata),
         isCommand: Bool
     ) throws(Interruption) {
-        let value = try validate(write, over: nil, attribute.facts)
-        switch attribute.facts.source {
+        let value = try validate(write, over: nil, attribute.metadata)
+        switch attribute.metadata.source {
         case .stored:
             server.setValue(value, at: attribute.index)
             emit(.written(write, isCommand: isCommand))

@@ -229,7 +229,7 @@ public final class ServerSession {
     /// Whether a write with the strongest signature would be executed.
     private func acceptsSignedWrite(to handle: AttributeHandle) -> Bool {
         guard let attribute = server.database.lookUp(handle) else { return false }
-        return (try? check(.write, attribute.facts, signature: .authenticated)) != nil
+        return (try? check(.write, attribute.metadata, signature: .authenticated)) != nil
     }
 
     /// Executes a signed write whose signature is valid.
@@ -249,10 +249,10 @@ public final class ServerSession {
     ) -> ServerAction {
         guard let attribute = server.database.lookUp(handle) else { return .nothing }
         do throws(Interruption) {
-            try check(.write, attribute.facts, signature: signature)
+            try check(.write, attribute.metadata, signature: signature)
             if overwrite(attribute, with: value) { return .nothing }
             let write = AttributeWrite(handle: handle, offset: 0, value: [UInt8](copying: value))
-            if case .handled = attribute.facts.source {
+            if case .handled = attribute.metadata.source {
                 return .access(AccessRequest(identifier: makeIdentifier(), kind: .write(write, isCommand: true)))
             }
             try apply(write, to: attribute, isCommand: true)
