@@ -11,7 +11,7 @@ import Synchronization
 /// each turn, each transport writes the packets sent in that turn in one piece.
 ///
 /// Between packets that arrive close together, the handler yields the processor before it sleeps in `poll`, while that is
-/// profitable (`Yielding`).
+/// profitable (`YieldBackoff`).
 ///
 /// A hold ends when an alarm of the loop is due, so that alarms are on time. Other work of the queue itself, such as the
 /// sources of listeners, waits for the end of the hold.
@@ -60,7 +60,7 @@ public final class LoopQueue: Sendable {
         var lastPacket: UInt64 = 0
         /// Whether the last two packets, or turns of packets, were close together.
         var isClose = false
-        var yielding = Yielding()
+        var yielding = YieldBackoff()
         var isInTurn = false
 
         init(wakeUp: OwnedDescriptor) {

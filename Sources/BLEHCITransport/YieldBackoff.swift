@@ -6,7 +6,7 @@
 /// yield that takes long is not repeated soon: the pause before the next grows with each.
 ///
 /// Times are in nanoseconds of a clock that only moves forward.
-struct Yielding {
+struct YieldBackoff {
     /// The longest duration of a profitable yield, in nanoseconds.
     static let patience: UInt64 = 200_000
     static let shortestPause: UInt64 = 10_000_000
@@ -20,11 +20,11 @@ struct Yielding {
     }
 
     mutating func yielded(from start: UInt64, to end: UInt64) {
-        if end > start &+ Yielding.patience {
+        if end > start &+ YieldBackoff.patience {
             pauseEnd = end &+ pause
-            pause = min(pause * 2, Yielding.longestPause)
+            pause = min(pause * 2, YieldBackoff.longestPause)
         } else {
-            pause = max(pause - pause / 16, Yielding.shortestPause)
+            pause = max(pause - pause / 16, YieldBackoff.shortestPause)
         }
     }
 }

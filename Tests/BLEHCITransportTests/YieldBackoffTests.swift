@@ -2,12 +2,12 @@ import Testing
 
 @testable import BLEHCITransport
 
-@Suite("Yielding")
-struct YieldingTests {
+@Suite("YieldBackoff")
+struct YieldBackoffTests {
     private let millisecond: UInt64 = 1_000_000
 
     @Test func yieldingContinuesWhileItTakesLittleTime() {
-        var yielding = Yielding()
+        var yielding = YieldBackoff()
         for start in stride(from: UInt64(0), to: 100 * millisecond, by: 100_000) {
             #expect(yielding.isWorthIt(at: start))
             yielding.yielded(from: start, to: start + 50_000)
@@ -15,7 +15,7 @@ struct YieldingTests {
     }
 
     @Test func longYieldsCausePausesThatDoubleUpToTenSeconds() {
-        var yielding = Yielding()
+        var yielding = YieldBackoff()
         var now: UInt64 = 0
         var pauses: [UInt64] = []
         for _ in 0..<13 {
@@ -29,7 +29,7 @@ struct YieldingTests {
     }
 
     @Test func pausesShrinkGraduallyAfterShortYields() {
-        var yielding = Yielding()
+        var yielding = YieldBackoff()
         for _ in 0..<4 { yielding.yielded(from: 0, to: millisecond) }
         yielding.yielded(from: 0, to: 1)
         yielding.yielded(from: 0, to: millisecond)
