@@ -33,7 +33,7 @@ simulate: setup ## Runs SEEDS=n random worlds, or the world of SEED=n with captu
 	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test --filter SimulationTests.SimulationTests
 
 simulate-month: setup ## Runs a gateway for DAYS=30 days of a simulated world with faults, from SEED=1.
-	SIMULATION_DAYS=$(or $(DAYS),30) SIMULATION_SEED=$(or $(SEED),1) $(SWIFT) test --filter SimulationTests.GatewayLifeTests
+	SIMULATION_DAYS=$(or $(DAYS),30) SIMULATION_SEED=$(or $(SEED),1) $(SWIFT) test --filter SimulationTests.GatewaySimulationTests
 
 simulate-report: setup ## Prints the cost of a world of 200 advertisers and 32 connections.
 	SIMULATION_REPORT=1 $(SWIFT) test -c release -Xswiftc -enable-testing --filter SimulationTests.CrowdTests

@@ -21,7 +21,7 @@ struct StateFileFaultTests {
         of action: (StateFile) throws -> Value
     ) throws -> (StateFaultFolder, Value?) {
         let folder = try StateFaultFolder(exists: exists)
-        let trial = Trial(item.faults) { try action(folder.file) }
+        let trial = FaultRun(item.faults) { try action(folder.file) }
         #expect(trial.message == folder.text(item.message))
         #expect(trial.unused.isEmpty)
         #expect(trial.leakedDescriptors == 0)
@@ -95,7 +95,7 @@ struct StateFileFaultTests {
     @Test("leaves an unfinished file that cannot be removed to the next attempt")
     func unfinishedFileIsRemovedByTheNextAttempt() throws {
         let folder = try StateFaultFolder()
-        let trial = Trial([Fault(.rename, .fails(EIO)), Fault(.unlink, .fails(EIO))]) {
+        let trial = FaultRun([Fault(.rename, .fails(EIO)), Fault(.unlink, .fails(EIO))]) {
             try folder.file.replace(with: Data("new".utf8))
         }
         #expect(trial.message == folder.text("cannot replace FILE: \(Self.noDisk)"))
@@ -110,7 +110,7 @@ struct StateFileFaultTests {
         let folder = try StateFaultFolder()
         let other = "a.json.2147483646.new"
         try Data().write(to: URL(fileURLWithPath: "\(folder.directory)/\(other)"))
-        let trial = Trial([Fault(.kill, .fails(EPERM))]) { try folder.file.replace(with: Data("new".utf8)) }
+        let trial = FaultRun([Fault(.kill, .fails(EPERM))]) { try folder.file.replace(with: Data("new".utf8)) }
         #expect(trial.message == nil && trial.unused.isEmpty)
         #expect(folder.names == ["a.json", other])
     }
@@ -132,7 +132,7 @@ struct StateFileFaultTests {
     func directoryBelowAnUnreadableParentIsKept() throws {
         let folder = try StateFaultFolder()
         let deep = StateFile(directory: folder.directory + "/b", name: "a.json")
-        let trial = Trial([Fault(.open, .fails(EACCES), count: 1)]) { try deep.replace(with: Data("new".utf8)) }
+        let trial = FaultRun([Fault(.open, .fails(EACCES), count: 1)]) { try deep.replace(with: Data("new".utf8)) }
         #expect(trial.message == nil && trial.unused.isEmpty && trial.leakedDescriptors == 0)
         #expect(try deep.read()?.data == Data("new".utf8))
     }
@@ -142,9 +142,11 @@ struct StateFileFaultTests {
         let folder = try StateFaultFolder()
         let deep = StateFile(directory: folder.directory + "/b/c", name: "a.json")
         // The calls are: the directory, its parent, the directory again.
-        let second = Trial([Fault(.mkdir, .fails(EIO), after: 2)]) { try deep.replace(with: Data()) }
+        let second = FaultRun([Fault(.mkdir, .fails(EIO), after: 2)]) { try deep.replace(with: Data()) }
         #expect(second.message == "cannot make \(folder.directory)/b/c: \(Self.noDisk)")
-        let stays = Trial([Fault(.fsync, .fails(EIO)), Fault(.rmdir, .fails(EIO))]) { try deep.replace(with: Data()) }
+        let stays = FaultRun([Fault(.fsync, .fails(EIO)), Fault(.rmdir, .fails(EIO))]) {
+            try deep.replace(with: Data())
+        }
         #expect(stays.message == "cannot synchronize \(folder.directory)/b: \(Self.noDisk)")
         #expect(second.leakedDescriptors == 0 && stays.leakedDescriptors == 0)
         try deep.replace(with: Data())
@@ -208,7 +210,7 @@ struct StateFileFaultTests {
         }
         let folder = try StateFaultFolder()
         #expect(try folder.file.copyAside() == folder.file.path + ".damaged-1")
-        let trial = Trial([Fault(.lstat, .fails(EIO))]) { try folder.file.copyAside() }
+        let trial = FaultRun([Fault(.lstat, .fails(EIO))]) { try folder.file.copyAside() }
         #expect(try trial.result.get() == folder.file.path + ".damaged-2")
         #expect(folder.contents == "old")
     }
@@ -252,11 +254,13 @@ struct StateFileFaultTests {
         let earlier = Data("2147483646\n".utf8)
         try earlier.write(to: URL(fileURLWithPath: folder.file.path + ".lock"))
         var lock: StateLock?
-        let trial = Trial([fault]) { lock = try StateLock(folder.file) }
+        let trial = FaultRun([fault]) { lock = try StateLock(folder.file) }
         #expect(trial.message == nil && trial.unused.isEmpty)
-        let second = Trial([Fault(.usleep, .returns(0))]) { _ = try StateLock(folder.file) }
+        let second = FaultRun([Fault(.usleep, .returns(0))]) { _ = try StateLock(folder.file) }
         #expect(second.message == "\(StateFileError.inUse(folder.file.path, process: owner))")
-        let unread = Trial([Fault(.usleep, .returns(0)), Fault(.pread, .fails(EIO))]) { _ = try StateLock(folder.file) }
+        let unread = FaultRun([Fault(.usleep, .returns(0)), Fault(.pread, .fails(EIO))]) {
+            _ = try StateLock(folder.file)
+        }
         #expect(unread.message == "\(StateFileError.inUse(folder.file.path, process: nil))")
         #expect(second.leakedDescriptors == 0 && unread.leakedDescriptors == 0)
         withExtendedLifetime(lock) {}

@@ -7,6 +7,33 @@ import asyncio
 import random
 import struct
 
+# Opcodes (Vol 4, Part E, 7)
+DISCONNECT = 0x0406
+READ_REMOTE_VERSION_INFORMATION = 0x041D
+RESET = 0x0C03
+READ_LOCAL_VERSION_INFORMATION = 0x1001
+READ_LOCAL_SUPPORTED_COMMANDS = 0x1002
+READ_LOCAL_SUPPORTED_FEATURES = 0x1003
+READ_BUFFER_SIZE = 0x1005
+READ_BD_ADDR = 0x1009
+LE_READ_BUFFER_SIZE = 0x2002
+LE_READ_LOCAL_SUPPORTED_FEATURES = 0x2003
+LE_READ_ADVERTISING_TX_POWER = 0x2007
+LE_SET_SCAN_PARAMETERS = 0x200B
+LE_SET_SCAN_ENABLE = 0x200C
+LE_CREATE_CONNECTION = 0x200D
+LE_CREATE_CONNECTION_CANCEL = 0x200E
+LE_READ_FILTER_ACCEPT_LIST_SIZE = 0x200F
+LE_CLEAR_FILTER_ACCEPT_LIST = 0x2010
+LE_ADD_DEVICE_TO_FILTER_ACCEPT_LIST = 0x2011
+LE_REMOVE_DEVICE_FROM_FILTER_ACCEPT_LIST = 0x2012
+LE_CONNECTION_UPDATE = 0x2013
+LE_READ_REMOTE_FEATURES = 0x2016
+LE_RAND = 0x2018
+LE_READ_SUPPORTED_STATES = 0x201C
+
+# The commands that the controller refuses during that fault.
+REFUSED = (LE_SET_SCAN_PARAMETERS, LE_SET_SCAN_ENABLE, LE_CREATE_CONNECTION, LE_ADD_DEVICE_TO_FILTER_ACCEPT_LIST)
 
 
 class Peripheral:
@@ -79,58 +106,58 @@ class Controller:
     def command(self, opcode, parameters):
         if self.is_silent:
             return
-        if self.refuses and opcode in (0x200B, 0x200C, 0x200D, 0x2011):
-            if opcode == 0x200D:
+        if self.refuses and opcode in REFUSED:
+            if opcode == LE_CREATE_CONNECTION:
                 return self.status(opcode, 0x0C)
             return self.complete(opcode, status=0x0C)
         values = {
-            0x1001: bytes.fromhex("0D00000DFFFF0000"),
-            0x1002: self.supported_commands(),
-            0x1003: bytes.fromhex("0000000060000000"),
-            0x1009: bytes.fromhex("01004C554E4C"),
-            0x1005: struct.pack("<HBHH", 251, 0, 32, 0),
-            0x2002: struct.pack("<HB", 251, 32),
-            0x2003: bytes(8),
-            0x2007: bytes(1),
-            0x200F: bytes([64]),
-            0x2018: self.random.randbytes(8),
-            0x201C: bytes([0xFF] * 8),
+            READ_LOCAL_VERSION_INFORMATION: bytes.fromhex("0D00000DFFFF0000"),
+            READ_LOCAL_SUPPORTED_COMMANDS: self.supported_commands(),
+            READ_LOCAL_SUPPORTED_FEATURES: bytes.fromhex("0000000060000000"),
+            READ_BD_ADDR: bytes.fromhex("01004C554E4C"),
+            READ_BUFFER_SIZE: struct.pack("<HBHH", 251, 0, 32, 0),
+            LE_READ_BUFFER_SIZE: struct.pack("<HB", 251, 32),
+            LE_READ_LOCAL_SUPPORTED_FEATURES: bytes(8),
+            LE_READ_ADVERTISING_TX_POWER: bytes(1),
+            LE_READ_FILTER_ACCEPT_LIST_SIZE: bytes([64]),
+            LE_RAND: self.random.randbytes(8),
+            LE_READ_SUPPORTED_STATES: bytes([0xFF] * 8),
         }
-        if opcode == 0x0C03:
+        if opcode == RESET:
             self.reset()
             self.complete(opcode)
-        elif opcode == 0x0406:
+        elif opcode == DISCONNECT:
             self.status(opcode)
             self.end_link(struct.unpack_from("<H", parameters)[0], 0x16)
-        elif opcode == 0x200C:
+        elif opcode == LE_SET_SCAN_ENABLE:
             self.scans = parameters[0] == 1
             self.complete(opcode)
-        elif opcode == 0x200D:
+        elif opcode == LE_CREATE_CONNECTION:
             self.status(opcode)
             policy, address = parameters[4], parameters[6:12]
             self.wanted = list(self.accept_list) if policy == 1 else [address]
             asyncio.get_running_loop().call_later(self.random.uniform(0.02, 0.3), self.connect)
-        elif opcode == 0x200E:
+        elif opcode == LE_CREATE_CONNECTION_CANCEL:
             self.complete(opcode, status=0 if self.wanted is not None else 0x0C)
             if self.wanted is not None:
                 self.wanted = None
                 self.event(0x3E, bytes([1, 2]) + bytes(17))
-        elif opcode == 0x2010:
+        elif opcode == LE_CLEAR_FILTER_ACCEPT_LIST:
             self.accept_list = []
             self.complete(opcode)
-        elif opcode == 0x2011:
+        elif opcode == LE_ADD_DEVICE_TO_FILTER_ACCEPT_LIST:
             self.accept_list.append(parameters[1:7])
             self.complete(opcode)
-        elif opcode == 0x2012:
+        elif opcode == LE_REMOVE_DEVICE_FROM_FILTER_ACCEPT_LIST:
             self.accept_list = [address for address in self.accept_list if address != parameters[1:7]]
             self.complete(opcode)
-        elif opcode == 0x2016:
+        elif opcode == LE_READ_REMOTE_FEATURES:
             self.status(opcode)
             self.event(0x3E, bytes([4, 0]) + parameters[:2] + bytes(8))
-        elif opcode == 0x2013:
+        elif opcode == LE_CONNECTION_UPDATE:
             self.status(opcode)
             self.event(0x3E, bytes([3, 0]) + parameters[:2] + struct.pack("<HHH", 6, 0, 300))
-        elif opcode == 0x041D:
+        elif opcode == READ_REMOTE_VERSION_INFORMATION:
             self.status(opcode)
             self.event(0x0C, bytes([0]) + parameters[:2] + bytes.fromhex("0DFFFF0000"))
         else:
@@ -230,9 +257,9 @@ class Controller:
         while True:
             await asyncio.sleep(self.random.uniform(0.5, 1.5) * pause)
             kinds = ["link", "link", "links", "link", "socket", "silence", "reset", "refusal", "buffers"]
-            await self.befall(self.random.choice(kinds))
+            await self.inject_fault(self.random.choice(kinds))
 
-    async def befall(self, kind):
+    async def inject_fault(self, kind):
         self.faults[kind] = self.faults.get(kind, 0) + 1
         handles = sorted(self.links)
         if kind == "socket" and self.writer:

@@ -12,11 +12,11 @@ struct Faults: Sendable {
         while !Task.isCancelled {
             try? await world.sleep(for: .milliseconds(dice.number(in: 20...1000)))
             guard !Task.isCancelled, let station = dice.pick(stations) else { return }
-            await befall(station)
+            await injectFault(station)
         }
     }
 
-    private func befall(_ station: Station) async {
+    private func injectFault(_ station: Station) async {
         let duration = Duration.milliseconds(dice.number(in: 1...6000))
         let device = station.device
         let kind = dice.number(in: 0...11)
@@ -27,13 +27,13 @@ struct Faults: Sendable {
             try? await world.sleep(for: duration)
             device.comeBack()
         case 1: device.failWithHardwareError(code: UInt8(dice.number(in: 0...255)))
-        case 2: await afflict(device, for: duration) { $0.isSilent = true }
-        case 3: await afflict(device, for: duration) { $0.completionLoss = 0.3 }
-        case 4: await afflict(device, for: duration) { $0.completionDelay = .milliseconds(300) }
-        case 5: await afflict(device, for: duration) { $0.garbage = 0.3 }
-        case 6: await afflict(device, for: duration) { $0.truncation = 0.1 }
-        case 7: await afflict(device, for: duration) { $0.bufferLoss = 0.3 }
-        case 11: await afflict(device, for: duration) { $0.refusal = 0.3 }
+        case 2: await applyFaults(device, for: duration) { $0.isSilent = true }
+        case 3: await applyFaults(device, for: duration) { $0.completionLoss = 0.3 }
+        case 4: await applyFaults(device, for: duration) { $0.completionDelay = .milliseconds(300) }
+        case 5: await applyFaults(device, for: duration) { $0.garbage = 0.3 }
+        case 6: await applyFaults(device, for: duration) { $0.truncation = 0.1 }
+        case 7: await applyFaults(device, for: duration) { $0.bufferLoss = 0.3 }
+        case 11: await applyFaults(device, for: duration) { $0.refusal = 0.3 }
         case 8:
             world.conditions = RadioConditions(loss: 0.4, latency: .milliseconds(20), jitter: .milliseconds(50))
             try? await world.sleep(for: duration)
@@ -50,7 +50,7 @@ struct Faults: Sendable {
         }
     }
 
-    private func afflict(
+    private func applyFaults(
         _ device: Device,
         for duration: Duration,
         _ change: (inout ControllerFaults) -> Void

@@ -71,7 +71,7 @@ struct CaptureFaultTests {
         let failures = Mutex<[TransportError]>([])
         let file = try CaptureFile(path: path, onFailure: { error in failures.withLock { $0.append(error) } })
         append(Sample.reset, to: file)
-        let trial = Trial(faults) {
+        let trial = FaultRun(faults) {
             append(Sample.reset, to: file)
             append(Sample.reset, to: file)
         }
@@ -87,7 +87,7 @@ struct CaptureFaultTests {
     func cutRecordThatStaysDoesNotHarmTheOthers() throws {
         let file = try CaptureFile(path: path)
         append(Sample.reset, to: file)
-        let trial = Trial([
+        let trial = FaultRun([
             Fault(.write, .transfers(5), count: 1), Fault(.write, .fails(ENOSPC), after: 1),
             Fault(.ftruncate, .fails(EIO)),
         ]) { append(Sample.reset, to: file) }
@@ -105,7 +105,7 @@ struct CaptureFaultTests {
     )
     func interruptedAndShortWritesAreContinued(fault: Fault) throws {
         let file = try CaptureFile(path: path)
-        let trial = Trial([fault]) { for _ in 0..<3 { append(Sample.acl, to: file) } }
+        let trial = FaultRun([fault]) { for _ in 0..<3 { append(Sample.acl, to: file) } }
         #expect(trial.unused.isEmpty)
         #expect(file.failure == nil)
         #expect(try countRecords() == 3)
@@ -136,7 +136,7 @@ struct CaptureFaultTests {
     func settingTheClockDoesNotChangeTheTimesOfPackets(seconds: Int) throws {
         let file = try CaptureFile(path: path)
         append(Sample.reset, to: file)
-        let trial = Trial([Fault(.clock, .isAhead(seconds: seconds))]) {
+        let trial = FaultRun([Fault(.clock, .isAhead(seconds: seconds))]) {
             #expect(abs(wallClock().tv_sec - time(nil)) > 3600)
             append(Sample.reset, to: file)
         }

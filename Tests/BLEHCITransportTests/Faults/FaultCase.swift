@@ -19,7 +19,7 @@ struct FaultCase<Failure: Error & Equatable & Sendable>: Sendable, CustomTestStr
 
     /// Runs an action with the faults, and checks its error and its descriptors.
     func run(_ action: () throws -> Void) {
-        let trial = Trial(faults, of: action)
+        let trial = FaultRun(faults, of: action)
         switch trial.result {
         case .success: #expect(error == nil)
         case .failure(let found):

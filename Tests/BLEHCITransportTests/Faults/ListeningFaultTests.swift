@@ -24,7 +24,7 @@ struct ListeningFaultTests {
     }
 
     private func check(_ item: Case, _ faults: [Fault]) {
-        let trial = Trial(faults) { _ = try ListeningSocket(address) }
+        let trial = FaultRun(faults) { _ = try ListeningSocket(address) }
         #expect(trial.message == here(item.error).map { "\($0)" })
         #expect(trial.unused.isEmpty)
         #expect(trial.leakedDescriptors == 0)
@@ -92,7 +92,7 @@ struct ListeningFaultTests {
     func nextAddressOfTheHostIsUsed() throws {
         let addresses = try SocketAddress.all(ofHost: "localhost", port: 0).get()
         let faults = [Fault(.socket, .fails(EAFNOSUPPORT), count: addresses.count - 1)]
-        let trial = Trial(addresses.count > 1 ? faults : []) {
+        let trial = FaultRun(addresses.count > 1 ? faults : []) {
             _ = try ListeningSocket(.tcp(host: "localhost", port: 0))
         }
         #expect(trial.message == nil)
@@ -123,7 +123,7 @@ struct ListeningFaultTests {
         let socket = try ListeningSocket(address)
         let host = try SocketConnector(name: "it", timeout: .seconds(120)).connect(path: folder.path + "/hci")
         var result: Int32 = 0
-        let trial = Trial([Fault(.fcntl, .fails(EIO), after: place)]) {
+        let trial = FaultRun([Fault(.fcntl, .fails(EIO), after: place)]) {
             result = ListeningSocket.accept(socket.descriptor)
         }
         #expect(result == -EIO)

@@ -68,7 +68,7 @@ struct MonitorFaultTests {
     @Test("that leaves no descriptor for the stop does not prevent it")
     func stopWorksWithoutADescriptor() async throws {
         var stop: ReadingStop?
-        let trial = Trial([Fault(.eventfd, .fails(EMFILE))]) { stop = ReadingStop() }
+        let trial = FaultRun([Fault(.eventfd, .fails(EMFILE))]) { stop = ReadingStop() }
         #expect(trial.unused.isEmpty)
         let (socket, kernel) = try sockets()
         let made = try #require(stop)

@@ -148,7 +148,7 @@ struct OpeningFaultTests {
         let (own, other) = try makeSockets()
         let peer = Peer(descriptor: OwnedDescriptor(other))
         let socket = Fault(.socket, .returns(Int(own)))
-        let trial = Trial([socket] + item.faults) {
+        let trial = FaultRun([socket] + item.faults) {
             _ = try openHCISocket(index: 1, channel: channel, bringsDown: true)
         }
         #expect(trial.message == item.error.map { "\($0)" })
@@ -169,7 +169,7 @@ struct OpeningFaultTests {
         Case(Fault(.socket, .fails(errno)), error: error).run {
             _ = try openHCISocket(index: 1, channel: .user, bringsDown: false)
         }
-        let trial = Trial([Fault(.socket, .fails(errno))]) { AdapterInventory.read().socketError }
+        let trial = FaultRun([Fault(.socket, .fails(errno))]) { AdapterInventory.read().socketError }
         #expect((try? trial.result.get()) == .hciSocket(errno: errno, index: 0))
     }
 
@@ -213,7 +213,7 @@ struct OpeningFaultTests {
         }
         let status = OwnedDescriptor(open(folder.path + "/proc/self/status", O_WRONLY | O_CREAT, 0o600))
         _ = try write(status.number, Array("CapEff:\t0000000000003000\n".utf8).rawSpan).get()
-        let trial = Trial([fault]) { AdapterInventory(fileSystem: folder.path) }
+        let trial = FaultRun([fault]) { AdapterInventory(fileSystem: folder.path) }
         let inventory = try trial.result.get()
         #expect(trial.unused.isEmpty)
         #expect(trial.leakedDescriptors == 0)
@@ -225,7 +225,7 @@ struct OpeningFaultTests {
     func inventoryLeavesOutWhatTheKernelDoesNotAnswer() throws {
         let (own, other) = try makeSockets()
         let peer = OwnedDescriptor(other)
-        let trial = Trial([Fault(.socket, .returns(Int(own))), Fault(.ioctl, .fails(EIO))]) {
+        let trial = FaultRun([Fault(.socket, .returns(Int(own))), Fault(.ioctl, .fails(EIO))]) {
             AdapterInventory.read()
         }
         #expect(try trial.result.get().socketError == nil)

@@ -117,7 +117,7 @@ struct StreamFaultTests {
     func loopWithoutAWakeUpWorks() async throws {
         let queue = DispatchQueue(label: "faults")
         var made: LoopQueue?
-        let trial = Trial([Fault(.eventfd, .fails(EMFILE))]) { made = LoopQueue(queue, linger: .seconds(3600)) }
+        let trial = FaultRun([Fault(.eventfd, .fails(EMFILE))]) { made = LoopQueue(queue, linger: .seconds(3600)) }
         #expect(trial.unused.isEmpty)
         let loop = try #require(made)
         let (own, other) = try makeSockets()

@@ -27,7 +27,7 @@ public struct Fault: Sendable, CustomStringConvertible {
     }
 
     /// The calls to which a fault is confined, so that tests can run in parallel.
-    public enum Place: Sendable {
+    public enum Scope: Sendable {
         /// The calls of the thread that adds the fault.
         case thread
         /// The calls with this text in their path, or in the path of their descriptor.
@@ -39,9 +39,9 @@ public struct Fault: Sendable, CustomStringConvertible {
     public var call: Call
     public var outcome: Outcome
     /// The number of calls that succeed before the first failure.
-    public var skipped = 0
+    public var skipped: Int
     /// The number of calls that fail.
-    public var count = 1
+    public var count: Int
 
     /// - Parameters:
     ///   - skipped: the number of calls that succeed before the first failure.

@@ -5,17 +5,17 @@ public final class FaultInjection: Sendable {
     // The pointer is used by one thread at a time, and the object behind it is never freed.
     private nonisolated(unsafe) let fault: OpaquePointer?
 
-    public init(_ fault: Fault, at place: Fault.Place) {
+    public init(_ fault: Fault, at scope: Fault.Scope) {
         let call = fault_call_number(fault.call.rawValue)
         precondition(call >= 0, "\(fault.call) is not interposed")
         let (outcome, value) = fault.outcome.numbers
         var (descriptor, text) = (Int32(-1), "")
-        switch place {
+        switch scope {
         case .thread: break
         case .path(let path): text = path
         case .descriptor(let number): descriptor = number
         }
-        let isAnyThread: Int32 = if case .thread = place { 0 } else { 1 }
+        let isAnyThread: Int32 = if case .thread = scope { 0 } else { 1 }
         self.fault = fault_add(call, outcome, value, fault.skipped, fault.count, isAnyThread, descriptor, text)
     }
 
@@ -43,8 +43,8 @@ extension Fault.Outcome {
     }
 }
 
-/// The end of an action with faults.
-public struct Trial<Value> {
+/// The result of an action that ran with faults.
+public struct FaultRun<Value> {
     public let result: Result<Value, any Error>
     /// Faults that changed no call.
     public let unused: [Fault]

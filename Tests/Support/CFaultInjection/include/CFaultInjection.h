@@ -3,7 +3,7 @@
 
 /* Faults in the system calls of this process. FaultInjection is the Swift interface. */
 
-/* What a call does to which a fault applies. */
+/* How a fault changes a call. */
 enum fault_outcome {
     /* It fails with an errno. Only `close` and `closedir` still do their work, so that no descriptor leaks. */
     fault_fails,
@@ -23,8 +23,8 @@ int fault_call_number(const char *name);
 /*
  * Makes a call fail from now on. The first `skipped` calls that match are spared, and the `count` calls after them fail.
  * A call matches if it is on this thread (unless `is_any_thread`), on this descriptor (unless it is negative), and
- * has this text in its path or in the path of its descriptor (unless it is empty). A fault of a descriptor ends when it
- * is closed.
+ * has this text in its path or in the path of its descriptor (unless it is empty). A fault on a
+ * descriptor ends when that descriptor is closed.
  */
 struct fault *fault_add(
     int call, enum fault_outcome outcome, long value, long skipped, long count, int is_any_thread, int descriptor,

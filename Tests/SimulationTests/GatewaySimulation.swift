@@ -3,12 +3,12 @@ import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
 
-/// The life of a gateway in a simulated world, for days: it keeps links to sensors and is bonded with some of them, scans
-/// beacons, and serves clients that come, pair and go. Controllers, links and transports fail.
+/// Simulates a gateway for several days. It keeps links to sensors and is bonded with some of them, scans beacons, and
+/// serves clients that connect, pair and leave. Controllers, links and transports fail.
 ///
 /// After each period the faults end, the clients leave, and the gateway must be as before the first period.
-final class GatewayLife: Sendable {
-    /// What has happened.
+final class GatewaySimulation: Sendable {
+    /// The counts of events.
     struct Outcome: Hashable, Sendable {
         var simulated = Duration.zero
         var faults = 0
@@ -20,7 +20,7 @@ final class GatewayLife: Sendable {
         var pairings = 0
         var errors = 0
         var lastError = ""
-        /// The violations of the rules, in order.
+        /// The rule violations, in order.
         var violations: [String] = []
     }
 
@@ -35,10 +35,10 @@ final class GatewayLife: Sendable {
 
     private let world: World
     private let dice: Dice
-    private let confined: LoopConfined<Parts>
-    private var parts: Parts { confined.value }
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
 
-    private final class Parts {
+    private final class State {
         var outcome = Outcome()
         var sensors: [ScriptedPeripheral] = []
         var clients: [(device: Device, adapter: Adapter)] = []
@@ -53,28 +53,28 @@ final class GatewayLife: Sendable {
     init(world: World) {
         self.world = world
         dice = Dice(world.makeGenerator())
-        confined = LoopConfined(Parts(), to: world.loop)
+        confined = LoopConfined(State(), to: world.loop)
     }
 
-    /// Lives for a number of periods of six hours.
+    /// Runs periods of six hours.
     ///
     /// - Parameter afterPeriod: called with the outcome so far.
     func run(periods: Int, afterPeriod: (Outcome) -> Void = { _ in }) async throws -> Outcome {
         try await bringUp()
-        guard let gateway = parts.gateway else { return parts.outcome }
+        guard let gateway = state.gateway else { return state.outcome }
         return await withTaskGroup(of: Void.self) { group in
-            for (index, sensor) in parts.sensors.enumerated() {
+            for (index, sensor) in state.sensors.enumerated() {
                 group.addTask { [self] in await keep(sensor, isBonded: index % 2 == 0, on: gateway.adapter.central) }
             }
             await checkRest(after: "the start")
-            for number in 1...periods where parts.outcome.violations.isEmpty {
-                await live(gateway.adapter)
+            for number in 1...periods where state.outcome.violations.isEmpty {
+                await runPeriod(gateway.adapter)
                 await checkRest(after: "period \(number)")
-                parts.outcome.simulated = world.elapsed
-                afterPeriod(parts.outcome)
+                state.outcome.simulated = world.elapsed
+                afterPeriod(state.outcome)
             }
             group.cancelAll()
-            return parts.outcome
+            return state.outcome
         }
     }
 
@@ -82,7 +82,7 @@ final class GatewayLife: Sendable {
 
     private func bringUp() async throws {
         for number in 1...Self.sensorCount {
-            parts.sensors.append(
+            state.sensors.append(
                 try await world.peripheral(
                     "sensor \(number)",
                     services: [
@@ -107,21 +107,21 @@ final class GatewayLife: Sendable {
         }
         for number in 1...2 {
             let device = world.device("client \(number)")
-            parts.clients.append((device, try await device.openAdapter()))
+            state.clients.append((device, try await device.openAdapter()))
         }
         let device = world.device("gateway")
         let adapter = try await device.openAdapter()
-        parts.gateway = (device, adapter)
+        state.gateway = (device, adapter)
         var policy = SecurityPolicy()
         policy.justWorks = .always
-        for server in parts.sensors.map(\.adapter) + [adapter] { await server.setSecurityPolicy(policy) }
+        for server in state.sensors.map(\.adapter) + [adapter] { await server.setSecurityPolicy(policy) }
         let services = try await adapter.peripheral.publish([Self.definition]) { [world, dice] _, access in
             if dice.chance(0.3) { try? await world.sleep(for: .milliseconds(dice.number(in: 1...3000))) }
             if case .read(_, let offset) = access { return Array([1, 2, 3].dropFirst(offset)) }
             return []
         }
-        parts.stateHandle = services.first?.characteristics.last?.valueHandle
-        parts.advertising = try await adapter.peripheral.startAdvertising(
+        state.stateHandle = services.first?.characteristics.last?.valueHandle
+        state.advertising = try await adapter.peripheral.startAdvertising(
             AdvertisementConfiguration(
                 interval: .seconds(5),
                 advertisingData: AdvertisingData([.serviceUUIDs([Self.gatewayService], isComplete: true)])
@@ -154,23 +154,23 @@ final class GatewayLife: Sendable {
         let interval = Duration.milliseconds(isBonded ? 500 : 4000)
         let parameters = ConnectionParameters(interval: interval...interval, supervisionTimeout: .seconds(30))
         try? await central.maintain(sensor.address, parameters: parameters) { [self] peer in
-            parts.outcome.connections += 1
+            state.outcome.connections += 1
             do {
                 if isBonded {
                     try await peer.pair()
-                    parts.outcome.pairings += 1
+                    state.outcome.pairings += 1
                 }
                 let alert = try await peer.characteristic(Self.alert, in: Self.sensorService)
                 let subscription = try await peer.subscribe(to: alert)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { group.cancelAll() }
                     group.addTask { [self] in
-                        for try await _ in subscription { parts.outcome.values += 1 }
+                        for try await _ in subscription { state.outcome.values += 1 }
                     }
                     group.addTask { [self] in
                         while true {
                             _ = try await peer.read(reading)
-                            parts.outcome.reads += 1
+                            state.outcome.reads += 1
                             try await world.sleep(for: .seconds(600))
                         }
                     }
@@ -184,20 +184,20 @@ final class GatewayLife: Sendable {
     }
 
     private func note(_ error: any Error, of device: Device? = nil) {
-        parts.outcome.errors += 1
-        parts.outcome.lastError = "\(device?.name ?? "client"), at \(world.elapsed): \(error)"
+        state.outcome.errors += 1
+        state.outcome.lastError = "\(device?.name ?? "client"), at \(world.elapsed): \(error)"
     }
 
     /// One period with scans, clients and faults.
-    private func live(_ adapter: Adapter) async {
+    private func runPeriod(_ adapter: Adapter) async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [self] in await scanNowAndThen(adapter.central) }
-            for client in parts.clients {
-                group.addTask { [self, dice = dice.split()] in await visitNowAndThen(client.adapter, adapter, dice) }
+            group.addTask { [self] in await scanPeriodically(adapter.central) }
+            for client in state.clients {
+                group.addTask { [self, dice = dice.split()] in await visitRepeatedly(client.adapter, adapter, dice) }
             }
-            group.addTask { [self, dice = dice.split()] in await failNowAndThen(dice) }
+            group.addTask { [self, dice = dice.split()] in await injectFaultsRepeatedly(dice) }
             group.addTask { [self] in
-                guard let handle = parts.stateHandle else { return }
+                guard let handle = state.stateHandle else { return }
                 while (try? await world.sleep(for: .seconds(20))) != nil {
                     try? await adapter.peripheral.notify([1], of: handle)
                 }
@@ -205,19 +205,19 @@ final class GatewayLife: Sendable {
             try? await world.sleep(for: Self.period)
             group.cancelAll()
         }
-        heal()
+        endAllFaults()
         // Links that clients have left open end with the period.
-        for client in parts.clients {
+        for client in state.clients {
             for link in await client.adapter.host.linkIdentifiers() { await client.adapter.host.disconnect(link) }
         }
     }
 
-    private func scanNowAndThen(_ central: Central) async {
+    private func scanPeriodically(_ central: Central) async {
         while (try? await world.sleep(for: .seconds(900))) != nil {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { [self] in
                     do {
-                        for try await _ in central.scan() { parts.outcome.reports += 1 }
+                        for try await _ in central.scan() { state.outcome.reports += 1 }
                     } catch {}
                 }
                 group.addTask { [world] in try? await world.sleep(for: .seconds(20)) }
@@ -229,11 +229,11 @@ final class GatewayLife: Sendable {
 
     // MARK: Clients
 
-    private func visitNowAndThen(_ client: Adapter, _ gateway: Adapter, _ dice: Dice) async {
+    private func visitRepeatedly(_ client: Adapter, _ gateway: Adapter, _ dice: Dice) async {
         while (try? await world.sleep(for: .seconds(dice.number(in: 60...2400)))) != nil {
             do {
                 try await visit(client, gateway, dice)
-                parts.outcome.visits += 1
+                state.outcome.visits += 1
             } catch {
                 if !Task.isCancelled { note(error) }
             }
@@ -272,17 +272,17 @@ final class GatewayLife: Sendable {
 
     // MARK: Faults
 
-    private func failNowAndThen(_ dice: Dice) async {
+    private func injectFaultsRepeatedly(_ dice: Dice) async {
         let devices =
-            parts.sensors.map(\.device) + parts.clients.map(\.device) + (parts.gateway.map { [$0.device] } ?? [])
+            state.sensors.map(\.device) + state.clients.map(\.device) + (state.gateway.map { [$0.device] } ?? [])
         while (try? await world.sleep(for: .seconds(dice.number(in: 30...1200)))) != nil {
-            guard let device = dice.chance(0.5) ? parts.gateway?.device : dice.pick(devices) else { return }
-            parts.outcome.faults += 1
-            await befall(device, dice)
+            guard let device = dice.chance(0.5) ? state.gateway?.device : dice.pick(devices) else { return }
+            state.outcome.faults += 1
+            await injectFault(device, dice)
         }
     }
 
-    private func befall(_ device: Device, _ dice: Dice) async {
+    private func injectFault(_ device: Device, _ dice: Dice) async {
         let duration = Duration.seconds(dice.number(in: 1...120))
         switch dice.number(in: 0...9) {
         case 0:
@@ -294,12 +294,12 @@ final class GatewayLife: Sendable {
             world.conditions.isDead = true
             try? await world.sleep(for: duration)
             world.conditions = .perfect
-        case 3: for sensor in parts.sensors where dice.chance(0.5) { await sensor.disconnectClients() }
-        case 4: await afflict(device, for: duration) { $0.isSilent = true }
-        case 5: await afflict(device, for: duration) { $0.refusal = 0.5 }
-        case 6: await afflict(device, for: duration) { $0.completionLoss = 0.3 }
-        case 7: await afflict(device, for: duration) { $0.garbage = 0.3 }
-        case 8: await afflict(device, for: duration) { $0.bufferLoss = 0.5 }
+        case 3: for sensor in state.sensors where dice.chance(0.5) { await sensor.disconnectClients() }
+        case 4: await applyFaults(device, for: duration) { $0.isSilent = true }
+        case 5: await applyFaults(device, for: duration) { $0.refusal = 0.5 }
+        case 6: await applyFaults(device, for: duration) { $0.completionLoss = 0.3 }
+        case 7: await applyFaults(device, for: duration) { $0.garbage = 0.3 }
+        case 8: await applyFaults(device, for: duration) { $0.bufferLoss = 0.5 }
         default:
             world.conditions = RadioConditions(loss: 0.3)
             try? await world.sleep(for: duration)
@@ -307,13 +307,14 @@ final class GatewayLife: Sendable {
         }
     }
 
-    private func afflict(_ device: Device, for duration: Duration, _ change: (inout ControllerFaults) -> Void) async {
+    private func applyFaults(_ device: Device, for duration: Duration, _ change: (inout ControllerFaults) -> Void) async
+    {
         change(&device.faults)
         try? await world.sleep(for: duration)
         device.faults = .none
     }
 
-    private func heal() {
+    private func endAllFaults() {
         world.conditions = .perfect
         for device in world.devices {
             device.faults = .none
@@ -325,7 +326,7 @@ final class GatewayLife: Sendable {
 
     /// Waits until the gateway has recovered, and compares what it holds with what it held first.
     private func checkRest(after place: String) async {
-        guard let host = parts.gateway?.adapter.host else { return }
+        guard let host = state.gateway?.adapter.host else { return }
         // Longer than a lost link, the longest delay between attempts, and the turns of all sensors together.
         try? await world.sleep(for: .seconds(600))
         var inspection = await host.inspect().atRest
@@ -335,16 +336,16 @@ final class GatewayLife: Sendable {
             inspection = await host.inspect().atRest
         }
         if !isAtRest(inspection) {
-            let first = parts.atRest.map { ", at first \($0)" } ?? ""
-            parts.outcome.violations.append("after \(place) the gateway holds \(inspection)\(first)")
+            let first = state.atRest.map { ", at first \($0)" } ?? ""
+            state.outcome.violations.append("after \(place) the gateway holds \(inspection)\(first)")
         }
-        if parts.atRest == nil { parts.atRest = inspection }
+        if state.atRest == nil { state.atRest = inspection }
     }
 
     /// Whether all sensors are connected, and the gateway holds what it held first.
     private func isAtRest(_ inspection: HostInspection) -> Bool {
         guard inspection.links == Self.sensorCount, inspection.subscribers == Self.sensorCount else { return false }
-        if let atRest = parts.atRest { return inspection == atRest }
+        if let atRest = state.atRest { return inspection == atRest }
         return inspection.transactions == 0 && inspection.commands == 0 && inspection.frames == 0
     }
 }

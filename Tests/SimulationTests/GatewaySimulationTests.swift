@@ -3,23 +3,23 @@ import Foundation
 import Testing
 
 @Suite("A gateway for days")
-struct GatewayLifeTests {
+struct GatewaySimulationTests {
     private static let environment = ProcessInfo.processInfo.environment
 
-    private static func live(
+    private static func simulate(
         seed: UInt64,
         periods: Int,
-        afterPeriod: @escaping @Sendable (GatewayLife.Outcome) -> Void = { _ in }
-    ) throws -> GatewayLife.Outcome {
+        afterPeriod: @escaping @Sendable (GatewaySimulation.Outcome) -> Void = { _ in }
+    ) throws -> GatewaySimulation.Outcome {
         try LeakCheck.run(seed: seed, limit: .seconds(periods * 7 * 3600 + 3600)) { world in
-            try await GatewayLife(world: world).run(periods: periods, afterPeriod: afterPeriod)
+            try await GatewaySimulation(world: world).run(periods: periods, afterPeriod: afterPeriod)
         }
     }
 
     /// Costs a minute of processor time in a debug build, too much for each run of the tests.
     @Test(.enabled(if: environment["SIMULATION_DAYS"] != nil, "make simulate-month runs it"))
     func sixHoursWithFaultsLeaveNothing() throws {
-        let outcome = try Self.live(seed: 30, periods: 1)
+        let outcome = try Self.simulate(seed: 30, periods: 1)
         #expect(outcome.violations == [], "\(outcome)")
         #expect(outcome.faults > 10 && outcome.connections > 10 && outcome.pairings > 3 && outcome.visits > 3)
         #expect(outcome.reads > 10 && outcome.values > 10 && outcome.reports > 10)
@@ -31,7 +31,7 @@ struct GatewayLifeTests {
         let days = Self.environment["SIMULATION_DAYS"].flatMap(Int.init) ?? 30
         let seed = Self.environment["SIMULATION_SEED"].flatMap(UInt64.init) ?? 1
         let start = ContinuousClock().now
-        let outcome = try Self.live(seed: seed, periods: days * 4) { outcome in
+        let outcome = try Self.simulate(seed: seed, periods: days * 4) { outcome in
             let day = outcome.simulated / .seconds(86_400)
             print(String(format: "day %.2f, seed \(seed), after \(ContinuousClock().now - start): \(outcome)", day))
             fflush(nil)
