@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "Tests/KernelTests"))
 
 from machine import Machine, Unexpected, has_virtualization  # noqa: E402
 
-# Threads from the start that are idle end after five seconds.
+# Idle threads of the start-up end after five seconds.
 SETTLING_SECONDS, IDLE_SECONDS = 6, 5
 GROUPS = ("controller", "dbus-daemon", "bluetoothd", "app")
 STACKS = ("swift-ble", "swift-ble on the loop", "BlueZ")
@@ -37,7 +37,7 @@ SAMPLE = (
 
 
 class Sample:
-    """The CPU time of each group and of each kernel thread until now, in microseconds."""
+    """The CPU time of each group and of each kernel thread so far, in microseconds."""
 
     def __init__(self, machine: Machine):
         self.groups, self.threads = {}, {}

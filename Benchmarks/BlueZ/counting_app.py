@@ -3,7 +3,7 @@
 
 counting_app.py ADAPTER scan|connect
 
-`subscribe acquired` uses AcquireNotify of BlueZ, a pipe for the values, instead of bleak's default StartNotify.
+`subscribe acquired` uses BlueZ's AcquireNotify, a socket for the values, instead of bleak's default StartNotify.
 """
 
 import asyncio

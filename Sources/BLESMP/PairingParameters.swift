@@ -37,8 +37,8 @@ public struct PairingParameters: Hashable, Sendable {
     /// Whether each device reports key presses during passkey entry to the other, if the other supports this as well
     /// (Vol 3, Part H, 3.5.8). The digits themselves are not sent.
     public var usesKeypressNotifications = false
-    /// Whether the consent to just works of LE Secure Connections is asked for when the nonces have been exchanged, in
-    /// place of a comparison of numbers, instead of before the pairing.
+    /// Whether consent to just works is requested at the end of authentication stage 1 (Vol 3, Part H, 2.3.5.6.2) instead of
+    /// before the pairing. Applies to LE Secure Connections only.
     public var delaysJustWorksConsent = false
     /// The peer's out-of-band data; nil if there is none.
     public var peerOutOfBandData: OutOfBandData?

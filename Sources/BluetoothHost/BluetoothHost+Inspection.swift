@@ -14,7 +14,7 @@ package struct HostInspection: Hashable, Sendable {
     package var scans = 0
     package var advertisements = 0
     package var connectionAttempts = 0
-    /// Peers that take turns on the accept list, and links whose ends attempts wait for.
+    /// Peers that share the filter accept list in turns, and links that must end before a connection attempt starts.
     package var awaitedPeers = 0
     /// Handles without a link that are observed or ignored.
     package var strayHandles = 0
@@ -38,7 +38,7 @@ package struct HostInspection: Hashable, Sendable {
     package var serverClosures = 0
     /// Links in the index of configured characteristics, once for each characteristic.
     package var indexedLinks = 0
-    /// Changes of bonds that something waits for until they are saved.
+    /// Changes of bonds whose save is awaited.
     package var pendingSaves = 0
     /// Outbound queues that are open.
     package var outboundQueues = 0
@@ -183,7 +183,7 @@ extension BluetoothHost {
         return nil
     }
 
-    /// Describes a call whose subject has ended, so that nothing ends the call.
+    /// Describes a call that waits for an object that no longer exists, and so would never end.
     private func callWithoutSubject() -> String? {
         let call = calls.waitingCall { subject in
             switch subject {

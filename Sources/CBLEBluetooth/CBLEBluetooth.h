@@ -270,8 +270,8 @@ static inline int ble_seqpacket_socket(int family)
 }
 
 /*
- * Writes to a file. A pipe whose other end is gone is an error then and not the signal that ends a process: the signal is
- * blocked during the call, and one that the call has raised is taken back. -1 sets errno.
+ * Writes to a file. If it is a pipe whose reader has closed it, fails with EPIPE and does not raise SIGPIPE: the signal is
+ * blocked during the call, and a SIGPIPE that the call raises is discarded. Returns -1 and sets errno on failure.
  */
 static inline ssize_t ble_write_without_signal(int fd, const void *bytes, size_t count)
 {

@@ -1,6 +1,6 @@
 /*
- * The least that a host in C does for GATT: it parses each packet, looks up the attribute, hands the value on and
- * counts the controller's buffers. One thread, poll, and one write for all packets of a turn. The comparison for
+ * A minimal GATT host in C. It parses each packet, looks up the attribute, passes on the value and counts the
+ * controller's buffers. One thread, poll, and one write for all packets of a turn. The comparison for
  * `measured-host`, with the same commands and answers.
  *
  *     c-host server ADDRESS

@@ -1,10 +1,10 @@
 /*
- * A controller without a radio for the kernel's HCI, through /dev/vhci, with a fixed amount of traffic:
+ * A controller without a radio for the kernel's HCI, through /dev/vhci, with traffic of a given amount and rate:
  *
  *     kernel-controller
  *
- * It answers every command at once. While the host scans, it reports a peer, a GATT server, until the host connects to
- * it. At each connection event, every 7.5 ms, it completes and answers all packets that the host has sent until then.
+ * It answers every command at once. After the command `peer`, it reports a connectable peer with a GATT server while the
+ * host scans, until the host connects. At each connection event, every 7.5 ms, it completes and answers all packets that the host has sent until then.
  * So each host gets the same number of packets at the same rate.
  *
  * Commands on standard input, each answered with a line of JSON when it is finished:
@@ -12,7 +12,7 @@
  *     reports N RATE         sends N advertising reports of 100 devices, each with other data, RATE per second, while
  *                            the host scans
  *     notifications N RATE   sends N notifications of 20 bytes, RATE per second
- *     peer                   starts the reports of the peer
+ *     peer                   makes the peer connectable
  *     count                  prints the number of reads, Write Requests and Write Commands since the last `count`
  */
 #define _GNU_SOURCE

@@ -5,8 +5,8 @@
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
     /// Takes the next event from the buffer.
     ///
-    /// The closure is made where the type of the events is known. So the buffer's code is compiled for that type, and not
-    /// for any type, also where apps iterate: a generic call would look up the metadata of each type on its way.
+    /// The closure is created where `Element` is a concrete type. So the buffer's code is specialized, also when an app in
+    /// another module iterates. Unspecialized code would look up type metadata on each call.
     @usableFromInline
     let takeNext: nonisolated(nonsending) @Sendable () async -> Element?
     private let buffer: AsyncEventBuffer<Element, Never>

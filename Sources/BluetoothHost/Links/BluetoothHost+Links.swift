@@ -127,7 +127,7 @@ extension BluetoothHost {
         if isStart, link.reassembler.isWhole(fragment), let frame = try? Frame(decoding: fragment) {
             return receive(frame, on: link)
         }
-        // The reassembler is taken out of the link meanwhile: then accesses to it never overlap, and need no check.
+        // Moved out of the link during the call, so that accesses cannot overlap and need no exclusivity check.
         var reassembler = Reassembler()
         swap(&reassembler, &link.reassembler)
         let outcome = reassembler.receive(fragment, isStart: isStart) { frame in receive(frame, on: link) }

@@ -111,7 +111,7 @@ final class SubmissionQueue: Sendable {
         state.withLock { $0.valueCount -= 1 }
     }
 
-    /// Whether there is a fast path to such a link, for tests that look for leaks.
+    /// Whether a link that meets the condition has a fast path, for tests that look for leaks.
     func hasFastPath(where isWanted: (LinkIdentifier) -> Bool) -> Bool {
         state.withLock { state in state.fastPaths.keys.contains(where: isWanted) }
     }

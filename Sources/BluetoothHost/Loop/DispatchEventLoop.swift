@@ -4,10 +4,11 @@ import Dispatch
 
 /// The event loop on a serial Dispatch queue.
 package final class DispatchEventLoop: EventLoop {
-    /// The gap between packets up to which the loop waits for them on its own thread. Dispatch takes several times as long
-    /// for a packet.
+    /// The longest gap between packets for which the loop waits on its own thread. Receiving a packet through Dispatch costs
+    /// several times as much.
     private static let linger = Duration.milliseconds(20)
-    /// The time after which Dispatch gets a turn. The loop has no work there but the alarms, for which a hold ends anyway.
+    /// The longest time that the loop holds its queue before other work on the queue runs. Alarms do not wait for it: a hold
+    /// ends when an alarm is due.
     private static let holdLimit = Duration.milliseconds(100)
 
     /// The queue, on which the transport runs as well.

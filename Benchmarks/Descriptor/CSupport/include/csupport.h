@@ -1,4 +1,4 @@
-/* What the C programs of these benchmarks share: time, little-endian numbers, durations, commands and sockets. */
+/* Functions shared by the C benchmark programs: time, little-endian numbers, durations, commands and sockets. */
 #ifndef CSUPPORT_H
 #define CSUPPORT_H
 
@@ -27,7 +27,7 @@ struct durations {
     uint32_t counts[1 << 16];
 };
 
-/* Begins operations that go on for some seconds. */
+/* Starts a measurement of `seconds` seconds. */
 void durations_begin(struct durations *durations, double seconds);
 
 /* Counts an operation that began at some time and has just ended. Returns false if the time is over. */
@@ -42,7 +42,7 @@ int listen_at(const char *address);
 /* A connected socket that does not block. */
 int connect_to(const char *address);
 
-/* Reads the lines that wait on standard input, and has each obeyed. Ends the program at the end of the input. */
+/* Reads the lines that wait on standard input, and calls `obey` for each. Ends the program at the end of the input. */
 void obey_input(void (*obey)(const char *verb, double seconds));
 
 #endif

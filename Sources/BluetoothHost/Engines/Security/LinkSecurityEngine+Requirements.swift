@@ -204,8 +204,8 @@ extension LinkSecurityEngine {
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        // A peer enforces its own requirement of authentication. Some peripherals have it without input and output, and
-        // accept just works.
+        // For a Security Request, this host requires only encryption. The peripheral enforces the MITM protection that it
+        // requests. Some peripherals without input and output request it, and then accept just works.
         prepareSecurityManager(for: first.initiative == .peer ? .encryption : first.required, context)
         switch role {
         case .central:

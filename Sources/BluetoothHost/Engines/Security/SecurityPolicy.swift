@@ -81,8 +81,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var allowsDebugKeys = false
     /// The pairings by just works that are accepted.
     public var justWorks = JustWorks.whenStartedHere
-    /// Whether the pairing delegate is asked to consent to just works of LE Secure Connections when the devices have
-    /// exchanged their nonces, at the point where numbers would be compared, instead of before the pairing.
+    /// Whether consent to just works is requested at the end of authentication stage 1 (Vol 3, Part H, 2.3.5.6.2) instead of
+    /// before the pairing. Applies to LE Secure Connections only.
     ///
     /// Some peers ask their own user at that point. Both users are then asked at the same time. Otherwise, the peer's
     /// user is asked after this device's delegate has accepted.
