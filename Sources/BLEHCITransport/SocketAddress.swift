@@ -27,8 +27,11 @@ struct SocketAddress: Sendable {
 
     /// Returns the addresses of a host, in the system's order of preference, or none if the host is unknown. It fails if
     /// the system could not find out.
-    static func all(ofHost host: String, port: UInt16) -> Result<[SocketAddress], Errno> {
+    ///
+    /// - Parameter isNumeric: whether only an address is accepted, not a name. Then the call does not wait.
+    static func all(ofHost host: String, port: UInt16, isNumeric: Bool = false) -> Result<[SocketAddress], Errno> {
         var hints = unsafe addrinfo()
+        if isNumeric { unsafe hints.ai_flags = AI_NUMERICHOST }
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
         switch unsafe getaddrinfo(host, String(port), &hints, &list) {
