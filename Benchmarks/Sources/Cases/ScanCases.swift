@@ -57,7 +57,7 @@ extension BenchmarkCase {
     /// Reports into the stream of the module BLE.
     ///
     /// - Parameters:
-    ///   - advertisers: number of advertisers, all of which the scan remembers.
+    ///   - advertisers: number of advertisers.
     ///   - contents: number of different contents of each advertiser.
     ///   - bonds: number of bonds of the scanning host, each with a key for private addresses.
     ///   - delivered: number of advertisements for one report: 0 or 1.
@@ -87,7 +87,7 @@ extension BenchmarkCase {
                     for try await _ in adapter.central.scan(options) { taken.add() }
                 }
                 await radio.settle()
-                // All advertisers are known.
+                // The scan knows the advertisers, as many as it remembers.
                 await packets.inject(2 * advertisers, into: radio)
                 await radio.settle()
                 let before = taken.count
@@ -105,14 +105,14 @@ extension BenchmarkCase {
         }
     }
 
-    /// Reports of advertisers that a scan knows, as in `scan/legacy/duplicate`, but of a hundred times as many.
+    /// Reports of many more advertisers than a scan remembers, in turn: each is reported as new.
     private static var crowd: BenchmarkCase {
         stream(
-            "scan/legacy/duplicate-of-100000",
+            "scan/legacy/new-of-100000",
             advertisers: 100_000,
             contents: 1,
-            delivered: 0,
-            budget: .duplicate
+            delivered: 1,
+            budget: .delivered
         ) { number, _ in legacyReport(number, change: 0) }
     }
 
