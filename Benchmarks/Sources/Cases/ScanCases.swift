@@ -37,7 +37,7 @@ extension BenchmarkCase {
                     report: report
                 ),
             ]
-        } + [crowd, bonded, memory, delegate]
+        } + [crowd, memory, delegate]
     }
 
     static let advertisers = 1000
@@ -59,7 +59,6 @@ extension BenchmarkCase {
     /// - Parameters:
     ///   - advertisers: number of advertisers.
     ///   - contents: number of different contents of each advertiser.
-    ///   - bonds: number of bonds of the scanning host, each with a key for private addresses.
     ///   - delivered: number of advertisements for one report: 0 or 1.
     ///   - report: the packet of an advertiser, and which of its contents.
     private static func stream(
@@ -67,7 +66,6 @@ extension BenchmarkCase {
         options: ScanOptions = ScanOptions(),
         advertisers: Int = BenchmarkCase.advertisers,
         contents: Int = 8,
-        bonds: Int = 0,
         delivered: Int,
         budget: Budget = Budget(),
         report: @escaping @Sendable (Int, UInt8) -> [UInt8]
@@ -75,13 +73,8 @@ extension BenchmarkCase {
         BenchmarkCase(name, operations: 200_000, countedOperations: 4000, budget: budget) { operations, meter in
             let radio = NullRadio()
             let packets = Packets(advertisers, contents: contents, report)
-            let state = bonds > 0 ? try SavedBonds(bonds) : nil
             try radio.run {
-                let adapter = try await radio.openAdapter {
-                    $0.scanSilenceTimeout = nil
-                    if let state { ($0.bondLimit, $0.stateLocation) = (bonds, .directory(state.path)) }
-                }
-                guard await adapter.bonds().count == bonds else { throw MissingResult("\(bonds) bonds") }
+                let adapter = try await radio.openAdapter { $0.scanSilenceTimeout = nil }
                 let taken = Taken()
                 let consumer = Task(executorPreference: radio.taskExecutor) {
                     for try await _ in adapter.central.scan(options) { taken.add() }
@@ -113,16 +106,6 @@ extension BenchmarkCase {
             contents: 1,
             delivered: 1,
             budget: .delivered
-        ) { number, _ in legacyReport(number, change: 0) }
-    }
-
-    /// Reports as in `scan/legacy/duplicate`, in a host with many bonds.
-    private static var bonded: BenchmarkCase {
-        stream(
-            "scan/legacy/duplicate-with-10000-bonds",
-            bonds: 10_000,
-            delivered: 0,
-            budget: .duplicate
         ) { number, _ in legacyReport(number, change: 0) }
     }
 
@@ -225,36 +208,6 @@ private struct Packets: Sendable {
             if index % Packets.batch == 0 { await Task.yield() }
             if index % (8 * Packets.batch) == 0 { pause() }
         }
-    }
-}
-
-/// A state directory with the bonds of the first host of a null radio. It is removed with the object.
-private final class SavedBonds: Sendable {
-    let path: String
-
-    init(_ count: Int) throws {
-        path = NSTemporaryDirectory() + "bonds-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: path,
-            withIntermediateDirectories: false,
-            attributes: [.posixPermissions: 0o700]
-        )
-        let bonds = (0..<count).map { number in
-            let (address, key) = (UInt64(0xF000_0000_0000) + UInt64(number), String(number + 1, radix: 16))
-            return [
-                "address": DeviceAddress(address, isRandom: true).description,
-                "addressType": "random",
-                "identityResolvingKey": String(repeating: "0", count: 32 - key.count) + key,
-            ]
-        }
-        let identity = ["staticAddress": "F1:00:00:00:00:00", "resolvingKey": String(repeating: "1", count: 32)]
-        let document: [String: Any] = ["format": 1, "identity": identity, "bonds": bonds]
-        let data = try JSONSerialization.data(withJSONObject: document)
-        try data.write(to: URL(fileURLWithPath: path + "/4E-55-4C-00-00-01.json"))
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
     }
 }
 

@@ -19,8 +19,7 @@ extension Adapter {
     }
 
     /// Returns the store of the bonds of a host on a controller; nil if nothing is saved.
-    package static func keptBonds(of specification: AdapterSpecification, _ configuration: Configuration) -> KeptBonds?
-    {
+    static func keptBonds(of specification: AdapterSpecification, _ configuration: Configuration) -> KeptBonds? {
         let directory: String?
         switch (configuration.stateLocation, specification) {
         case (.nowhere, _), (.automatic, .virtual): return nil

@@ -83,7 +83,6 @@ public final class NullRadio: Sendable {
         let adapter = try await Adapter.open(
             on: loop,
             configuration: configuration,
-            bonds: Adapter.keptBonds(of: .virtual(name: ""), configuration),
             random: random.withLock { $0.split() }
         ) {
             controller
