@@ -109,8 +109,7 @@ struct RequestContext {
 
     private func readByType(_ request: ReadByTypeRequest, into buffer: inout PacketBuffer) throws(Interruption) {
         var writer = ListResponseWriter(.readByTypeResponse, mtu: mtu, in: &buffer)
-        try forEachAttribute(in: request.range) { attribute throws(Interruption) in
-            guard attribute.type == request.type else { return true }
+        try forEachAttribute(in: request.range, ofType: request.type) { attribute throws(Interruption) in
             do throws(Interruption) {
                 try session.check(.read, attribute.metadata)
                 let value = try value(of: attribute, offset: 0)
@@ -124,16 +123,20 @@ struct RequestContext {
         if writer.isEmpty { throw .error(.attributeNotFound, request.range.start) }
     }
 
-    /// Walks the attributes of a range until `body` returns false.
+    /// Walks the attributes of a range, or those of one type, until `body` returns false.
     private func forEachAttribute(
         in range: HandleRange,
+        ofType type: BluetoothUUID? = nil,
         _ body: (Attribute) throws(Interruption) -> Bool
     ) throws(Interruption) {
         guard range.isValid else { throw .error(.invalidHandle, range.start) }
         let database = database
         var index = database.firstIndex(atOrAfter: range.start)
         while index < database.attributes.count, database.attributes[index].handle <= range.end {
-            if !(try body(database.attributes[index])) { return }
+            // Attributes of other types are not copied.
+            if type == nil || database.attributes[index].type == type {
+                if !(try body(database.attributes[index])) { return }
+            }
             index += 1
         }
     }
