@@ -1,12 +1,18 @@
-# make setup, generate, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, soak-gateway, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
+# Options of `swift test` for optimized tests, with the checks of debug builds.
+OPTIMIZED := -c release --scratch-path .build-tests -Xswiftc -enable-testing -Xswiftc -DDEBUG
 # The documented modules: the list in .spi.yml.
 DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 
-.PHONY: setup generate build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
+# The sources of the gateway, which is a package of its own.
+GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
+
+.PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
+.PHONY: gateway demo-gateway test-gateway soak-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -14,6 +20,11 @@ setup: ## Installs libbluetooth-dev if it is missing.
 
 generate: ## Generates Swift from Sources/BLEHCI/Tables.
 	$(SWIFT) run hci-generator
+
+generate-gateway: ## Generates Swift from Gateway/Sources/ESPHomeMessages/esphome.proto; needs protoc (protobuf-compiler).
+	$(SWIFT) build --package-path Gateway --product protoc-gen-swift
+	cd Gateway/Sources/ESPHomeMessages && protoc --plugin=../../.build/debug/protoc-gen-swift \
+		--swift_opt=Visibility=Public --swift_out=. esphome.proto
 
 build: setup
 	$(SWIFT) build -c release --product ble
@@ -29,14 +40,14 @@ docs: setup ## Builds the documentation of the libraries as a static site in .bu
 		$(addprefix --target ,$(DOCUMENTED)) --output-path .build/docs --warnings-as-errors \
 		--enable-experimental-combined-documentation --experimental-skip-synthesized-symbols
 
-simulate: setup ## Runs SEEDS=n random worlds, or the world of SEED=n with captures in .build/simulation.
-	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test --filter SimulationTests.SimulationTests
+simulate: setup ## Runs SEEDS=n random worlds, or the world of SEED=n with captures in .build/simulation. OPTIMIZE=1 optimizes.
+	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test $(if $(OPTIMIZE),$(OPTIMIZED)) --filter SimulationTests.SimulationTests
 
 simulate-month: setup ## Runs a gateway for DAYS=30 days of a simulated world with faults, from SEED=1.
-	SIMULATION_DAYS=$(or $(DAYS),30) SIMULATION_SEED=$(or $(SEED),1) $(SWIFT) test --filter SimulationTests.GatewaySimulationTests
+	SIMULATION_DAYS=$(or $(DAYS),30) SIMULATION_SEED=$(or $(SEED),1) $(SWIFT) test $(OPTIMIZED) --filter SimulationTests.GatewaySimulationTests
 
 simulate-report: setup ## Prints the cost of a world of 200 advertisers and 32 connections.
-	SIMULATION_REPORT=1 $(SWIFT) test -c release -Xswiftc -enable-testing --filter SimulationTests.CrowdTests
+	SIMULATION_REPORT=1 $(SWIFT) test $(OPTIMIZED) --filter SimulationTests.CrowdTests
 
 endurance: setup ## Runs a gateway with 20 links and a failing controller for TIME=7200 seconds; its memory must not grow.
 	$(SWIFT) build -c release --product endurance-host
@@ -52,6 +63,19 @@ test-kernel: build
 test-avatar: setup ## Runs Avatar's LE host and LE security suites: our device behind a Pandora server, against Bumble.
 	$(SWIFT) build --package-path Tests/Avatar --product pandora-server
 	@Tests/Avatar/run
+
+gateway: setup ## Builds `ble-gateway` into Gateway/.build/release; see Docs/Gateway.md.
+	$(SWIFT) build -c release --package-path Gateway --product ble-gateway
+
+demo-gateway: gateway ## Serves simulated sensors and a lamp to Home Assistant.
+	@Gateway/.build/release/ble-gateway demo
+
+test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of Home Assistant and bleak.
+	$(SWIFT) test --package-path Gateway
+	@BLE_GATEWAY=$${BLE_GATEWAY:-Gateway/.build/debug/ble-gateway} Gateway/Tests/run
+
+soak-gateway: build gateway ## Runs a gateway with 20 links and 1,000 advertisements a second for MINUTES=30.
+	@Gateway/Tests/run --soak $(or $(MINUTES),30)
 
 fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TIME=60 seconds.
 	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
@@ -106,12 +130,12 @@ bench-timing: setup ## Times the cases with the public benchmark library; here P
 	cd Benchmarks && BENCHMARKS_WITH_LIBRARY=1 $(SWIFT) package --scratch-path .build-timing benchmark --filter '$(or $(PART),.*)'
 
 lint:
-	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift
+	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift $(GATEWAY_SOURCES)
 	@.ci/module-names
 
 format:
-	$(SWIFT) format --in-place --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift
+	$(SWIFT) format --in-place --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift $(GATEWAY_SOURCES)
 	@.ci/module-names
 
 clean:
-	rm -rf .build .build-* .venv .vm Benchmarks/.build* Benchmarks/Descriptor/.build* Tests/Avatar/.build* Tests/Avatar/.venv
+	rm -rf .build .build-* .venv .venv-gateway .vm Gateway/.build* Benchmarks/.build* Benchmarks/Descriptor/.build* Tests/Avatar/.build* Tests/Avatar/.venv

@@ -82,7 +82,8 @@ class Stack:
             if self.mode == "connect":
                 self.ask(self.controller, "peer")
             self.app = self.start("app", f"chroot /host {program} {adapter} {self.mode} 2>&1")
-            self.answer(self.app, 90)
+            if not self.answer(self.app, 90).get("ready"):
+                raise Unexpected(f"the app of {self.name} is not ready")
         except BaseException:
             self.context.close()
             raise
@@ -281,6 +282,8 @@ def main():
     if not runs:
         raise SystemExit("no run succeeded")
     Results(runs).print("Thousands of instructions" if counts else "Microseconds of CPU")
+    if len(runs) < options.runs:
+        raise SystemExit(f"{options.runs - len(runs)} of {options.runs} runs failed")
 
 
 if __name__ == "__main__":

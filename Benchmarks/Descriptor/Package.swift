@@ -10,21 +10,22 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "measured-host",
-            dependencies: [.product(name: "BLE", package: "swift-ble")],
+            dependencies: ["ProgramSupport", .product(name: "BLE", package: "swift-ble")],
             path: "MeasuredHost"
         ),
         .executableTarget(
             name: "minimal-gateway",
-            dependencies: [.product(name: "BLE", package: "swift-ble")],
+            dependencies: ["ProgramSupport", .product(name: "BLE", package: "swift-ble")],
             path: "MinimalGateway"
         ),
         .executableTarget(
             name: "counting-app",
-            dependencies: [.product(name: "BLE", package: "swift-ble")],
+            dependencies: ["ProgramSupport", .product(name: "BLE", package: "swift-ble")],
             path: "CountingApp"
         ),
+        .target(name: "ProgramSupport", path: "ProgramSupport"),
         .target(name: "CSupport", path: "CSupport"),
-        .executableTarget(name: "kernel-controller", path: "KernelController"),
+        .executableTarget(name: "kernel-controller", dependencies: ["CSupport"], path: "KernelController"),
         .executableTarget(name: "null-controller", dependencies: ["CSupport"], path: "NullController"),
         .executableTarget(name: "c-host", dependencies: ["CSupport"], path: "CHost"),
         .executableTarget(name: "floor", dependencies: ["CSupport"], path: "Floor"),

@@ -77,7 +77,8 @@ public struct LEExtendedCreateConnection: Command, Equatable {
     public var ownAddressType: OwnAddressType
     /// Ignored if the filter accept list is used.
     public var peerAddress: DeviceAddress
-    /// The parameters for the LE 1M PHY; nil if it is not scanned.
+    /// The parameters for the LE 1M PHY; nil if it is not scanned. A command without parameters for any PHY has the default
+    /// parameters for this PHY, because a controller must get at least one.
     public var le1M: PHYParameters?
     /// The parameters for connections on the LE 2M PHY, which is never scanned; nil for no connections on it.
     public var le2M: PHYParameters?
@@ -104,10 +105,14 @@ public struct LEExtendedCreateConnection: Command, Equatable {
     /// The PHYs with parameters, as in the command.
     public var initiatingPHYs: PHYSet {
         var phys: PHYSet = []
-        if le1M != nil { phys.insert(.le1M) }
+        if encodedLE1M != nil { phys.insert(.le1M) }
         if le2M != nil { phys.insert(.le2M) }
         if leCoded != nil { phys.insert(.leCoded) }
         return phys
+    }
+
+    private var encodedLE1M: PHYParameters? {
+        le1M ?? (le2M == nil && leCoded == nil ? PHYParameters() : nil)
     }
 
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
@@ -127,7 +132,7 @@ public struct LEExtendedCreateConnection: Command, Equatable {
         buffer.append(ownAddressType.rawValue)
         buffer.append(peerAddress)
         buffer.append(initiatingPHYs.rawValue)
-        le1M?.encode(into: &buffer)
+        encodedLE1M?.encode(into: &buffer)
         le2M?.encode(into: &buffer)
         leCoded?.encode(into: &buffer)
     }

@@ -39,7 +39,8 @@ public struct LESetExtendedScanParameters: Command, Equatable {
     public var ownAddressType: OwnAddressType
     /// The advertisers that are reported.
     public var scanningFilterPolicy: ScanningFilterPolicy
-    /// The parameters for the LE 1M PHY; nil if it is not scanned.
+    /// The parameters for the LE 1M PHY; nil if it is not scanned. A command without parameters for any PHY has the default
+    /// parameters for this PHY, because a controller must get at least one.
     public var le1M: PHYParameters?
     /// The parameters for the LE Coded PHY; nil if it is not scanned.
     public var leCoded: PHYParameters?
@@ -60,10 +61,12 @@ public struct LESetExtendedScanParameters: Command, Equatable {
     /// The PHYs to scan, as in the command.
     public var scanningPHYs: PHYSet {
         var phys: PHYSet = []
-        if le1M != nil { phys.insert(.le1M) }
+        if encodedLE1M != nil { phys.insert(.le1M) }
         if leCoded != nil { phys.insert(.leCoded) }
         return phys
     }
+
+    private var encodedLE1M: PHYParameters? { le1M ?? (leCoded == nil ? PHYParameters() : nil) }
 
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
@@ -79,7 +82,7 @@ public struct LESetExtendedScanParameters: Command, Equatable {
         buffer.append(ownAddressType.rawValue)
         buffer.append(scanningFilterPolicy.rawValue)
         buffer.append(scanningPHYs.rawValue)
-        le1M?.encode(into: &buffer)
+        encodedLE1M?.encode(into: &buffer)
         leCoded?.encode(into: &buffer)
     }
 }

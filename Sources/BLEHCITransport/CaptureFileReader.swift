@@ -113,7 +113,7 @@ extension CaptureFileError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unreadable(let path, let errno):
-            "cannot read \(path): \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
+            "cannot read \(path): \(describeWithAdvice(errno))"
         case .invalid(let path, let error): "\(path) is \(error)"
         }
     }

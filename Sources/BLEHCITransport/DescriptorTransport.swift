@@ -185,7 +185,7 @@ final class DescriptorTransport: Transport {
         state.decoder = nil
         defer { state.decoder = decoder }
         let result = decoder.fill { read(descriptor, into: &$0, from: $1) }
-        if kind == .tcp, !state.owesAcknowledgment {
+        if kind == .tcp, !state.owesAcknowledgment, case .success(1...) = result {
             state.owesAcknowledgment = true
             loop.flushLater(self)
         }
@@ -212,16 +212,18 @@ final class DescriptorTransport: Transport {
         if state.gathered.count >= DescriptorTransport.gatheredLimit { flush() }
     }
 
-    /// Writes the bytes sent in this turn. Otherwise acknowledges received bytes.
+    /// Writes the bytes sent in this turn. Acknowledges received bytes if the kernel accepted none.
     func flush() {
         let state = state
         guard !state.isClosed else { return }
-        guard !state.gathered.isEmpty else { return acknowledge() }
-        var buffer = PacketBuffer(capacity: 0, headroom: 0)
-        swap(&buffer, &state.gathered)
-        writeNow(buffer.bytes)
-        buffer.reset()
-        state.gathered = buffer
+        if !state.gathered.isEmpty {
+            var buffer = PacketBuffer(capacity: 0, headroom: 0)
+            swap(&buffer, &state.gathered)
+            writeNow(buffer.bytes)
+            buffer.reset()
+            state.gathered = buffer
+        }
+        acknowledge()
     }
 
     /// Makes the kernel acknowledge received bytes at once. A peer that sends small pieces by Nagle's algorithm waits for
@@ -233,7 +235,6 @@ final class DescriptorTransport: Transport {
     }
 
     private func writeNow(_ bytes: RawSpan) {
-        state.owesAcknowledgment = false
         switch write(bytes) {
         case .success(let count):
             if count < bytes.byteCount { wait(bytes.extracting(droppingFirst: count)) }
@@ -243,9 +244,12 @@ final class DescriptorTransport: Transport {
     }
 
     private func write(_ bytes: RawSpan) -> Result<Int, Errno> {
-        kind.isSocket
+        let result =
+            kind.isSocket
             ? BLEHCITransport.send(descriptor, bytes)
             : BLEHCITransport.write(descriptor, bytes)
+        if case .success(1...) = result { state.owesAcknowledgment = false }
+        return result
     }
 
     private func wait(_ bytes: RawSpan) {

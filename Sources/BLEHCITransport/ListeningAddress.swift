@@ -57,6 +57,8 @@ package enum ListeningError: Error, Hashable, Sendable {
     case noFolder(path: String)
     /// The host name has no address.
     case unknownHost(String)
+    /// The system could not look up the host name now. It may have an address.
+    case hostLookupFailed(String)
     /// The address of the host is not an address of this machine.
     case elsewhere(host: String)
     /// The system refuses for another reason.
@@ -86,10 +88,11 @@ extension ListeningError: CustomStringConvertible {
         case .permissionDenied(.tcp(_, let port)): "no permission for port \(port); choose one from 1024 on"
         case .noFolder(let path): "the folder of \(path) does not exist; make it or choose another path"
         case .unknownHost(let host): "the host \(host) has no address; check its name"
+        case .hostLookupFailed(let host): hostLookupDescription(host)
         case .elsewhere(let host):
             "\(host) is not an address of this machine; use 127.0.0.1, or 0.0.0.0 for all that it has"
         case .failed(let address, let errno):
-            "cannot listen on \(address): \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
+            "cannot listen on \(address): \(describeWithAdvice(errno))"
         }
     }
 }

@@ -32,17 +32,19 @@ struct ListeningSocket: Sendable {
         var failure = bind(descriptor, to: socketAddress)
         if failure == EADDRINUSE {
             // Another process may have removed the file by now.
-            guard SocketFile(path: path) != nil || errno == ENOENT else { throw .occupied(path: path) }
+            if case .failure(let error) = SocketFile.read(path), error.code != ENOENT { throw .occupied(path: path) }
             guard try isStale(socketAddress, address) else { throw .addressInUse(address) }
             guard unsafe unlink(path) == 0 || errno == ENOENT else { throw ListeningError(address, errno: errno) }
             failure = bind(descriptor, to: socketAddress)
         }
         guard failure == 0 else { throw ListeningError(address, errno: failure) }
-        // Without the file's identity, the file could not be removed at the end.
-        guard let file = SocketFile(path: path) else {
-            let code = errno
-            _ = unsafe unlink(path)
-            throw ListeningError(address, errno: code)
+        // Without its identity, the file could not be removed at the end. It is not removed here either: it may be the
+        // file of another process by now.
+        let file: SocketFile
+        switch SocketFile.read(path) {
+        case .success(let own): file = own
+        case .failure(Errno(code: ENOTSOCK)): throw .occupied(path: path)
+        case .failure(let error): throw ListeningError(address, errno: error.code)
         }
         failure = listen(descriptor)
         guard failure == 0 else {
@@ -69,12 +71,22 @@ struct ListeningSocket: Sendable {
         let candidates: [SocketAddress]
         switch SocketAddress.all(ofHost: host, port: port) {
         case .success(let addresses): candidates = addresses
+        case .failure(let error) where error.code == EAGAIN: throw .hostLookupFailed(host)
         case .failure(let error): throw .failed(address, errno: error.code)
         }
+        return try tcp(host, port, on: candidates)
+    }
+
+    /// Listens on the first of a host's addresses on which that is possible.
+    static func tcp(
+        _ host: String,
+        _ port: UInt16,
+        on candidates: [SocketAddress]
+    ) throws(ListeningError) -> ListeningSocket {
         var failure = ListeningError.unknownHost(host)
         for candidate in candidates {
             do throws(ListeningError) {
-                return try tcp(address, host, candidate)
+                return try tcp(.tcp(host: host, port: port), host, candidate)
             } catch {
                 failure = error
             }
@@ -123,18 +135,17 @@ struct SocketFile: Sendable {
     private let device: dev_t
     private let number: ino_t
 
-    /// Reads the file at the path. Returns nil if it is not a socket.
-    init?(path: String) {
+    /// Reads the file at the path. Fails with `ENOTSOCK` if it is not a socket.
+    static func read(_ path: String) -> Result<SocketFile, Errno> {
         var status = stat()
-        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
-        self.path = path
-        device = status.st_dev
-        number = status.st_ino
+        guard unsafe lstat(path, &status) == 0 else { return .failure(Errno(code: errno)) }
+        guard status.st_mode & S_IFMT == S_IFSOCK else { return .failure(Errno(code: ENOTSOCK)) }
+        return .success(SocketFile(path: path, device: status.st_dev, number: status.st_ino))
     }
 
     /// Removes the file, unless another file has replaced it.
     func remove() {
-        guard let now = SocketFile(path: path), now.device == device, now.number == number else { return }
+        guard case .success(let now) = SocketFile.read(path), now.device == device, now.number == number else { return }
         _ = unsafe unlink(path)
     }
 }

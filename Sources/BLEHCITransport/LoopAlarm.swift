@@ -7,15 +7,24 @@ package final class LoopAlarm {
     /// When an alarm fires, in nanoseconds of the monotonic clock. Its loop refers to it weakly.
     final class Due {
         var nanoseconds = UInt64.max
-        fileprivate var isKnown = false
+        fileprivate var isRegistered = false
     }
 
     private let loop: LoopQueue
     private let timer: any DispatchSourceTimer
+    private let leeway: DispatchTimeInterval
     private let due: LoopConfined<Due>
 
-    package init(on loop: LoopQueue, _ action: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - leeway: how much later than set the timer may fire, so that the system can combine wake-ups.
+    ///   - action: is called on the queue.
+    package init(
+        on loop: LoopQueue,
+        leeway: DispatchTimeInterval = .milliseconds(1),
+        _ action: @escaping @Sendable () -> Void
+    ) {
         self.loop = loop
+        self.leeway = leeway
         let due = LoopConfined(Due(), to: loop.queue)
         self.due = due
         timer = DispatchSource.makeTimerSource(queue: loop.queue)
@@ -36,11 +45,11 @@ package final class LoopAlarm {
     package func set(_ nanoseconds: UInt64?) {
         let due = due.value
         due.nanoseconds = nanoseconds ?? .max
-        if !due.isKnown {
-            due.isKnown = true
+        if !due.isRegistered {
+            due.isRegistered = true
             loop.add(due)
         }
         guard let nanoseconds else { return timer.schedule(deadline: .distantFuture) }
-        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(nanoseconds, 1)), leeway: .milliseconds(1))
+        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(nanoseconds, 1)), leeway: leeway)
     }
 }

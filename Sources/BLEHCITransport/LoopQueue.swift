@@ -59,8 +59,8 @@ public final class LoopQueue: Sendable {
         var alarms: [AlarmEntry] = []
         var lastPacket: UInt64 = 0
         /// Whether the last two packets, or turns of packets, were close together.
-        var isClose = false
-        var yielding = YieldBackoff()
+        var arePacketsBackToBack = false
+        var yieldBackoff = YieldBackoff()
         var isInTurn = false
 
         init(wakeUp: OwnedDescriptor) {
@@ -69,9 +69,11 @@ public final class LoopQueue: Sendable {
     }
 
     /// The gap between packets below which the next one is worth a yield, in nanoseconds.
-    private static let closeGap: UInt64 = 1_000_000
+    private static let backToBackGap: UInt64 = 1_000_000
     /// The number of rounds of work in a turn. Work submitted by other work runs in the next round.
     private static let roundsPerTurn = 64
+    /// The longest gap and hold. It keeps sums of times within their range.
+    private static let longestDuration = Duration.seconds(3600)
 
     /// The queue itself. Work submitted to it directly runs after the current hold, which ends soon after its limit.
     public let queue: DispatchQueue
@@ -90,22 +92,28 @@ public final class LoopQueue: Sendable {
     ///
     /// - Parameters:
     ///   - queue: a serial queue that nothing else uses.
-    ///   - linger: the gap between packets on a busy queue, rounded down to whole milliseconds but at least 1 ms. Nil
-    ///     never holds the queue. The queue is also never held if the process has no descriptor left for wake-ups.
-    ///   - holdLimit: the time after which a hold ends, rounded down to whole milliseconds, so that work submitted to the
-    ///     queue directly gets a turn.
+    ///   - linger: the gap between packets on a busy queue, rounded down to whole milliseconds, from 1 ms to an hour.
+    ///     Receiving a packet through Dispatch costs several times as much as on the loop's own thread. Nil never holds
+    ///     the queue. The queue is also never held if the process has no descriptor left for wake-ups.
+    ///   - holdLimit: the time after which a hold ends, rounded down to whole milliseconds, at most an hour, so that work
+    ///     submitted to the queue directly gets a turn.
     public init(
         _ queue: DispatchQueue,
-        linger: Duration? = .milliseconds(1),
-        holdLimit: Duration = .milliseconds(10)
+        linger: Duration? = .milliseconds(20),
+        holdLimit: Duration = .milliseconds(100)
     ) {
         self.queue = queue
-        self.holdLimit = UInt64(max(holdLimit / .milliseconds(1), 0)) * 1_000_000
+        self.holdLimit = LoopQueue.nanoseconds(holdLimit, atLeast: .zero)
         wakeUp = OwnedDescriptor(linger == nil ? -1 : ble_eventfd())
         // Without a descriptor for wake-ups, submitted work would wait for the end of a hold.
         let holds = wakeUp.number >= 0
-        self.linger = linger.flatMap { holds ? max(1, UInt64($0 / .milliseconds(1))) * 1_000_000 : nil }
+        self.linger = linger.flatMap { holds ? LoopQueue.nanoseconds($0, atLeast: .milliseconds(1)) : nil }
         confined = LoopConfined(State(wakeUp: wakeUp), to: queue)
+    }
+
+    /// The nanoseconds in the whole milliseconds of a duration within the limits.
+    private static func nanoseconds(_ duration: Duration, atLeast minimum: Duration) -> UInt64 {
+        UInt64(min(max(duration, minimum), longestDuration) / .milliseconds(1)) * 1_000_000
     }
 
     /// Whether packets sent now are written at the end of a turn.
@@ -209,7 +217,7 @@ public final class LoopQueue: Sendable {
         let state = state
         let start = monotonicNanoseconds()
         let isBusy = linger.map { start < state.lastPacket + $0 } ?? false
-        state.isClose = start < state.lastPacket + LoopQueue.closeGap
+        state.arePacketsBackToBack = start < state.lastPacket + LoopQueue.backToBackGap
         hold()
         var isDrained = transport.drain(isPolled: false)
         endTurn()
@@ -219,11 +227,11 @@ public final class LoopQueue: Sendable {
             isDrained = drainMembers()
             endTurn()
             let now = monotonicNanoseconds()
-            state.isClose = now < state.lastPacket + LoopQueue.closeGap
+            state.arePacketsBackToBack = now < state.lastPacket + LoopQueue.backToBackGap
             state.lastPacket = now
         }
         letGo()
-        // Timers have a turn first. A source might not report again what is left: the end of the stream.
+        // Timers have a turn first. A source might not report the end of its stream again.
         if !isDrained, state.members.contains(where: { $0.transport === transport }) {
             queue.async { [weak transport] in
                 if let transport { self.becameReadable(transport) }
@@ -264,15 +272,15 @@ public final class LoopQueue: Sendable {
             state.entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
         }
         let alarm = nextAlarm
-        let wait = alarm > state.lastPacket ? min(nanoseconds, alarm - state.lastPacket) : 0
+        let limit = alarm > state.lastPacket ? min(nanoseconds, alarm - state.lastPacket) : 0
         // Rounded down: the timer of an alarm that is due in less than a millisecond is more precise.
-        var milliseconds = hasWork ? 0 : Int32(clamping: wait / 1_000_000)
-        if milliseconds > 0, state.isClose, state.yielding.isWorthIt(at: state.lastPacket) {
+        var milliseconds = hasWork ? 0 : Int32(clamping: limit / 1_000_000)
+        if milliseconds > 0, state.arePacketsBackToBack, state.yieldBackoff.isWorthIt(at: state.lastPacket) {
             sched_yield()
             let now = monotonicNanoseconds()
-            state.yielding.yielded(from: state.lastPacket, to: now)
+            state.yieldBackoff.yielded(from: state.lastPacket, to: now)
             let yielded = now - state.lastPacket
-            milliseconds = yielded < wait ? Int32(clamping: (wait - yielded) / 1_000_000) : 0
+            milliseconds = yielded < limit ? Int32(clamping: (limit - yielded) / 1_000_000) : 0
         }
         let count = unsafe Glibc.poll(&state.entries, nfds_t(state.entries.count), milliseconds)
         submissions.withLock { $0.holder = .handler }

@@ -26,7 +26,7 @@ struct SocketAddress: Sendable {
     }
 
     /// Returns the addresses of a host, in the system's order of preference, or none if the host is unknown. It fails if
-    /// the system could not find out.
+    /// the system could not find out: with EAGAIN if a later lookup may succeed.
     ///
     /// - Parameter isNumeric: whether only an address is accepted, not a name. Then the call does not wait.
     static func all(ofHost host: String, port: UInt16, isNumeric: Bool = false) -> Result<[SocketAddress], Errno> {
@@ -38,7 +38,6 @@ struct SocketAddress: Sendable {
         case 0: break
         case EAI_SYSTEM: return .failure(Errno(code: errno))
         case EAI_MEMORY: return .failure(Errno(code: ENOMEM))
-        // The name server does not answer.
         case EAI_AGAIN: return .failure(Errno(code: EAGAIN))
         default: return .success([])
         }

@@ -60,6 +60,7 @@ struct SocketConnector {
         switch lookup.result(withinMilliseconds: milliseconds(until: deadline)) {
         case .success(let addresses) where addresses.isEmpty: throw .unknownHost(host)
         case .success(let addresses): return addresses
+        case .failure(let error) where error.code == EAGAIN: throw .hostLookupFailed(host)
         case .failure(let error): throw .connectionFailed(name, errno: error.code)
         case nil: throw .connectTimedOut(name)
         }

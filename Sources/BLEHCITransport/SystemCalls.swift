@@ -16,6 +16,12 @@ func advice(_ errno: Int32) -> String? {
     }
 }
 
+/// Returns the system's description of an errno, and what to do about it if that is known.
+func describeWithAdvice(_ errno: Int32) -> String {
+    guard let advice = advice(errno) else { return describe(errno) }
+    return "\(describe(errno)); \(advice)"
+}
+
 struct Errno: Error, Equatable {
     let code: Int32
 
@@ -71,7 +77,8 @@ func writeWithoutSignal(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Er
     return checked(result, bytes)
 }
 
-/// A device that accepts nothing and reports no error would be tried without end.
+/// Returns `EIO` for a write that transferred none of its bytes. Otherwise, a device that accepts nothing and reports no
+/// error would be tried without end.
 private func checked(_ result: Result<Int, Errno>, _ bytes: RawSpan) -> Result<Int, Errno> {
     result == .success(0) && !bytes.isEmpty ? .failure(Errno(code: EIO)) : result
 }

@@ -24,6 +24,8 @@ public enum TransportError: Error, Hashable, Sendable {
     case connectionFailed(String, errno: Int32)
     /// The host name has no address.
     case unknownHost(String)
+    /// The system could not look up the host name now. It may have an address.
+    case hostLookupFailed(String)
     /// The other end of a stream did not answer in time.
     case connectTimedOut(String)
     /// A serial line cannot be opened or configured.
@@ -71,6 +73,7 @@ extension TransportError: CustomStringConvertible {
         case .connectionFailed(let what, let errno):
             "cannot connect to \(what): \(describe(errno)); \(advice(errno) ?? "is the controller listening there?")"
         case .unknownHost(let host): "the host \(host) has no address; check its name"
+        case .hostLookupFailed(let host): hostLookupDescription(host)
         case .connectTimedOut(let what): "\(what) does not answer; is it the right address?"
         case .serialLine(let path, let errno):
             "cannot use the serial line \(path): \(describe(errno)); \(advice(errno) ?? serialAdvice(errno))"
@@ -78,9 +81,9 @@ extension TransportError: CustomStringConvertible {
             "cannot write the capture file \(path): \(describe(errno)); \(advice(errno) ?? captureAdvice(errno))"
         case .closedByPeer: "the controller has closed the connection"
         case .readFailed(let errno):
-            "reading from the controller failed: \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
+            "reading from the controller failed: \(describeWithAdvice(errno))"
         case .writeFailed(let errno):
-            "writing to the controller failed: \(describe(errno))\(advice(errno).map { "; \($0)" } ?? "")"
+            "writing to the controller failed: \(describeWithAdvice(errno))"
         case .brokenStream(let octet):
             "the stream from the controller is broken: 0x\(String(octet, radix: 16)) instead of the start of an H4 packet"
         case .overflow: "the controller takes nothing any more; too much waits to be written to it"
@@ -89,6 +92,11 @@ extension TransportError: CustomStringConvertible {
         case .unsupported(let what): "\(what) is not available here"
         }
     }
+}
+
+/// Describes the temporary failure of a lookup of a host name.
+func hostLookupDescription(_ host: String) -> String {
+    "the host \(host) cannot be looked up now; check the network and its name server, or use the IP address of the host"
 }
 
 private func serialAdvice(_ errno: Int32) -> String {

@@ -21,8 +21,8 @@ extension KeyStore {
         }
     }
 
-    /// Reads the caches with these names. A cache is left out if it is missing, cannot be decoded, is accessible to
-    /// other users, or exceeds the total size limit. If this process may change the files, all files of other caches
+    /// Reads the caches with these names. A cache is left out if it is missing or stale, cannot be decoded, is accessible
+    /// to other users, or exceeds the total size limit. If this process may change the files, all files of other caches
     /// and of those left out are removed.
     package func caches<Value: Decodable & Sendable>(_ names: [String], as type: Value.Type) async -> [String: Value] {
         await withCheckedContinuation { continuation in
@@ -37,7 +37,8 @@ extension KeyStore {
         var values: [String: Value] = [:]
         var used: Set<String> = []
         var total = 0
-        for name in names {
+        let stale = state.withLock { $0.document.staleCaches }
+        for name in names where !stale.contains(name) {
             guard let file = cacheFile(name), let contents = try? file.read(), contents.laxMode == nil,
                 total + contents.data.count <= KeyStore.totalSizeLimit, StateDocument.isShallow(contents.data),
                 let value = try? JSONDecoder().decode(type, from: contents.data)
@@ -52,25 +53,47 @@ extension KeyStore {
         return values
     }
 
-    /// Removes caches, and makes the removal durable before the next write.
-    func removeCaches(_ names: some Sequence<String>) throws(StateFileError) {
-        var isAnyRemoved = false
+    /// Removes caches.
+    ///
+    /// - Parameters:
+    ///   - names: the caches.
+    ///   - isRepeated: whether an earlier process may have removed some of them, without effect after a loss of power.
+    /// - Returns: the errors for the caches that may still exist after a loss of power.
+    func removeCaches(_ names: Set<String>, isRepeated: Bool) -> [String: StateFileError] {
+        var errors: [String: StateFileError] = [:]
+        var isUncertain = isRepeated || state.withLock { $0.isCacheRemovalUncertain }
         for name in names {
             guard let file = cacheFile(name) else { continue }
             if unsafe unlink(file.path) == 0 {
-                isAnyRemoved = true
+                isUncertain = true
             } else if errno != ENOENT, errno != ENOTDIR {
-                throw .failed("remove", file.path)
+                errors[name] = .failed("remove", file.path)
             }
         }
-        guard isAnyRemoved, let cacheDirectory else { return }
-        try StateFile.synchronize(directory: cacheDirectory)
+        guard isUncertain, let cacheDirectory else { return errors }
+        do throws(StateFileError) {
+            try StateFile.synchronize(directory: cacheDirectory)
+            isUncertain = false
+        } catch .system(_, _, ENOENT) {
+            // Without the directory, there are no caches.
+            isUncertain = false
+        } catch {
+            for name in names { errors[name] = errors[name] ?? error }
+        }
+        state.withLock { [isUncertain] in $0.isCacheRemovalUncertain = isUncertain }
+        return errors
     }
 
-    /// Replaces or removes caches. One that cannot be written is missing, which is no error.
+    /// Replaces or removes caches. One that cannot be written is missing, which is no error. A stale cache is not written,
+    /// because it is not read either: the change waits until the stale file has been removed.
     func writeCaches(_ changes: [String: Source?]) {
         for (name, source) in changes {
-            guard let file = cacheFile(name) else { continue }
+            let isStale = state.withLock { state in
+                guard state.document.staleCaches.contains(name) else { return false }
+                if state.cacheChanges[name] == nil { state.cacheChanges[name] = .some(source) }
+                return true
+            }
+            guard !isStale, let file = cacheFile(name) else { continue }
             guard let source, let contents = try? JSONEncoder().encode(source()),
                 (try? file.replace(with: contents, isDurable: false)) != nil
             else {

@@ -44,20 +44,27 @@ extension KeyStore {
                 isComplete = false
             }
         }
+        // A cache of an earlier bond must not be used for a new bond. If it cannot be removed, the file with the new bond
+        // says that the cache is stale.
+        let stale = before.staleCaches
+        let isReplaced = document != before || isUncertain
+        let errors = removeCaches(isReplaced ? stale.union(caches.keys) : stale, isRepeated: !stale.isEmpty)
+        document.staleCaches = Set(errors.keys)
         guard document != before || isUncertain else {
             writeCaches(caches)
             return isComplete
         }
         do throws(StateFileError) {
             guard let contents = document.encoded else { return false }
-            // A cache of an earlier bond must not be used for a new bond.
-            try removeCaches(caches.keys)
             try file.replace(with: contents)
             state.withLock { state in
                 state.document = document
                 state.isUncertain = false
                 state.hasWarned = false
                 state.writeCount += 1
+            }
+            if let (_, error) = errors.filter({ !stale.contains($0.key) }).min(by: { $0.key < $1.key }) {
+                warn("\(error): this cache is not used until it is removed")
             }
             writeCaches(caches)
             return isComplete

@@ -24,6 +24,8 @@ package final class KeyStore: Sendable {
         var changes: [String: Source] = [:]
         /// Caches to replace, or to remove if the source is nil.
         var cacheChanges: [String: Source?] = [:]
+        /// Whether caches were removed, and the removal may not survive a loss of power.
+        var isCacheRemovalUncertain = false
         /// When gathered changes were last written.
         var lastGathered: DispatchTime?
         var waiting: [@Sendable (Bool) -> Void] = []

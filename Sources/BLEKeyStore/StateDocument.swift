@@ -9,7 +9,20 @@ struct StateDocument: Hashable, Sendable {
     /// Maximum depth of nested values, far above that of this project's own.
     private static let depthLimit = 64
 
+    private static let staleCachesKey = "staleCaches"
+
     var sections: [String: JSON] = [:]
+
+    /// The names of caches that must not be used, because their files may still have the values of earlier sections.
+    var staleCaches: Set<String> {
+        get {
+            guard case .array(let names)? = sections[StateDocument.staleCachesKey] else { return [] }
+            return names.reduce(into: []) { if case .string(let name) = $1 { $0.insert(name) } }
+        }
+        set {
+            sections[StateDocument.staleCachesKey] = newValue.isEmpty ? nil : .array(newValue.sorted().map(JSON.string))
+        }
+    }
 
     init() {}
 

@@ -8,6 +8,8 @@ public struct Bond: Hashable, Sendable {
     public var centralKey: LongTermKey?
     /// The key that encrypts the link when this device is the peripheral; the same key after LE Secure Connections.
     public var peripheralKey: LongTermKey?
+    /// The peer's input and output in the pairing that made this bond; nil if it is unknown.
+    public var peerIOCapability: IOCapability?
     /// Resolves the peer's private addresses (IRK).
     public var identityResolvingKey: UInt128?
     /// Verifies the peer's signatures (its CSRK).

@@ -6,6 +6,11 @@ public enum PairingStep: Hashable, Sendable {
     case send([UInt8])
     /// Ask the app, or show it something; the answer goes to ``SecurityChannel/answer(_:at:random:)``.
     case ask(PairingQuestion)
+    /// Decide whether a pairing by this model and with this strength may begin, although the consent to it is asked for
+    /// later: see ``PairingParameters/delaysJustWorksConsent``. `accept` or `refuse` goes to
+    /// ``SecurityChannel/answer(_:at:random:)`` before any other input. The peer has received nothing yet that depends on
+    /// the decision.
+    case checkPolicy(AssociationModel, KeyStrength)
     /// The peer has sent a keypress notification, which needs no answer.
     case keyPressed(KeypressNotification.Kind)
     /// As the central: start encryption with this key (LE Enable Encryption). If the link is encrypted, this refreshes

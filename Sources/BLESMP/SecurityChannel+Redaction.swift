@@ -28,6 +28,7 @@ import BluetoothTypes
                     "identity": identity,
                     "centralKey": centralKey as Any,
                     "peripheralKey": peripheralKey as Any,
+                    "peerIOCapability": peerIOCapability as Any,
                     "identityResolvingKey": Redacted.optional(identityResolvingKey) as Any,
                     "peerSigningKey": peerSigningKey as Any,
                     "ownSigningKey": ownSigningKey as Any,

@@ -92,7 +92,15 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
 
     /// Begins security: sends a Pairing Request as the central, a Security Request as the peripheral. Has no effect if
     /// one is in progress.
+    ///
+    /// - Parameters:
+    ///   - strength: as the peripheral, the strength of the key with which the central is to encrypt the link; nil if the
+    ///     devices are to pair. The Security Request then requests no more than the key gives. Otherwise the central
+    ///     would pair instead (2.4.6).
+    ///   - now: the time of the call.
+    ///   - random: the generator of nonces and keys.
     public mutating func start(
+        expecting strength: KeyStrength? = nil,
         at now: Instant,
         random: inout some RandomNumberGenerator
     ) -> [PairingStep] {
@@ -107,7 +115,10 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         case .central:
             phase = .pairing(Pairing(terms, in: &turn), deadline: now + pairingTimeout)
         case .peripheral:
-            turn.send(SecurityRequest(authenticationRequirements: parameters.authenticationRequirements))
+            var requirements = parameters.authenticationRequirements
+            if strength?.isAuthenticated == false { requirements.remove(.authentication) }
+            if strength?.isSecureConnections == false { requirements.remove(.secureConnections) }
+            turn.send(SecurityRequest(authenticationRequirements: requirements))
             phase = .asking(deadline: now + pairingTimeout)
         }
         return turn.steps

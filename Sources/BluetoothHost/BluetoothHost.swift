@@ -17,7 +17,10 @@ import Logging
 /// that each packet changes (`sender`, `links` and `Link.att`), these checks would cost a fifth of the time for a packet.
 /// So release builds omit them (`@exclusivity(unchecked)`). The methods of these structures call no code of the host, of
 /// transports or of apps, so accesses cannot overlap on the loop. Debug builds, and so the tests, check them too.
-package actor BluetoothHost {
+///
+/// The actor is final, so its stored structures are read in place. Otherwise debug builds would read the noncopyable ones
+/// through a coroutine, and Swift 6.3.1 uses parts of a large structure after the coroutine has freed them.
+package final actor BluetoothHost {
     /// The settings of a host, which stay the same during its life.
     package struct Configuration: Sendable {
         package var logger = Logger(label: "swift-ble.host", factory: { _ in SwiftLogNoOpLogHandler() })

@@ -78,6 +78,9 @@ extension DeviceAddress: CustomStringConvertible {
     }
 
     /// Six pairs of upper-case digits joined by colons, most significant first, without the type.
+    ///
+    /// A public address and a random address with the same digits have the same description. To restore the address,
+    /// keep ``isRandom`` as well, and pass it to ``init(_:isRandom:)-(String,_)``.
     public var description: String {
         let digits = String(value, radix: 16, uppercase: true)
         var text = ""

@@ -1,11 +1,12 @@
 """Runs Avatar's LE suites: our device, behind pandora-server, against Bumble, both on rootcanal.
 
 Prints one line for each case that did not pass, and a summary for each suite. The exit status is 1 if a case failed that
-is not in exceptions.txt.
+is not in exceptions.txt, or if a selected case was neither executed nor skipped.
 """
 
 import argparse
 import asyncio
+import collections
 import contextlib
 import dataclasses
 import fnmatch
@@ -95,12 +96,13 @@ def run_cases(suite: str, config: Path, logs: Path, filters: list[str]) -> None:
     selected = [case for case in cases if not filters or any(part in case for part in filters)]
     is_reference = bed.testbed_name == "reference"
     run = [case for case in selected if is_reference or not Exceptions.contain(exceptions.excluded, case)]
-    results = {"excluded": len(selected) - len(run), "cases": []}
+    results = {"excluded": len(selected) - len(run), "selected": run, "reported": [], "cases": []}
     if run:
         runner = test_runner.TestRunner(str(logs), bed.testbed_name)
         with runner.mobly_logger(console_level=100):
             runner.add_test_class(bed, test_class, run)
             runner.run()
+        results["reported"] = [record.test_name for record in [*runner.results.executed, *runner.results.skipped]]
         for record in [*runner.results.executed, *runner.results.skipped, *runner.results.error]:
             entry = {"name": record.test_name, "result": record.result, "details": record.details or ""}
             if entry not in results["cases"]:
@@ -116,19 +118,24 @@ async def start_server(binary: Path, adapter: str, identity: str, io_capability:
     from controllers import connect_when_listening, free_ports
 
     (port,) = free_ports(1)
-    log = open(logs / "server.log", "wb")
-    process = await asyncio.create_subprocess_exec(
-        binary,
-        *("--adapter", adapter, "--port", str(port), "--identity", identity, "--io-capability", io_capability),
-        *("--capture", str(logs / "device.pcapng")),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-    )
+    with open(logs / "server.log", "wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            binary,
+            *("--adapter", adapter, "--port", str(port), "--identity", identity, "--io-capability", io_capability),
+            *("--capture", str(logs / "device.pcapng")),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
     try:
         _, writer = await connect_when_listening(port)
-    except OSError as error:
-        raise RuntimeError(f"pandora-server does not listen; see {logs / 'server.log'}") from error
+    except BaseException as error:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        if isinstance(error, OSError):
+            raise RuntimeError(f"pandora-server does not listen; see {logs / 'server.log'}") from error
+        raise
     writer.close()
     return process, f"127.0.0.1:{port}"
 
@@ -173,6 +180,16 @@ async def run_suite(suite: str, arguments: argparse.Namespace, logs: Path) -> di
     return json.loads((logs / "results.json").read_text())
 
 
+def lost_cases(selected: list[str], reported: list[str]) -> list[tuple[str, str]]:
+    """Returns the cases that were not reported exactly as often as they were selected, with the difference."""
+    selections, reports = collections.Counter(selected), collections.Counter(reported)
+    return [
+        (name, f"selected {selections[name]} times, but executed or skipped {reports[name]} times")
+        for name in sorted(selections | reports)
+        if selections[name] != reports[name]
+    ]
+
+
 def report(suite: str, results: dict, is_reference: bool) -> bool:
     """Prints the results of a suite, and returns whether no case failed that may not."""
     exceptions = Exceptions() if is_reference else Exceptions.read(HERE / "exceptions.txt")
@@ -185,6 +202,9 @@ def report(suite: str, results: dict, is_reference: bool) -> bool:
             is_good = is_good and is_listed
             first = (case["details"].splitlines() or [""])[0]
             print(f"{'listed' if is_listed else 'FAILED'}: {case['name']}: {first}")
+    for name, difference in lost_cases(results["selected"], results["reported"]):
+        is_good = False
+        print(f"FAILED: {name}: {difference}")
     failed = counts["FAIL"] + counts["ERROR"]
     print(
         f"{suite}: {counts['PASS'] + failed} executed, {counts['PASS']} passed, {failed} failed, "

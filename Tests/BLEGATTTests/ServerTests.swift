@@ -1,8 +1,9 @@
 import BLEATT
 import BLEByteCoding
-import BLEGATT
 import BluetoothTypes
 import Testing
+
+@testable import BLEGATT
 
 /// A server with one client, whose requests are written as bytes.
 final class ServerFixture {

@@ -78,6 +78,19 @@ struct CommandTests {
         }
     }
 
+    @Test func commandWithoutParametersForAnyPHYUsesLE1M() throws {
+        let connection = LEExtendedCreateConnection(le1M: nil)
+        #expect(connection.initiatingPHYs == .le1M)
+        let connectionBytes = PacketBuffer.bytes { connection.encode(into: &$0) }
+        #expect(try LEExtendedCreateConnection(decoding: connectionBytes.span.bytes).le1M == .init())
+        let scan = LESetExtendedScanParameters(le1M: nil)
+        #expect(scan.scanningPHYs == .le1M)
+        let scanBytes = PacketBuffer.bytes { scan.encode(into: &$0) }
+        #expect(try LESetExtendedScanParameters(decoding: scanBytes.span.bytes).le1M == .init())
+        // LE 2M alone is not scanned. It is sent as it is, and the controller refuses it.
+        #expect(LEExtendedCreateConnection(le1M: nil, le2M: .init()).initiatingPHYs == .le2M)
+    }
+
     @Test func oversizedContentsAreCutToTheLengthOfTheirFields() {
         let long = [UInt8](repeating: 0xAB, count: 700)
         #expect(LegacyAdvertisingData(long).bytes.count == 31)

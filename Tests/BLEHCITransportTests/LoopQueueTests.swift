@@ -66,9 +66,20 @@ struct LoopQueueTests {
         }
     }
 
+    @Test(arguments: [.seconds(Int64.max), .seconds(Int64.min), .zero, .nanoseconds(1)] as [Duration])
+    func anyDurationMakesALoop(duration: Duration) async throws {
+        let extreme = LoopQueue(DispatchQueue(label: "extreme"), linger: duration, holdLimit: duration)
+        let (probe, peer) = try await connect(.unix, on: extreme)
+        for _ in 0..<3 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        extreme.async { probe.transport.close() }
+    }
+
     /// A loop that is held for as long as its peer sends, and for an hour after that.
     private static func patientLoop() -> LoopQueue {
-        LoopQueue(DispatchQueue(label: "patient"), linger: .seconds(3600), holdLimit: .seconds(7200))
+        LoopQueue(DispatchQueue(label: "patient"), linger: .seconds(3600), holdLimit: .seconds(3600))
     }
 
     @Test func alarmFiresWhileTheLoopWaitsForPackets() async throws {
@@ -127,13 +138,16 @@ struct LoopQueueTests {
 
     @Test func alarmThatIsReleasedDoesNotFire() async {
         let fired = Flag()
+        let held = LoopConfined(HeldAlarm(), to: loop.queue)
+        // Timers fire in the order of their deadlines.
         await withCheckedContinuation { continuation in
             loop.async {
-                LoopAlarm(on: loop) { fired.isUp.store(true, ordering: .relaxed) }.set(monotonicNanoseconds() + 1)
-                loop.queue.async { continuation.resume() }
+                let now = monotonicNanoseconds()
+                LoopAlarm(on: loop) { fired.isUp.store(true, ordering: .relaxed) }.set(now + 1)
+                held.value.alarm = LoopAlarm(on: loop) { continuation.resume() }
+                held.value.alarm?.set(now + 20_000_000)
             }
         }
-        await withCheckedContinuation { continuation in loop.queue.async { continuation.resume() } }
         let hasFired = fired.isUp.load(ordering: .relaxed)
         #expect(!hasFired)
     }

@@ -33,7 +33,8 @@ struct TransportErrorTests {
         arguments: [
             .noSuchAdapter(index: 1), .adapterBusy(index: 1), .permissionDenied("hci1"), .bluetoothUnavailable,
             .monitorUnavailable, .adapterDown(index: 1), .adapterRemoved(index: 1), .blockedByRFKill(index: 1),
-            .connectionFailed("hci1", errno: EIO), .unknownHost("nowhere"), .connectTimedOut("nowhere"),
+            .connectionFailed("hci1", errno: EIO), .unknownHost("nowhere"), .hostLookupFailed("nowhere"),
+            .connectTimedOut("nowhere"),
             .serialLine("/dev/tty", errno: EIO), .captureFile("capture", errno: EIO), .closedByPeer,
             .readFailed(errno: EIO), .writeFailed(errno: EIO), .brokenStream(octet: 7), .overflow, .noAdapter,
             .unsupported("it"),
@@ -41,6 +42,16 @@ struct TransportErrorTests {
     )
     func errorNamesNoCommandLineOption(error: TransportError) {
         #expect(!error.description.contains(" --"), "\(error)")
+    }
+
+    @Test func failedLookupAdvisesToCheckTheNetworkNotTheController() {
+        let descriptions = [
+            TransportError.hostLookupFailed("nowhere").description,
+            ListeningError.hostLookupFailed("nowhere").description,
+        ]
+        for description in descriptions {
+            #expect(description.contains("nowhere") && description.contains("check the network"))
+        }
     }
 
     @Test func missingAdapterOrBluetoothSupportOfThisKernelIsNamed() async {

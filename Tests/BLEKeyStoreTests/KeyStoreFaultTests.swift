@@ -66,20 +66,67 @@ struct KeyStoreFaultTests {
         await store.close()
     }
 
-    @Test("does not save a bond whose earlier cache cannot be removed")
-    func cacheThatCannotBeRemovedPreventsTheSave() async throws {
+    private var caches: String { folder.directory + "/a.caches" }
+
+    /// Returns the cache of the peer that a process reads after a restart.
+    private func cacheAfterRestart() async -> [String]? {
+        let inspected = try? KeyStore.inspect(folder.file) { _ in }
+        return await inspected?.caches(["peer"], as: [String].self)["peer"]
+    }
+
+    @Test("saves a bond whose earlier cache cannot be removed, and does not use that cache", arguments: [EIO, EACCES])
+    func cacheThatCannotBeRemovedIsNotUsed(errno: Int32) async throws {
         let warnings = FaultWarnings()
         let store = await open(warnings)
         #expect(await keep(["first"], ["peer": { ["cache of the first"] }], in: store))
-        let injection = FaultInjection(Fault(.unlink, .fails(EIO)), at: .path(folder.directory + "/a.caches/peer.json"))
-        #expect(await !keep(["second"], ["peer": nil], in: store))
+        #expect(await cacheAfterRestart() == ["cache of the first"])
+        let injection = FaultInjection(Fault(.unlink, .fails(errno)), at: .path(caches + "/peer.json"))
+        #expect(await keep(["second"], ["peer": nil], in: store))
+        #expect(await keep(["third"], ["peer": { ["cache of the third"] }], in: store))
         #expect(injection.uses > 0)
-        #expect(kept == ["first"])
-        #expect(warnings.all.first?.hasPrefix("cannot remove \(folder.directory)/a.caches/peer.json: ") == true)
+        #expect(kept == ["third"])
+        #expect(await cacheAfterRestart() == nil)
+        #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.hasPrefix("cannot remove \(caches)/peer.json: ") == true)
         injection.end()
         await store.flush()
-        #expect(kept == ["second"])
-        #expect(await store.caches(["peer"], as: [String].self).isEmpty)
+        #expect(kept == ["third"])
+        #expect(await cacheAfterRestart() == ["cache of the third"])
+        await store.close()
+        #expect(folder.openDescriptors == 0)
+    }
+
+    @Test("does not use a cache whose removal may not survive a loss of power")
+    func uncertainRemovalMakesTheCacheStale() async throws {
+        let store = await open()
+        #expect(await keep(["first"], ["peer": { ["cache of the first"] }], in: store))
+        let cache = try Data(contentsOf: URL(fileURLWithPath: caches + "/peer.json"))
+        let injection = FaultInjection(Fault(.fsync, .fails(EIO)), at: .path(caches))
+        #expect(await keep(["second"], ["peer": nil], in: store))
+        #expect(injection.uses == 1)
+        // The loss of power.
+        try StateFile(directory: caches, name: "peer.json").replace(with: cache, isDurable: false)
+        #expect(await cacheAfterRestart() == nil)
+        injection.end()
+        await store.close()
+        #expect(access(caches + "/peer.json", F_OK) != 0)
+    }
+
+    @Test("synchronizes the removal of a cache until that has succeeded")
+    func removalIsSynchronizedAfterAFailedSave() async throws {
+        let store = await open()
+        #expect(await keep(["first"], ["peer": { ["cache of the first"] }], in: store))
+        let synchronization = FaultInjection(Fault(.fsync, .fails(EIO), count: 2), at: .path(caches))
+        let replacement = FaultInjection(Fault(.rename, .fails(EIO), count: 1), at: .path(folder.file.path))
+        // Nothing is saved: neither the new bond, nor that its cache is stale.
+        #expect(await !keep(["second"], ["peer": nil], in: store))
+        #expect(replacement.uses == 1 && synchronization.uses == 1)
+        // The cache is missing now, but may return.
+        #expect(await keep(["third"], in: store))
+        #expect(synchronization.uses == 2)
+        #expect(try KeyStore.inspect(folder.file) { _ in }.section("staleCaches", as: [String].self) == ["peer"])
+        await store.flush()
+        #expect(try KeyStore.inspect(folder.file) { _ in }.section("staleCaches", as: [String].self) == nil)
         await store.close()
     }
 
@@ -87,7 +134,6 @@ struct KeyStoreFaultTests {
     func cacheFaultsAffectOnlyTheCache() async throws {
         let warnings = FaultWarnings()
         let store = await open(warnings)
-        let caches = folder.directory + "/a.caches"
         for fault in [Fault(.mkdir, .fails(EIO)), Fault(.open, .fails(EMFILE)), Fault(.write, .fails(ENOSPC))] {
             let injection = FaultInjection(fault, at: .path(caches))
             #expect(await keep(["\(fault)"], ["peer": { [1] }], in: store))

@@ -106,6 +106,8 @@ struct Meeting {
     var typed: UInt32?
     /// Whether the users accept pairings; otherwise they do not answer yet.
     var consents = true
+    /// Whether the owners let pairings begin to which the users consent later.
+    var policyAnswer = PairingAnswer.accept
     /// The users' answer to the numbers shown; nil if they compare the numbers.
     var verdict: PairingAnswer?
     /// The PDUs sent, in order.
@@ -206,6 +208,7 @@ struct Meeting {
             change { $0.questions.append(question) }
             if case .showPasskey(let passkey) = question { shown.append(passkey) }
             if case .compare(let number) = question { compared.append(number) }
+        case .checkPolicy: answer(policyAnswer, as: role)
         case .keyPressed(let kind): keysPressed.append((kind, of: role))
         case .encrypt(let key): items.append(.encryption(key))
         case .expectEncryption(let key): change { $0.expectedKey = key }

@@ -37,6 +37,8 @@ struct PairingTests {
         #expect(peripheral.bond.identityResolvingKey == Meeting.centralIdentity.resolvingKey)
         #expect(central.bond.ownSigningKey != nil && central.bond.ownSigningKey == peripheral.bond.peerSigningKey)
         #expect(central.bond.peerSigningKey != nil && central.bond.peerSigningKey == peripheral.bond.ownSigningKey)
+        #expect(central.bond.peerIOCapability == meeting.peripheral.channel.parameters.ioCapability)
+        #expect(peripheral.bond.peerIOCapability == meeting.central.channel.parameters.ioCapability)
         #expect(!meeting.central.channel.isPairing && !meeting.peripheral.channel.isPairing)
         #expect(meeting.central.channel.deadline == nil && meeting.peripheral.channel.deadline == nil)
     }
@@ -87,6 +89,24 @@ struct PairingTests {
             role == .central ? (meeting.central, meeting.peripheral) : (meeting.peripheral, meeting.central)
         #expect(refusing.failure == .ended(.unspecifiedReason))
         #expect(other.failure == .endedByPeer(.unspecifiedReason))
+    }
+
+    @Test(arguments: [Channel.Role.central, .peripheral])
+    func ownerMayRefuseAPairingToWhichTheUserConsentsLater(role: Channel.Role) throws {
+        var parameters = PairingParameters()
+        parameters.delaysJustWorksConsent = true
+        var meeting = Meeting(
+            central: role == .central ? parameters : PairingParameters(),
+            peripheral: role == .peripheral ? parameters : PairingParameters()
+        )
+        meeting.policyAnswer = .refuse
+        meeting.pair()
+        let reason: PairingFailedReason = role == .central ? .unspecifiedReason : .pairingNotSupported
+        let refusing = role == .central ? meeting.central : meeting.peripheral
+        #expect(refusing.failure == .ended(reason) && !meeting.asked.contains { $0.of == role })
+        // Without the option, the refusal has the same reason and follows the same PDUs.
+        let codes: [UInt8] = role == .central ? [0x01, 0x02, 0x05] : [0x01, 0x05]
+        #expect(meeting.sent.compactMap(\.pdu.first) == codes)
     }
 
     @Test func consentToOtherModelsIsNotDelayed() {

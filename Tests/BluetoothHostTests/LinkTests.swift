@@ -145,6 +145,36 @@ struct LinkTests {
         #expect(try end.all.first?.get() == .attributeTransactionTimeout)
     }
 
+    @Test("After a request without an answer nothing more is sent, and what waits ends with the link")
+    func nothingIsSentAfterTheTransactionTimeout() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let read = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
+        let next = fixture.start { try await host.perform(ReadValue(handle: 5), on: link) }
+        let waiting = fixture.start { try await host.writeWithoutResponse([1], to: 3, on: link) }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.count == 1, "only the request")
+        fixture.loop.run(for: .seconds(31))
+        #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try read.all.first?.get() }
+        #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try next.all.first?.get() }
+        let late = fixture.start { try await host.writeWithoutResponse([2], to: 3, on: link) }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.count == 1, "no command after the timeout")
+        #expect(try fixture.run { await host.contradiction() } == nil)
+        #expect(waiting.all.isEmpty && late.all.isEmpty)
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
+                .encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        for write in [waiting, late] {
+            #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try write.all.first?.get() }
+        }
+    }
+
     @Test("A later request without an answer also ends the link after thirty seconds")
     func laterUnansweredRequestAlsoEndsTheLink() throws {
         let fixture = HostFixture()

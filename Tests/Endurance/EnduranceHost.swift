@@ -3,8 +3,10 @@ import BluetoothHost
 import Dispatch
 import Glibc
 
-/// A gateway for the endurance run: it keeps links to `COUNT` peripherals of the controller at a UNIX socket, reads and
-/// writes a value and receives notifications on each, and scans now and then.
+/// A gateway for the endurance run, with a controller at a UNIX socket.
+///
+/// It keeps links to `COUNT` peripherals, and scans now and then. On each link it reads and writes a value and receives
+/// notifications.
 ///
 /// It answers each line on standard input with a line of JSON, which has the counts of ``HostInspection`` and the number
 /// of received values:

@@ -12,8 +12,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import rootcanal.binaries
-
 DEADLINE = 10.0
 
 
@@ -182,6 +180,8 @@ class Rootcanal(Controllers):
                     raise
 
     async def launch(self):
+        import rootcanal.binaries  # only here, because the tests of the gateway use this module without rootcanal
+
         hci, link, link_ble = self.other_ports
         told = self.log.stat().st_size if self.log.exists() else 0
         configuration = tempfile.NamedTemporaryFile("w", suffix=".txt")

@@ -1,6 +1,7 @@
 import BLE
 import Dispatch
 import Glibc
+import ProgramSupport
 
 /// An app that counts advertisements or performs GATT operations, for the comparison with BlueZ.
 ///
@@ -22,7 +23,7 @@ struct CountingApp {
 
     static func main() async throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3 else { return print("usage: counting-app ADAPTER scan|connect") }
+        guard arguments.count == 3 else { fail("usage: counting-app ADAPTER scan|connect") }
         var configuration = Adapter.Configuration()
         configuration.stateLocation = .nowhere
         let adapter = try await Adapter.open(AdapterSpecification(parsing: arguments[1]), configuration: configuration)
@@ -40,9 +41,9 @@ struct CountingApp {
                 for try await _ in adapter.central.scan(ScanOptions(reportsDuplicates: true)) { received.increment() }
             }
             group.addTask {
-                for await line in Self.lines() where line == "count" { tell("{\"received\": \(received.take())}") }
+                for await line in Self.lines() where line == "count" { writeLine("{\"received\": \(received.take())}") }
             }
-            tell("{\"ready\": true}")
+            writeLine("{\"ready\": true}")
             try await group.next()
             group.cancelAll()
         }
@@ -53,10 +54,12 @@ struct CountingApp {
         let services = try await peer.discoverAll()
         guard let characteristics = services.first(where: { $0.uuid == "FFF0" })?.characteristics,
             characteristics.count == 3
-        else { return tell("{\"services\": \(services.count)}") }
+        else {
+            fail("the peer has \(services.count) services, and not the measured one")
+        }
         let (read, written) = (characteristics[0].valueHandle, characteristics[1].valueHandle)
         let value = [UInt8](repeating: 0x55, count: 20)
-        tell("{\"ready\": true}")
+        writeLine("{\"ready\": true}")
         try await withThrowingTaskGroup(of: Void.self) { group in
             for await line in Self.lines() {
                 let words = line.split(separator: " ")
@@ -74,10 +77,10 @@ struct CountingApp {
                         for try await _ in subscription { received.increment() }
                     }
                 default:
-                    tell("{\"received\": \(received.take())}")
+                    writeLine("{\"received\": \(received.take())}")
                     continue
                 }
-                tell("{\"operations\": \(count)}")
+                writeLine("{\"operations\": \(count)}")
             }
             group.cancelAll()
         }

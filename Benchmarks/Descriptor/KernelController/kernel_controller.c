@@ -4,8 +4,8 @@
  *     kernel-controller
  *
  * It answers every command at once. After the command `peer`, it reports a connectable peer with a GATT server while the
- * host scans, until the host connects. At each connection event, every 7.5 ms, it completes and answers all packets that the host has sent until then.
- * So each host gets the same number of packets at the same rate.
+ * host scans, until the host connects. At each connection event, every 7.5 ms, it completes and answers all packets
+ * that the host has sent until then. So each host gets the same number of packets at the same rate.
  *
  * Commands on standard input, each answered with a line of JSON when it is finished:
  *
@@ -16,16 +16,15 @@
  *     count                  prints the number of reads, Write Requests and Write Commands since the last `count`
  */
 #define _GNU_SOURCE
+#include "csupport.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ACL_LENGTH = 251, ACL_COUNT = 16, HANDLE = 0x40, MTU = 247, DEVICES = 100, VALUE_LENGTH = 20 };
@@ -42,27 +41,6 @@ static uint64_t reads, writes, commands;
 static enum { IDLE, REPORTS, NOTIFICATIONS } traffic;
 static uint64_t wanted, sent, started;
 static double rate;
-
-static void fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void put(uint8_t *bytes, uint16_t value)
-{
-    bytes[0] = value & 0xFF;
-    bytes[1] = value >> 8;
-}
-
-static uint16_t get(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
 
 /* Packets to the host; the device takes one with each write. */
 
@@ -283,6 +261,11 @@ static void read_host(void)
 {
     uint8_t packet[4096];
     ssize_t length = read(device, packet, sizeof(packet));
+    if (length < 1) {
+        if (length < 0 && errno != EAGAIN && errno != EINTR)
+            fail("/dev/vhci");
+        return;
+    }
     if (packet[0] == 1 && length >= 4)
         answer(get(packet + 1), packet + 4);
     else if (packet[0] == 2 && linked && packet_count < ACL_COUNT && length <= (ssize_t)sizeof(*packets))

@@ -1,4 +1,5 @@
 import BLE
+import ProgramSupport
 
 /// A client of a ``MeasuredServer`` or a compatible server.
 struct MeasuredClient {
@@ -13,36 +14,42 @@ struct MeasuredClient {
         let services = try await peer.discoverAll()
         guard let characteristics = services.first(where: { $0.uuid == "FFF0" })?.characteristics,
             characteristics.count == 3
-        else { return tell("{\"services\": \(services.count)}") }
+        else {
+            fail("the peer has \(services.count) services, and not the measured one")
+        }
         let short = [UInt8](repeating: 0x55, count: 20)
         let long = [UInt8](repeating: 0x55, count: 244)
         let received = Counter()
-        tell("{\"connected\": true}")
+        writeLine("{\"connected\": true}")
         try await withThrowingTaskGroup(of: Void.self) { group in
             for await command in commands {
                 switch command.verb {
                 case "reads":
                     let handle = characteristics[0].valueHandle
-                    tell(try await Measurement.of(command.duration) { _ = try await peer.read(handle) }.json)
+                    let durations = try await Measurement.of(command.duration) { _ = try await peer.read(handle) }
+                    writeLine(durations.json)
                 case "writes":
                     let handle = characteristics[1].valueHandle
-                    tell(try await Measurement.of(command.duration) { try await peer.write(short, to: handle) }.json)
+                    let durations = try await Measurement.of(command.duration) {
+                        try await peer.write(short, to: handle)
+                    }
+                    writeLine(durations.json)
                 case "commands":
                     let handle = characteristics[1].valueHandle
-                    let measurement = try await Measurement.of(command.duration) {
+                    let throughput = try await Throughput.of(command.duration) {
                         try await peer.write(long, to: handle, kind: .withoutResponse)
                     }
-                    tell(measurement.json)
+                    writeLine(throughput.json)
                 case "subscribe":
                     let subscription = try await peer.subscribe(to: characteristics[2])
                     group.addTask {
                         for try await _ in subscription { received.increment() }
                     }
-                    tell("{}")
+                    writeLine("{}")
                 case "count":
-                    tell("{\"received\": \(received.take())}")
+                    writeLine("{\"received\": \(received.take())}")
                 default:
-                    tell("{\"unknown\": \"\(command.verb)\"}")
+                    writeLine("{\"unknown\": \"\(command.verb)\"}")
                 }
             }
             group.cancelAll()

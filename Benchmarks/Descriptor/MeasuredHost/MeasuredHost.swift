@@ -1,6 +1,7 @@
 import BLE
 import Dispatch
 import Glibc
+import ProgramSupport
 
 /// A server or a client that performs the commands on standard input, one per line. It answers each with a line of JSON:
 ///
@@ -19,7 +20,7 @@ import Glibc
 struct MeasuredHost {
     static func main() async throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3 else { return print("usage: measured-host server|client|pair|start ADAPTER") }
+        guard arguments.count == 3 else { fail("usage: measured-host server|client|pair|start ADAPTER") }
         let specification = try AdapterSpecification(parsing: arguments[2])
         if arguments[1] == "pair" {
             let (server, client) = pairCommands()
@@ -104,10 +105,4 @@ struct Command: Sendable {
         verb = words.first.map { String($0) } ?? ""
         duration = words.count > 1 ? .seconds(Double(words[1]) ?? 0) : .zero
     }
-}
-
-/// Writes a line immediately, without buffering.
-func tell(_ line: String) {
-    let bytes = Array((line + "\n").utf8)
-    _ = unsafe Glibc.write(1, bytes, bytes.count)
 }

@@ -1,4 +1,5 @@
 import BLE
+import ProgramSupport
 
 /// A server with one value to read, one to write and one to notify.
 struct MeasuredServer {
@@ -22,19 +23,19 @@ struct MeasuredServer {
             }
         }()
         let advertising = try await adapter.peripheral.startAdvertising(advertisement)
-        tell("{\"advertising\": true}")
+        writeLine("{\"advertising\": true}")
         for await command in commands {
             switch command.verb {
             case "notifications":
                 let value = [UInt8](repeating: 0x55, count: 244)
-                let measurement = try await Measurement.of(command.duration) {
+                let throughput = try await Throughput.of(command.duration) {
                     try await adapter.peripheral.notify(value, of: notified)
                 }
-                tell(measurement.json)
+                writeLine(throughput.json)
             case "count":
-                tell("{\"received\": \(received.take())}")
+                writeLine("{\"received\": \(received.take())}")
             default:
-                tell("{\"unknown\": \"\(command.verb)\"}")
+                writeLine("{\"unknown\": \"\(command.verb)\"}")
             }
         }
         await advertising.stop()

@@ -1,4 +1,5 @@
 import BLE
+import ProgramSupport
 
 /// What the first operations of a process take: to open an adapter, and to connect and read a value.
 struct MeasuredStart {
@@ -13,13 +14,13 @@ struct MeasuredStart {
         let peer = try await adapter.central.connect(toAnyOf: MeasuredClient.addresses)
         let connected = clock.now
         guard let value = try await peer.discoverAll().first?.characteristics.first else {
-            return tell("{\"services\": 0}")
+            return writeLine("{\"services\": 0}")
         }
         let bytes = try await peer.read(value.valueHandle)
         let read = clock.now
         let times = [("poweredOn", opening, opened), ("connected", opened, connected), ("firstValue", opened, read)]
             .map { "\"\($0)\": \(($2 - $1) / .milliseconds(1))" }
-        tell("{\"bytes\": \(bytes.count), \(times.joined(separator: ", "))}")
+        writeLine("{\"bytes\": \(bytes.count), \(times.joined(separator: ", "))}")
         await adapter.close()
     }
 }

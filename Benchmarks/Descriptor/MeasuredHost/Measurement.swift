@@ -1,13 +1,31 @@
-import Synchronization
+/// The number of operations in a given time.
+struct Throughput {
+    private let operations: Int
+    private let start: ContinuousClock.Instant
+    private let end: ContinuousClock.Instant
 
-/// Counts received values and writes.
-final class Counter: Sendable {
-    private let value = Atomic(0)
+    /// Repeats an operation until the time is over. Looks at the clock after 64 operations, because it takes as long as
+    /// a part of the operation.
+    static func of(
+        _ duration: Duration,
+        _ operation: () async throws -> Void
+    ) async rethrows -> Throughput {
+        let start = ContinuousClock.now
+        var operations = 0
+        var now = start
+        repeat {
+            for _ in 0..<64 { try await operation() }
+            operations += 64
+            now = .now
+        } while now < start + duration
+        return Throughput(operations: operations, start: start, end: now)
+    }
 
-    func increment() { value.add(1, ordering: .relaxed) }
-
-    /// Returns the count since the last call.
-    func take() -> Int { value.exchange(0, ordering: .relaxed) }
+    var json: String {
+        """
+        {"operations": \(operations), "seconds": \((end - start) / .seconds(1))}
+        """
+    }
 }
 
 /// The number of operations in a given time, and the duration of each.

@@ -1,4 +1,5 @@
 import BLE
+import ProgramSupport
 
 /// A minimal gateway: it advertises, and prints each device once when it is first received.
 ///
@@ -8,7 +9,7 @@ struct MinimalGateway {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count >= 2 else {
-            return print("usage: minimal-gateway ADAPTER [--scan] [--advertise] [--connect]")
+            fail("usage: minimal-gateway ADAPTER [--scan] [--advertise] [--connect]")
         }
         let adapter = try await Adapter.open(AdapterSpecification(parsing: arguments[1]))
         var advertising: AdvertisingSet?

@@ -13,6 +13,7 @@ struct BondEntry: Codable {
         case addressType
         case centralKey
         case peripheralKey
+        case peerIOCapability
         case identityResolvingKey
         case peerSigningKey
         case ownSigningKey
@@ -30,6 +31,9 @@ struct BondEntry: Codable {
         var bond = Bond(identity: try container.decodeAddress(.address, type: .addressType))
         bond.centralKey = try container.decodeIfPresent(LongTermKeyEntry.self, forKey: .centralKey)?.key
         bond.peripheralKey = try container.decodeIfPresent(LongTermKeyEntry.self, forKey: .peripheralKey)?.key
+        // An unknown value does not damage the bond.
+        let capability = try? container.decodeIfPresent(UInt8.self, forKey: .peerIOCapability)
+        bond.peerIOCapability = capability.flatMap { IOCapability(rawValue: $0) }
         if container.contains(.identityResolvingKey) {
             bond.identityResolvingKey = try container.decodeSecret(.identityResolvingKey)
         }
@@ -51,6 +55,7 @@ struct BondEntry: Codable {
         try container.encodeAddress(bond.identity, .address, type: .addressType)
         try container.encodeIfPresent(bond.centralKey.map(LongTermKeyEntry.init), forKey: .centralKey)
         try container.encodeIfPresent(bond.peripheralKey.map(LongTermKeyEntry.init), forKey: .peripheralKey)
+        try container.encodeIfPresent(bond.peerIOCapability?.rawValue, forKey: .peerIOCapability)
         try container.encodeIfPresent(bond.identityResolvingKey?.digits, forKey: .identityResolvingKey)
         try container.encodeIfPresent(bond.peerSigningKey.map(SigningKeyEntry.init), forKey: .peerSigningKey)
         try container.encodeIfPresent(bond.ownSigningKey.map(SigningKeyEntry.init), forKey: .ownSigningKey)

@@ -18,22 +18,18 @@ package final class AirOnQueue: Sendable {
 
     private final class State {
         let air: Air
-        let timer: any DispatchSourceTimer
-        /// The time that the timer is set for.
+        /// Fires when the next action on the air is due. Nil only before the initializer ends.
+        var alarm: LoopAlarm?
+        /// The time that the alarm is set for.
         var armedFor: Instant?
         /// Seeds the generators of controllers, so that random events are the same each time.
         var seeds: SeededGenerator?
         var controllers: [Int: AttachedController] = [:]
         var reservedAddresses: Set<DeviceAddress> = []
 
-        init(seed: UInt64?, queue: DispatchQueue) {
+        init(seed: UInt64?) {
             air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
             seeds = seed.map(SeededGenerator.init(seed:))
-            timer = DispatchSource.makeTimerSource(queue: queue)
-        }
-
-        deinit {
-            timer.cancel()
         }
     }
 
@@ -41,19 +37,17 @@ package final class AirOnQueue: Sendable {
     private var state: State { confined.value }
 
     /// - Parameters:
-    ///   - linger: how long the queue waits for the next packet of a transport before timers have a turn.
+    ///   - linger: how long the queue waits for the next packet of a transport before it sleeps; nil for transports without descriptors.
     ///   - seed: makes random events the same each time; nil for the system's random numbers.
     package init(label: String, linger: Duration? = nil, seed: UInt64? = nil) {
         loop = LoopQueue(DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated), linger: linger)
-        let state = State(seed: seed, queue: loop.queue)
+        let state = State(seed: seed)
         confined = LoopConfined(state, to: loop.queue)
         // A handler that has begun may run while the last reference is released on another thread.
-        state.timer.setEventHandler { [weak self] in
+        state.alarm = LoopAlarm(on: loop, leeway: .microseconds(100)) { [weak self] in
             self?.state.armedFor = nil
             self?.run()
         }
-        state.timer.schedule(deadline: .distantFuture)
-        state.timer.activate()
     }
 
     private static var now: Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
@@ -166,15 +160,13 @@ package final class AirOnQueue: Sendable {
         return SeededGenerator(seed: seed)
     }
 
-    /// Performs the actions that are due, and sets the timer for the next one.
+    /// Performs the actions that are due, and sets the alarm for the next one.
     private func run() {
         let state = state
         state.air.advance(to: AirOnQueue.now)
         guard state.air.nextDue != state.armedFor else { return }
         state.armedFor = state.air.nextDue
-        guard let due = state.armedFor else { return state.timer.schedule(deadline: .distantFuture) }
-        let deadline = DispatchTime(uptimeNanoseconds: max(due.nanoseconds, 1))
-        state.timer.schedule(deadline: deadline, leeway: .microseconds(100))
+        state.alarm?.set(state.armedFor?.nanoseconds)
     }
 }
 

@@ -44,9 +44,9 @@ struct Attribute {
 /// The attributes of a server in the order of their handles (Vol 3, Part F, 3.2, and Part G, 2.6).
 ///
 /// A lookup by handle takes constant time. A range is walked from its first attribute.
-public struct AttributeDatabase {
+struct AttributeDatabase {
     /// Whether any attribute needs an encrypted link to be read or written.
-    public var hasProtectedAttributes: Bool {
+    var hasProtectedAttributes: Bool {
         attributes.contains { !$0.metadata.permissions.isDisjoint(with: .anyEncrypted) }
     }
 
@@ -56,7 +56,7 @@ public struct AttributeDatabase {
     private(set) var services: [PublishedService] = []
 
     /// Creates an empty database.
-    public init() {}
+    init() {}
 
     // MARK: Looking up
 
@@ -114,7 +114,7 @@ public struct AttributeDatabase {
     /// Adds services. Attributes without a handle get the next handles after the end of the database.
     ///
     /// - Returns: the services with their handles, in the order given.
-    public mutating func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
+    mutating func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
         var builder = DatabaseBuilder(existing: attributes, services: services)
         let published = try builder.add(definitions)
         attributes = builder.attributes
@@ -124,7 +124,7 @@ public struct AttributeDatabase {
     }
 
     /// Removes a service and returns the range of its handles; nil if there is none.
-    public mutating func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
+    mutating func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let position = services.firstIndex(where: { $0.handle == handle }) else { return nil }
         let range = HandleRange(start: services[position].handle, end: services[position].endHandle)
         services.remove(at: position)
@@ -143,7 +143,7 @@ public struct AttributeDatabase {
     // MARK: Hash
 
     /// The message whose AES-CMAC, with a key of zeros, is the Database Hash (Vol 3, Part G, 7.3.1).
-    public var hashInput: [UInt8] {
+    var hashInput: [UInt8] {
         var buffer = PacketBuffer(capacity: attributes.count * 16, headroom: 0)
         for attribute in attributes {
             switch attribute.type {

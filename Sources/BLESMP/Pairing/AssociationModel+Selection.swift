@@ -25,7 +25,7 @@ extension AssociationModel {
         }
     }
 
-    private init(
+    fileprivate init(
         initiator: IOCapability,
         responder: IOCapability,
         isSecureConnections: Bool,
@@ -53,6 +53,13 @@ extension AssociationModel {
 }
 
 extension IOCapability {
+    /// Whether two devices with these capabilities can protect a pairing against an attacker between them, without
+    /// out-of-band data.
+    package func canAuthenticate(with other: IOCapability, isSecureConnections: Bool) -> Bool {
+        AssociationModel(initiator: self, responder: other, isSecureConnections: isSecureConnections, role: .initiator)
+            .isAuthenticated
+    }
+
     /// Whether the device can show six digits.
     fileprivate var isDisplay: Bool {
         switch self {

@@ -25,6 +25,7 @@ struct KeyDistribution: Sendable {
     ) {
         self.agreement = agreement
         bond = Bond(identity: agreement.terms.peerAddress)
+        bond.peerIOCapability = agreement.peerFeatures.ioCapability
         if agreement.strength.isSecureConnections {
             bond.centralKey = key
             bond.peripheralKey = key

@@ -2,7 +2,7 @@
 enum Pairing: Sendable {
     /// As the initiator: the Pairing Request is sent.
     case awaitingResponse(PairingTerms, PairingRequest)
-    /// The user, or the app, decides whether to pair with the selected model.
+    /// The user or the app decides whether to pair with the selected model, or the owner does if the user is asked later.
     case awaitingConsent(Agreement)
     case legacy(LegacyPairing)
     case secureConnections(SecureConnectionsPairing)
@@ -22,20 +22,20 @@ enum Pairing: Sendable {
         request: PairingRequest,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
-        try self.init(Agreement(terms: terms, request: request, response: terms.response(to: request)), in: &turn)
+        self.init(try Agreement(terms: terms, request: request, response: terms.response(to: request)), in: &turn)
     }
 
-    /// Asks for the consent to the model, or begins phase 2 if the consent is asked for later.
+    /// Asks for the consent to the model, or for the owner's decision if the consent is asked for later.
     private init(
         _ agreement: Agreement,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
-    ) throws(PairingFailedReason) {
+    ) {
         if agreement.delaysConsent {
-            self = try Pairing.phase2(agreement, in: &turn)
+            turn.checkPolicy(agreement.model, agreement.strength)
         } else {
             turn.ask(.consent(agreement.model, agreement.strength))
-            self = .awaitingConsent(agreement)
         }
+        self = .awaitingConsent(agreement)
     }
 
     /// Begins phase 2. The responder sends the Pairing Response before.
@@ -70,7 +70,7 @@ enum Pairing: Sendable {
             // The requested encryption has begun (2.4.6).
             break
         case (.awaitingResponse(let terms, let request), .pairingResponse(let response)):
-            self = try Pairing(Agreement(terms: terms, request: request, response: response), in: &turn)
+            self = Pairing(try Agreement(terms: terms, request: request, response: response), in: &turn)
         case (.legacy(let pairing), .keypressNotification(let command))
         where pairing.agreement.model.isTypedByPeer:
             if pairing.agreement.usesKeypressNotifications { turn.report(command.kind) }

@@ -24,6 +24,10 @@ struct Turn<Functions: SecurityFunctions, Generator: RandomNumberGenerator> {
         steps.append(.ask(question))
     }
 
+    mutating func checkPolicy(_ model: AssociationModel, _ strength: KeyStrength) {
+        steps.append(.checkPolicy(model, strength))
+    }
+
     mutating func report(_ kind: KeypressNotification.Kind) {
         steps.append(.keyPressed(kind))
     }

@@ -108,12 +108,7 @@ final class ControllerServer: Sendable {
         self.configuration = configuration
         self.onEvent = onEvent
         backlog = BacklogBudget(limit: configuration.totalBacklogByteLimit)
-        air = AirOnQueue(
-            label: "served",
-            // Timers are late while the queue is held.
-            linger: configuration.pacesPackets ? nil : .milliseconds(1),
-            seed: configuration.seed
-        )
+        air = AirOnQueue(label: "served", linger: .milliseconds(1), seed: configuration.seed)
         confined = LoopConfined(State(), to: air.queue)
         air.queue.async { [air] in air.conditions = configuration.conditions }
         perform(after: configuration.diesAfter) { server in

@@ -161,7 +161,9 @@ extension BluetoothHost {
     }
 
     package func removeSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
-        links[identifier]?.att.subscribers.remove(subscriber, of: handle)
+        // Code of the app that runs at the release may call the host.
+        let before = links[identifier]?.att.subscribers.remove(subscriber, of: handle)
+        withExtendedLifetime(before) {}
     }
 
     /// Delivers the values of a Multiple Handle Value Notification.

@@ -85,8 +85,9 @@ extension BluetoothHost {
 
     /// Removes an observer that ``observeEnd(of:_:)`` added; does nothing if the link has ended.
     package func removeEndObserver(_ observer: UInt64, of identifier: LinkIdentifier) {
-        // The app's closure is released after the removal.
-        _ = links[identifier]?.observers.ends.removeValue(forKey: observer)
+        // Code of the app that runs at the release may call the host.
+        let removed = links[identifier]?.observers.ends.removeValue(forKey: observer)
+        withExtendedLifetime(removed) {}
     }
 
     /// The host's error for the failure of a procedure.

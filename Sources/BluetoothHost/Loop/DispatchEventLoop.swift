@@ -4,24 +4,13 @@ import Dispatch
 
 /// The event loop on a serial Dispatch queue.
 package final class DispatchEventLoop: EventLoop {
-    /// The longest gap between packets for which the loop waits on its own thread. Receiving a packet through Dispatch costs
-    /// several times as much.
-    private static let linger = Duration.milliseconds(20)
-    /// The longest time that the loop holds its queue before other work on the queue runs. Alarms do not wait for it: a hold
-    /// ends when an alarm is due.
-    private static let holdLimit = Duration.milliseconds(100)
-
     /// The queue, on which the transport runs as well.
     package let queue: LoopQueue
     private let tasks: QueueTaskExecutor
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
     package init(label: String) {
-        queue = LoopQueue(
-            DispatchQueue(label: label, qos: .userInitiated),
-            linger: DispatchEventLoop.linger,
-            holdLimit: DispatchEventLoop.holdLimit
-        )
+        queue = LoopQueue(DispatchQueue(label: label, qos: .userInitiated))
         tasks = QueueTaskExecutor(queue: queue)
         queue.queue.setSpecific(key: DispatchEventLoop.key, value: ObjectIdentifier(self))
     }

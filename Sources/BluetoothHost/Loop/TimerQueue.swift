@@ -37,7 +37,7 @@ struct TimerQueue {
     }
 
     /// This number of cancelled timers may stay in the heap in any case.
-    private static let cancelledCount = 64
+    private static let cancelledLimit = 64
 
     private var entries = Heap<Entry>()
     private var keys: [UInt64: TimerKey] = [:]
@@ -76,7 +76,7 @@ struct TimerQueue {
     mutating func cancel(_ token: Token?) {
         guard let token else { return }
         keys[token.sequence] = nil
-        if entries.count > 2 * keys.count + TimerQueue.cancelledCount { removeCancelled() }
+        if entries.count > 2 * keys.count + TimerQueue.cancelledLimit { removeCancelled() }
     }
 
     /// Removes the cancelled timers from the heap. Otherwise timers that are due in a day or a year, and are cancelled

@@ -1,8 +1,9 @@
 import BLEATT
 import BLEByteCoding
-import BLEGATT
 import BluetoothTypes
 import Testing
+
+@testable import BLEGATT
 
 /// A server on a raw ATT bearer.
 private struct RawServer {

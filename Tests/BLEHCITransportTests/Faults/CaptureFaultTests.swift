@@ -51,12 +51,15 @@ struct CaptureFaultTests {
     @Test("keeps an existing file if it cannot be used", arguments: creation)
     func existingFileIsKept(fault: Fault, errno: Int32?) throws {
         let path = path
-        _ = try CaptureFile(path: path)
-        // The first attempt to open it is for a new file.
+        append(Sample.reset, to: try CaptureFile(path: path))
+        let oldSize = try #require(size(of: path))
+        try #require(oldSize > 16)
         FaultCase(fault, error: errno.map { TransportError.captureFile(path, errno: $0) }).run {
             _ = try CaptureFile(path: path)
         }
-        #expect(size(of: path) != nil)
+        // The file is emptied before its header is written.
+        let isEmptied = fault.call == .write
+        #expect(size(of: path) == (errno == nil ? 16 : isEmptied ? 0 : oldSize))
     }
 
     @Test(

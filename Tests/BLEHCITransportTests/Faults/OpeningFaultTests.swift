@@ -91,15 +91,23 @@ struct OpeningFaultTests {
     @Test(
         "is not taken for an unknown host",
         arguments: [
-            (.fails(EMFILE), EMFILE), (.returns(Int(EAI_MEMORY)), ENOMEM), (.returns(Int(EAI_AGAIN)), EAGAIN),
-            (.returns(Int(EAI_NONAME)), nil),
-        ] as [(Fault.Outcome, Int32?)]
+            (.fails(EMFILE), .connectionFailed("it", errno: EMFILE)),
+            (.returns(Int(EAI_MEMORY)), .connectionFailed("it", errno: ENOMEM)),
+            (.returns(Int(EAI_AGAIN)), .hostLookupFailed("")), (.fails(EAGAIN), .hostLookupFailed("")),
+            (.returns(Int(EAI_NONAME)), .unknownHost("")),
+        ] as [(Fault.Outcome, TransportError)]
     )
-    func failedLookupIsNotAnUnknownHost(outcome: Fault.Outcome, errno: Int32?) {
+    func failedLookupIsNotAnUnknownHost(outcome: Fault.Outcome, error: TransportError) {
         let host = "host-\(UInt64.random(in: 0 ... .max)).invalid"
         // The lookup is on another thread.
         let injection = FaultInjection(Fault(.getaddrinfo, outcome), at: .path(host))
-        Case(error: errno.map { .connectionFailed("it", errno: $0) } ?? .unknownHost(host)).run {
+        let error: TransportError =
+            switch error {
+            case .hostLookupFailed: .hostLookupFailed(host)
+            case .unknownHost: .unknownHost(host)
+            default: error
+            }
+        Case(error: error).run {
             _ = try SocketConnector(name: "it", timeout: .seconds(120)).connect(host: host, port: 1)
         }
         #expect(injection.uses > 0)

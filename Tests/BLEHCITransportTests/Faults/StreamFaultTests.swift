@@ -111,6 +111,44 @@ struct StreamFaultTests {
         #expect(injection.uses == 1)
     }
 
+    @Test("does not acknowledge bytes over TCP that it did not receive")
+    func readWithoutBytesIsNotAcknowledged() async throws {
+        let (probe, descriptor, peer) = try open(.tcp)
+        let acknowledgments = FaultInjection(Fault(.setsockopt, .returns(0)), at: .descriptor(descriptor))
+        let reading = FaultInjection(Fault(.read, .fails(EAGAIN), count: 1), at: .descriptor(descriptor))
+        peer.write(Sample.commandComplete)
+        #expect(await probe.next() == .packet(Sample.commandComplete))
+        // The turn has ended when this returns.
+        await probe.perform { $0.close() }
+        #expect(reading.uses == 1 && acknowledgments.uses == 1)
+    }
+
+    @Test("acknowledges bytes received over TCP at once if the answer could not be sent")
+    func blockedAnswerDoesNotAcknowledge() async throws {
+        let (own, other) = try makeSockets()
+        // The peer waits.
+        try #require(fcntl(other, F_SETFL, 0) == 0)
+        let peer = Peer(descriptor: OwnedDescriptor(other))
+        let loop = LoopQueue(DispatchQueue(label: "faults"), linger: nil)
+        let transport = DescriptorTransport(OwnedDescriptor(own), kind: .tcp, loop: loop)
+        let acknowledgments = FaultInjection(Fault(.setsockopt, .returns(0)), at: .descriptor(own))
+        let sending = FaultInjection(Fault(.send, .fails(EAGAIN), count: 1), at: .descriptor(own))
+        loop.async { transport.start(onPacket: { _ in transport.send(Sample.reset) }, onEnd: { _ in }) }
+        peer.write(Sample.commandComplete)
+        #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+        #expect(sending.uses == 1 && acknowledgments.uses == 1)
+        peer.write(Sample.commandComplete)
+        #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+        await withCheckedContinuation { continuation in
+            loop.async {
+                transport.close()
+                continuation.resume()
+            }
+        }
+        // The second answer carried the acknowledgment.
+        #expect(acknowledgments.uses == 1)
+    }
+
     // MARK: The loop
 
     @Test("that leaves no descriptor for wake-ups makes the loop hold the queue no more")

@@ -293,6 +293,7 @@ extension KeptSecurity {
         )
         second.centralKey = key
         second.peripheralKey = key
+        second.peerIOCapability = .noInputNoOutput
         second.identityResolvingKey = 0xFFEE_DDCC_BBAA_9988_7766_5544_3322_1100
         second.ownSigningKey = SigningKey(value: 1 << 127, isAuthenticated: true, nextCounter: 5)
         var record = BondRecord(bond: second)
@@ -371,6 +372,7 @@ extension KeptSecurity {
                 "value": "ffffffffffffffffffffffffffffffff",
                 "authenticated": true, "secureConnections": true, "keySize": 16
               },
+              "peerIOCapability": 3,
               "identityResolvingKey": "ffeeddccbbaa99887766554433221100",
               "ownSigningKey": {
                 "value": "80000000000000000000000000000000", "authenticated": true, "nextCounter": 5

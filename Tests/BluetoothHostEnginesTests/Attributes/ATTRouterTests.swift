@@ -205,12 +205,12 @@ struct ATTRouterTests {
         #expect(subscribers.count == 2 && subscribers[4].isEmpty)
         for subscriber in subscribers[3] {
             subscriber.deliver(value)
-            subscribers.remove(2, of: 3)
+            _ = subscribers.remove(2, of: 3)
         }
         for subscriber in subscribers[3] { subscriber.deliver(value) }
         #expect(delivered.withLock { $0 } == [1, 2, 1])
         #expect(subscribers.removeConfiguration(of: 3) == false, "there is a subscriber")
-        subscribers.remove(1, of: 3)
+        _ = subscribers.remove(1, of: 3)
         #expect(subscribers[3].isEmpty)
         #expect(subscribers.removeConfiguration(of: 3) == true)
         #expect(subscribers.removeConfiguration(of: 3) == false, "it is cleared once")

@@ -230,4 +230,27 @@ struct ConnectionPlanFailureTests {
         #expect(world.outcomes == [1: [.failed(.command(ConnectionWorld.refusal))]])
         #expect(world.plan.foundPeers.isEmpty && world.plan.deadline == nil)
     }
+
+    /// The peer changes its address with each sixth advertisement, and the first search finds the last one at an address.
+    @Test func searchesDoNotKeepTheirPhaseTowardsThePeersAddresses() throws {
+        var world = ConnectionWorld()
+        let start = world.now
+        let interval = Duration.microseconds(886_700)
+        let address = { (advertisement: Int) in
+            DeviceAddress(UInt64(0x4000_0000_0000 + advertisement / 6), isRandom: true)
+        }
+        var advertisement = 5
+        var isReached = false
+        for _ in 0..<10 where !isReached {
+            let found = advertisement
+            world.plan.found(ConnectionWorld.peer(1), at: address(found), start + interval * found)
+            let deadline = try #require(world.plan.foundPeers[ConnectionWorld.peer(1)]).deadline
+            repeat {
+                advertisement += 1
+                isReached = isReached || address(advertisement) == address(found)
+            } while start + interval * (advertisement + 1) <= deadline
+            advertisement += 1
+        }
+        #expect(isReached)
+    }
 }

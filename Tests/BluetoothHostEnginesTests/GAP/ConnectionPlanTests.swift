@@ -94,6 +94,41 @@ struct ConnectionPlanTests {
         #expect(next?.command == GAPCommand(expected))
     }
 
+    @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
+    func codedPHYIsUsedForPeersReceivedOnIt(isSupported: Bool, wasReceived: Bool) {
+        var plan = ConnectionPlan()
+        for number: UInt64 in 1...2 {
+            plan.add(
+                ConnectionAttempt(
+                    identifier: number,
+                    addresses: [ConnectionWorld.peer(number)],
+                    parameters: ConnectionParameters(),
+                    usesCodedPHY: wasReceived && number == 2
+                )
+            )
+        }
+        let context = ConnectionPlan.Context(
+            usesExtendedCommands: true,
+            canInitiateOnCodedPHY: isSupported,
+            acceptListSize: 1
+        )
+        var creations: [LEExtendedCreateConnection] = []
+        for time: UInt64 in 0...1 {
+            _ = plan.requestRun()
+            let next = plan.nextCommand(context, at: Instant(nanoseconds: time))
+            if let next, let creation = next.command.decode(LEExtendedCreateConnection.self) {
+                creations.append(creation)
+                plan.finished(next.step, at: Instant(nanoseconds: time))
+            }
+            plan.connected(at: Instant(nanoseconds: time))
+            _ = plan.takeAttempts(forAnyOf: [ConnectionWorld.peer(1)])
+        }
+        #expect(creations.map(\.peerAddress) == [ConnectionWorld.peer(1), ConnectionWorld.peer(2)])
+        #expect(creations.allSatisfy { $0.le1M != nil && $0.le2M == nil })
+        #expect(creations.first?.leCoded == nil)
+        #expect(creations.last?.leCoded == (isSupported && wasReceived ? creations.last?.le1M : nil))
+    }
+
     @Test func peerOnTheResolvingListIsNamedByItsIdentityTypeIfNeeded() {
         var world = ConnectionWorld()
         world.context.peersWithIdentityTypes = ConnectionWorld.peers(1)

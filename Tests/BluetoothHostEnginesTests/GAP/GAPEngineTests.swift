@@ -286,6 +286,38 @@ struct GAPEngineTests {
         #expect(isReportedAgain)
     }
 
+    @Test func peerReceivedOnTheCodedPHYIsInitiatedOnItAfterTheScan() {
+        var world = GAPWorld.on()
+        for number: UInt64 in 1...2 {
+            world.startScan(number, ScanOptions(phys: [.le1M, .leCoded]))
+            let receipt = AdvertisingReceipt(
+                address: GAPSample.address(number),
+                privateAddress: nil,
+                rssi: -40,
+                isConnectable: true,
+                isScannable: false,
+                isLegacy: false,
+                primaryPHY: number == 1 ? .leCoded : .le1M,
+                secondaryPHY: .leCoded,
+                isScanResponse: false,
+                data: [UInt8]().rawSpan
+            )
+            _ = world.engine.scanning.receive(receipt, at: world.now)
+            world.perform(world.engine.linkEnded(GAPWorld.link(0x40), with: [receipt.address], world.context))
+            world.stopScan(number)
+        }
+        for number: UInt64 in 1...3 { world.connect(number, to: GAPSample.address(number)) }
+        #expect(world.engine.connecting.attempts.map(\.usesCodedPHY) == [true, false, false])
+    }
+
+    @Test(arguments: [(true, true), (true, false), (false, true)])
+    func codedPHYNeedsTheFeatureAndExtendedCommands(isExtended: Bool, hasFeature: Bool) {
+        let world = GAPWorld.on()
+        var information = GAPSample.information(isExtended: isExtended)
+        if hasFeature { information.features.insert(.leCodedPHY) }
+        #expect(world.engine.connectionContext(information).canInitiateOnCodedPHY == (isExtended && hasFeature))
+    }
+
     @Test func advertisementThatWasBlockedByALinkStartsAgainWhenALinkEnds() throws {
         var world = GAPWorld.on()
         world.hasLinks = true

@@ -70,7 +70,7 @@ struct SecurityWalkTests {
         /// Changes one property of a policy.
         private static func change(_ policy: inout SecurityPolicy, _ random: inout SeededGenerator) {
             let capabilities = IOCapability.allCases
-            switch Int.random(in: 0..<14, using: &random) {
+            switch Int.random(in: 0..<15, using: &random) {
             case 0: policy.encryptsBondedLinks = Int.random(in: 0..<4, using: &random) > 0
             case 1: policy.servesUnverifiedClients.toggle()
             case 2: policy.requestsEncryption.toggle()
@@ -84,6 +84,7 @@ struct SecurityWalkTests {
             case 10: policy.offersSecureConnections.toggle()
             case 11: policy.ioCapability = capabilities.randomElement(using: &random) ?? .noInputNoOutput
             case 12: policy.requiresAuthentication = Int.random(in: 0..<4, using: &random) == 0
+            case 13: policy.delaysJustWorksConsent.toggle()
             default:
                 let list: Set = [Side.centralAddress, Side.peripheralAddress]
                 policy.pairingAcceptList = Int.random(in: 0..<4, using: &random) == 0 ? list : nil

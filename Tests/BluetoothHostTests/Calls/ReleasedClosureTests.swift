@@ -110,6 +110,22 @@ struct ReleasedClosureTests {
         }
     }
 
+    @Test func closuresOfALinkMayCallTheHostAtTheirEnd() throws {
+        let (host, inspections) = (fixture.host, inspections)
+        try fixture.bringUp()
+        fixture.connect(0x0040)
+        try fixture.run {
+            let link = try #require(await host.linkIdentifiers().first)
+            let subscriber = try await host.addSubscriber(of: 3, on: link, deliver: observer(host, inspections))
+            let end = await host.observeEnd(of: link, observer(host, inspections))
+            #expect(inspections.all.isEmpty)
+            await host.removeSubscriber(subscriber, of: 3, on: link)
+            #expect(inspections.all.map(\.subscribers) == [0])
+            await host.removeEndObserver(end, of: link)
+            #expect(inspections.all.count == 2)
+        }
+    }
+
     @Test func replacedPairingHandlerMayCallTheHostAtItsEnd() throws {
         let (host, inspections) = (fixture.host, inspections)
         try fixture.run {

@@ -169,7 +169,7 @@ final class Encounter {
             case .send(let pdu):
                 if let code = pdu.first.flatMap(CommandCode.init(rawValue:)), withheld.contains(code) { continue }
                 send(pdu)
-            case .ask: perform(peer.answer(.accept, at: fixture.loop.now, random: &random))
+            case .ask, .checkPolicy: perform(peer.answer(.accept, at: fixture.loop.now, random: &random))
             case .encrypt(let key):
                 guard requestKey(key) == key.value else { continue }
                 encryptionChanged()

@@ -16,7 +16,7 @@ struct HostActions {
     /// The lamp, from the side of the host.
     let peer: RemotePeripheral
     /// The host, from the side of the phone.
-    let client: RemotePeripheral?
+    let client: RemotePeripheral
     /// A value of the host's server.
     let value: AttributeHandle?
     private var tasks: [Task<Void, Never>] = []
@@ -26,7 +26,7 @@ struct HostActions {
         adapter: Adapter,
         lamp: ScriptedPeripheral,
         peer: RemotePeripheral,
-        client: RemotePeripheral?,
+        client: RemotePeripheral,
         value: AttributeHandle?
     ) {
         self.world = world
@@ -46,7 +46,7 @@ struct HostActions {
                 case 1: await pairAsCentral()
                 case 2: await pairAsPeripheral()
                 case 3: await openChannel(from: peer, to: lamp.adapter, octets)
-                case 4: if let client { await openChannel(from: client, to: adapter, octets) }
+                case 4: await openChannel(from: client, to: adapter, octets)
                 case 5: await subscribe(octets)
                 case 6: await changeLink(octets)
                 default: await reconnect()
@@ -71,7 +71,6 @@ struct HostActions {
     }
 
     private func pairAsPeripheral() async {
-        guard let client else { return }
         _ = try? await client.pair()
         for handle in UInt16(1)...20 { _ = try? await client.read(AttributeHandle(rawValue: handle)) }
     }
@@ -90,7 +89,7 @@ struct HostActions {
 
     /// Subscribes each side to the other's values, which then change.
     private func subscribe(_ octets: [UInt8]) async {
-        for peer in [peer, client].compactMap({ $0 }) {
+        for peer in [peer, client] {
             for service in (try? await peer.discoverAll()) ?? [] {
                 for characteristic in service.characteristics {
                     _ = try? await peer.subscribe(to: characteristic)
@@ -108,7 +107,7 @@ struct HostActions {
         _ = try? await peer.readRSSI()
         try? await peer.updateConnectionParameters(.init(latencyInEvents: UInt16(octets.first ?? 0)))
         try? await peer.setDataLength(bytes: 27 + UInt16(octets.last ?? 0))
-        try? await client?.updateConnectionParameters(.init())
+        try? await client.updateConnectionParameters(.init())
     }
 
     private func reconnect() async {

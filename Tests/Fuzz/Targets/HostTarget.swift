@@ -13,57 +13,50 @@ enum HostFuzzing {
     /// - Parameter script: each packet is a packet of the controller, with its H4 indicator. The choice may address it
     ///   to one of the links and start an action before it. The delay, in units of 10 ms, lets the world run before it.
     static func run(_ script: Script) {
-        let world = World(seed: 1)
-        defer { world.close() }
-        do {
-            try world.run(limit: .seconds(3600)) {
-                let lamp = try await world.peripheral("lamp", services: [service])
-                let device = world.device("host")
-                let adapter = try await device.openAdapter {
-                    $0.scanSilenceTimeout = nil
-                    $0.pairingDelegate = Consent()
-                }
-                let published = try await adapter.peripheral.publish([definition])
-                let advertising = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
-                let scan = adapter.central.scan()
-                let peer = try await adapter.central.connect(to: lamp.address)
-                let phone = try await world.device("phone").openAdapter()
-                let client = try? await phone.central.connect(to: device.address)
-                var actions = HostActions(
-                    world: world,
-                    adapter: adapter,
-                    lamp: lamp,
-                    peer: peer,
-                    client: client,
-                    value: published.first?.characteristics.first?.valueHandle
-                )
-                let work = Task(executorPreference: world.taskExecutor) {
-                    while !Task.isCancelled, await peer.isConnected {
-                        _ = try? await peer.discoverAll()
-                        for handle in UInt16(1)...20 { _ = try? await peer.read(AttributeHandle(rawValue: handle)) }
-                        try? await world.sleep(for: .seconds(10))
-                    }
-                }
-                for packet in script.packets {
-                    actions.begin(packet.choice >> 3 & 7, packet.octets)
-                    if packet.delay > 0 { try await world.sleep(for: .milliseconds(Int(packet.delay) * 10)) }
-                    device.inject(addressed(packet).rawSpan)
-                    let contradiction = await adapter.host.contradiction()
-                    require(contradiction == nil, contradiction ?? "")
-                }
-                work.cancel()
-                actions.cancel()
-                _ = await work.value
-                _ = scan
-                await advertising.stop()
-                await adapter.close()
-                await actions.end()
-                let held = await adapter.host.inspect()
-                require(held.isEmpty, "a closed host holds \(held)")
+        runWorld { world in
+            let lamp = try await world.peripheral("lamp", services: [service])
+            let device = world.device("host")
+            let adapter = try await device.openAdapter {
+                $0.scanSilenceTimeout = nil
+                $0.pairingDelegate = Consent()
             }
-        } catch {
-            // The host may lose its controller permanently, but it must not wait indefinitely.
-            require(!(error is UnfinishedRun), "\(error)")
+            let published = try await adapter.peripheral.publish([definition])
+            let advertising = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+            let scan = adapter.central.scan()
+            let peer = try await adapter.central.connect(to: lamp.address)
+            let phone = try await world.device("phone").openAdapter()
+            let client = try await phone.central.connect(to: device.address)
+            var actions = HostActions(
+                world: world,
+                adapter: adapter,
+                lamp: lamp,
+                peer: peer,
+                client: client,
+                value: published.first?.characteristics.first?.valueHandle
+            )
+            let work = Task(executorPreference: world.taskExecutor) {
+                while !Task.isCancelled, await peer.isConnected {
+                    _ = try? await peer.discoverAll()
+                    for handle in UInt16(1)...20 { _ = try? await peer.read(AttributeHandle(rawValue: handle)) }
+                    try? await world.sleep(for: .seconds(10))
+                }
+            }
+            for packet in script.packets {
+                actions.begin(packet.choice >> 3 & 7, packet.octets)
+                if packet.delay > 0 { try await world.sleep(for: .milliseconds(Int(packet.delay) * 10)) }
+                device.inject(addressed(packet).rawSpan)
+                let contradiction = await adapter.host.contradiction()
+                require(contradiction == nil, contradiction ?? "")
+            }
+            work.cancel()
+            actions.cancel()
+            _ = await work.value
+            _ = scan
+            await advertising.stop()
+            await adapter.close()
+            await actions.end()
+            let held = await adapter.host.inspect()
+            require(held.isEmpty, "a closed host holds \(held)")
         }
     }
 

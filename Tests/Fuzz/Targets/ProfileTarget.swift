@@ -3,7 +3,7 @@ import BLEProfiles
 import BluetoothTypes
 
 /// Fuzzes the reading of a profile as in `ble serve`, and publishes its services. JSON that can be read must be written
-/// so that it reads as the same value. What is published must be what the profile says. The bytes are also read as
+/// so that it reads as the same value. The published services must be those of the profile. The bytes are also read as
 /// arguments of commands.
 func fuzzProfile(_ input: [UInt8]) {
     fuzzArguments(String(decoding: input, as: UTF8.self))

@@ -71,6 +71,7 @@ private struct FuzzedMeeting {
         parameters.requiresSecureConnections = flags & 6 == 4
         parameters.bonds = flags & 8 == 0
         parameters.allowsDebugKey = flags & 0x10 != 0
+        parameters.delaysJustWorksConsent = flags & 0x80 != 0
         if flags & 0x20 != 0 {
             parameters.peerOutOfBandData = .temporaryKey(7)
             parameters.ownOutOfBandData = .temporaryKey(7)

@@ -61,7 +61,7 @@ extension ATTRouter {
 
     /// Whether a notification can be sent at once.
     func canNotifyAtOnce(hasRoom: Bool) -> Bool {
-        lanes.server.isEmpty && hasRoom
+        lanes.server.isEmpty && hasRoom && !bearer.isDead
     }
 
     // MARK: Pumping
@@ -100,8 +100,10 @@ extension ATTRouter {
             || (lanes.server.first.map { canSend($0.work, conditions) } ?? false)
     }
 
+    /// After a transaction timeout nothing more leaves on the bearer (Vol 3, Part F, 3.3.3). The calls end with the link.
     private func canSend(_ work: OutboundLanes.Work, _ conditions: Conditions) -> Bool {
-        switch work {
+        guard !bearer.isDead else { return false }
+        return switch work {
         case .procedure: conditions.isGateOpen
         case .write(let call): canSend(isSigned: call.signature != nil, conditions)
         case .channelRequest: conditions.isGateOpen && !client.isBusyForCommands
@@ -113,7 +115,7 @@ extension ATTRouter {
 
     /// A signature proves the client's identity to the server and nothing about the server, so it need not wait for the gate.
     private func canSend(isSigned: Bool, _ conditions: Conditions) -> Bool {
-        (isSigned || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands
+        (isSigned || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands && !bearer.isDead
     }
 
     private var isBlockedByIndication: Bool {

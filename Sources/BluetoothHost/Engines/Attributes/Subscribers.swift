@@ -21,9 +21,14 @@ struct Subscribers {
     }
 
     /// Removes a subscriber. A value that waits for its delivery does not reach it.
-    mutating func remove(_ identifier: UInt64, of handle: AttributeHandle) {
-        let rest = self[handle].filter { $0.identifier != identifier }
+    ///
+    /// - Returns: the subscribers before, with their closures. The caller releases them when this value is no longer being
+    ///   accessed: a closure may hold the last reference to an object whose end calls the host.
+    mutating func remove(_ identifier: UInt64, of handle: AttributeHandle) -> [Subscriber] {
+        let before = self[handle]
+        let rest = before.filter { $0.identifier != identifier }
         subscribers[handle] = rest.isEmpty ? nil : rest
+        return before
     }
 
     /// The subscribers of an attribute.

@@ -75,8 +75,12 @@ public struct ScanOptions: Sendable, Hashable {
     public var window: Duration
     /// The PHYs of the primary channels on which the radio listens: LE 1M, LE Coded, or both.
     ///
-    /// PHYs that the controller cannot scan are not used; if none is left, LE 1M is used. While several scans run, each
-    /// of them receives what the PHYs of all scans receive.
+    /// PHYs that the controller cannot scan are not used; if none is left, LE 1M is used. A controller may support LE
+    /// Coded and refuse to scan on it. A scan on both PHYs then uses LE 1M; a scan on LE Coded alone ends with the error.
+    /// While several scans run, each of them receives what the PHYs of all scans receive.
+    ///
+    /// A connection to an advertiser that a scan has received on LE Coded is initiated on LE 1M and LE Coded, to any other
+    /// on LE 1M only. So a device that advertises on LE Coded only must be found by a scan before it is connected to.
     public var phys: PHYSet
     /// Whether the controller may filter duplicates. Controllers filter by address alone, so changes in an advertiser's
     /// data are then not received.
@@ -100,6 +104,9 @@ public struct ScanOptions: Sendable, Hashable {
         self.window = window
         self.phys = phys
     }
+
+    /// Whether the scan requests LE Coded and not LE 1M.
+    var isOnCodedAlone: Bool { phys.contains(.leCoded) && !phys.contains(.le1M) }
 
     /// Whether an advertiser passes the filter.
     func matches(_ advertisement: Advertisement) -> Bool {

@@ -122,11 +122,15 @@ struct AdvertiserTable {
     }
 
     private var advertisers: GenerationalTable<DeviceAddress, Advertiser>
+    /// The advertisers that were received on the LE Coded PHY. They stay when their state is forgotten, because it tells
+    /// how to connect to them.
+    private var codedPHYAdvertisers: GenerationalTable<DeviceAddress, Void>
     private var changes: UInt64 = 0
 
     /// - Parameter limit: maximum number of advertisers that are remembered.
     init(limit: Int = 4096) {
         advertisers = GenerationalTable(limit: limit)
+        codedPHYAdvertisers = GenerationalTable(limit: limit)
     }
 
     var count: Int { advertisers.count }
@@ -154,6 +158,7 @@ struct AdvertiserTable {
     ///
     /// - Returns: the place of the advertiser; the table always has room for one.
     mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Index? {
+        if receipt.primaryPHY == .leCoded { codedPHYAdvertisers[receipt.address] = () }
         if let index = advertisers.index(of: receipt.address) {
             if advertisers[index].advertisement.merge(receipt, at: now) {
                 changes += 1
@@ -165,6 +170,11 @@ struct AdvertiserTable {
         let advertisement = Advertisement(receipt, at: now)
         advertisers[receipt.address] = Advertiser(advertisement: advertisement, revision: changes)
         return advertisers.index(of: receipt.address)
+    }
+
+    /// Returns whether one of these addresses was received on the LE Coded PHY.
+    mutating func wasReceivedOnCodedPHY(_ addresses: Set<DeviceAddress>) -> Bool {
+        addresses.contains { codedPHYAdvertisers[$0] != nil }
     }
 
     subscript(index: Index) -> Advertiser { advertisers[index] }
@@ -208,15 +218,17 @@ extension Advertisement {
             scanResponseData = [UInt8](copying: receipt.data)
             return true
         }
+        // A device that advertises the same data on two PHYs or in two sets is not new each time.
+        let isNew =
+            isConnectable != receipt.isConnectable || !advertisingData.rawSpan.elementsEqual(receipt.data)
+        if isNew { advertisingData = [UInt8](copying: receipt.data) }
+        isConnectable = receipt.isConnectable
+        isScannable = receipt.isScannable
         isLegacy = receipt.isLegacy
         primaryPHY = receipt.primaryPHY
         secondaryPHY = receipt.secondaryPHY
         advertisingSetIdentifier = receipt.advertisingSetIdentifier
-        if isConnectable == receipt.isConnectable, advertisingData.rawSpan.elementsEqual(receipt.data) { return false }
-        advertisingData = [UInt8](copying: receipt.data)
-        isConnectable = receipt.isConnectable
-        isScannable = receipt.isScannable
         isTruncated = receipt.isTruncated
-        return true
+        return isNew
     }
 }

@@ -7,6 +7,8 @@ struct ConnectionAttempt: Equatable {
     let parameters: ConnectionParameters
     /// When the attempt fails; nil for no limit.
     var deadline: Instant?
+    /// Whether a peer was received on the LE Coded PHY, so that the controller initiates on that PHY too.
+    var usesCodedPHY = false
 }
 
 /// What the caller of a ``ConnectionPlan`` does after an input.

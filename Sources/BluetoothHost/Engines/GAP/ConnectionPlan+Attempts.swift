@@ -56,7 +56,9 @@ extension ConnectionPlan {
     /// Handles the private address at which a scan has found a peer. The controller connects to that address. It may
     /// change at any time, so the search starts again if no link results within a few seconds.
     mutating func found(_ peer: DeviceAddress, at address: DeviceAddress, _ now: Instant) {
-        foundPeers[peer] = FoundPeer(address: address, deadline: now + ConnectionPlan.foundPeerLifetime)
+        let lifetime = ConnectionPlan.foundPeerLifetimes[findCount % ConnectionPlan.foundPeerLifetimes.count]
+        findCount += 1
+        foundPeers[peer] = FoundPeer(address: address, deadline: now + lifetime)
         yieldsToScan = false
     }
 

@@ -23,8 +23,13 @@ extension ConnectionPlan {
     func wantedInitiation(_ context: Context) -> Initiation? {
         guard !context.isHeld, !yieldsToScan else { return nil }
         let window = window(context)
-        return attempts.first { !$0.addresses.isDisjoint(with: window.peers) }
-            .map { Initiation(addresses: window.addresses, parameters: $0.parameters) }
+        func isCurrent(_ attempt: ConnectionAttempt) -> Bool { !attempt.addresses.isDisjoint(with: window.peers) }
+        guard let oldest = attempts.first(where: isCurrent) else { return nil }
+        return Initiation(
+            addresses: window.addresses,
+            parameters: oldest.parameters,
+            usesCodedPHY: context.canInitiateOnCodedPHY && attempts.contains { $0.usesCodedPHY && isCurrent($0) }
+        )
     }
 
     /// Limits the current turn while a peer or a scan waits for its turn.

@@ -24,6 +24,8 @@ struct ConnectionPlan {
     struct Initiation: Equatable {
         var addresses: Set<DeviceAddress>
         var parameters: ConnectionParameters
+        /// Whether the controller initiates on the LE Coded PHY too.
+        var usesCodedPHY = false
     }
 
     /// What the controller does, as far as the host knows.
@@ -39,6 +41,8 @@ struct ConnectionPlan {
     /// What the next command depends on besides the attempts.
     struct Context {
         var usesExtendedCommands = false
+        /// Whether the controller can initiate on the LE Coded PHY. Needs extended commands.
+        var canInitiateOnCodedPHY = false
         var ownAddressType = OwnAddressType.public
         /// The number of addresses that the filter accept list holds. Without a list, one address is initiated at a time.
         var acceptListSize = 8
@@ -103,7 +107,10 @@ struct ConnectionPlan {
     /// How long the host waits for the end of a cancelled initiation.
     static let cancellationTimeout = Duration.seconds(2)
     /// How long a peer is expected to use the private address at which it was found.
-    static let foundPeerLifetime = Duration.seconds(5)
+    ///
+    /// The durations take turns. With a single one, each search could find the same advertisement of a peer's period: the
+    /// last one before the peer changes its address.
+    static let foundPeerLifetimes: [Duration] = [.seconds(5), .milliseconds(5700), .milliseconds(6400)]
 
     /// All attempts, oldest first.
     var attempts: [ConnectionAttempt] = []
@@ -111,6 +118,8 @@ struct ConnectionPlan {
     var queue = AcceptListQueue(sufficientTime: ConnectionPlan.turnDuration / 2)
     /// The addresses at which peers were found, by their identity addresses.
     var foundPeers: OrderedDictionary<DeviceAddress, FoundPeer> = [:]
+    /// How often a scan has found a peer.
+    var findCount = 0
     /// Links to peers of attempts. The controller refused to initiate because of them. The end of one requests a pass.
     var linksToAwait: Set<LinkIdentifier> = []
 
@@ -204,49 +213,9 @@ struct ConnectionPlan {
         switch purpose {
         case .clearList: GAPCommand(LEClearFilterAcceptList())
         case .addToList(let address, _): GAPCommand(LEAddDeviceToFilterAcceptList(address: PeerAddress(address)))
-        case .create(let initiation): createCommand(initiation, context)
+        case .create(let initiation): initiation.command(context)
         case .cancel: GAPCommand(LECreateConnectionCancel())
         }
-    }
-
-    private func createCommand(_ initiation: Initiation, _ context: Context) -> GAPCommand {
-        // With the accept list, the controller ignores the peer's address.
-        let single = initiation.addresses.count == 1 ? initiation.addresses.first : nil
-        let policy: InitiatorFilterPolicy = single == nil ? .filterAcceptList : .peerAddress
-        let address = single ?? DeviceAddress(0, isRandom: false)
-        let parameters = initiation.parameters
-        guard context.usesExtendedCommands else {
-            return GAPCommand(
-                LECreateConnection(
-                    leScanInterval: 0x60,
-                    leScanWindow: 0x60,
-                    initiatorFilterPolicy: policy,
-                    peerAddress: context.peersWithIdentityTypes.contains(address)
-                        ? PeerAddress(type: address.isRandom ? .randomIdentity : .publicIdentity, value: address.value)
-                        : PeerAddress(address),
-                    ownAddressType: context.ownAddressType,
-                    connectionIntervalMin: parameters.intervalMinimum,
-                    connectionIntervalMax: parameters.intervalMaximum,
-                    maxLatency: parameters.latencyInEvents,
-                    supervisionTimeout: parameters.timeout
-                )
-            )
-        }
-        return GAPCommand(
-            LEExtendedCreateConnection(
-                initiatorFilterPolicy: policy,
-                ownAddressType: context.ownAddressType,
-                peerAddress: address,
-                le1M: .init(
-                    scanInterval: 0x60,
-                    scanWindow: 0x60,
-                    connectionIntervalMin: parameters.intervalMinimum,
-                    connectionIntervalMax: parameters.intervalMaximum,
-                    maxLatency: parameters.latencyInEvents,
-                    supervisionTimeout: parameters.timeout
-                )
-            )
-        )
     }
 
     /// Records what the controller initiates.

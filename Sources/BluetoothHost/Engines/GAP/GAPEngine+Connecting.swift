@@ -5,6 +5,8 @@ extension GAPEngine {
     // MARK: Attempts of apps
 
     mutating func beginAttempt(_ attempt: ConnectionAttempt, _ context: GAPContext) -> [GAPEffect] {
+        var attempt = attempt
+        attempt.usesCodedPHY = scanning.scans.wasReceivedOnCodedPHY(attempt.addresses)
         connecting.add(attempt)
         requestAddressPass(context)
         requestConnectionPass(context)
@@ -130,6 +132,7 @@ extension GAPEngine {
         let isScanWanted = !scanning.scans.isEmpty || needsResolutionScan
         return ConnectionPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
+            canInitiateOnCodedPHY: controller.canUseCodedPHY,
             ownAddressType: addresses.ownAddresses(controller).type,
             acceptListSize: controller.filterAcceptListSize,
             isHeld: addresses.hold != .nothing,

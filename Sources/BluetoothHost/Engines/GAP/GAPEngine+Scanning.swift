@@ -3,7 +3,12 @@ import BluetoothTypes
 extension GAPEngine {
     // MARK: Scans of apps
 
+    /// Starts a scan. A scan on LE Coded alone ends at once if the controller has refused this PHY.
     mutating func startScan(_ scan: ScanIdentifier, _ options: ScanOptions, _ context: GAPContext) -> [GAPEffect] {
+        if options.isOnCodedAlone, let refusal = scanning.codedRefusal {
+            add(.endScan(scan, .command(refusal)))
+            return takeEffects()
+        }
         scanning.scans.insert(scan, options)
         requestScanPass(context)
         return takeEffects()
@@ -95,7 +100,7 @@ extension GAPEngine {
         if !isInitiating { connecting.scanMayBegin() }
         return ScanPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
-            canScanCodedPHY: controller.usesExtendedCommands && controller.features.contains(.leCodedPHY),
+            canScanCodedPHY: controller.canUseCodedPHY,
             ownAddressType: addresses.ownAddresses(controller).type,
             isResolvingPeers: needsResolutionScan,
             isHeld: addresses.hold != .nothing,

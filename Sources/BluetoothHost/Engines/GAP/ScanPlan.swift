@@ -28,6 +28,9 @@ enum ScanEffect: Equatable {
 /// search for peers is tried again after ``retryInterval``. If it is unknown whether the controller scans, the plan first
 /// turns scanning off.
 ///
+/// If the controller refuses to scan on LE Coded, it scans on LE 1M for the scans that also request this PHY. Only the
+/// scans on LE Coded alone end, also those that start later. The next reset of the controller clears the refusal.
+///
 /// # Silence
 /// A scan that receives nothing for a long time is restarted, because the controller may have stopped listening. If that
 /// does not help and no link shows that the controller works, the controller is reset. The silent time is summed over
@@ -108,6 +111,8 @@ struct ScanPlan {
     /// The parameters that the controller has for the next start. Forgotten when the scan starts, because they are set
     /// before each start.
     private var configuration: Configuration?
+    /// The controller's refusal to scan on LE Coded; nil if it has not refused since its last reset.
+    private(set) var codedRefusal: CommandFailure?
     /// Whether the controller reported the end of the scan before it confirmed the start.
     private var hasEndedEarly = false
     /// Whether scanning is to be turned off and on again because of silence.
@@ -234,7 +239,7 @@ struct ScanPlan {
     /// The parameters with which the controller should scan now.
     private func wantedParameters(_ context: Context) -> Parameters? {
         guard !context.isHeld, var wanted else { return nil }
-        wanted.phys.formIntersection(context.canScanCodedPHY ? [.le1M, .leCoded] : .le1M)
+        wanted.phys.formIntersection(context.canScanCodedPHY && codedRefusal == nil ? [.le1M, .leCoded] : .le1M)
         if wanted.phys.isEmpty { wanted.phys = .le1M }
         return context.isInitiating && !context.canScanWhileInitiating(actively: wanted.isActive) ? nil : wanted
     }
@@ -274,7 +279,13 @@ struct ScanPlan {
 
     /// Handles a command that failed. All scans end, unless the controller is reset or the plan can continue.
     mutating func failed(_ step: GAPStep, _ failure: CommandFailure, at now: Instant) -> [ScanEffect] {
-        switch pending.end(step) {
+        let purpose = pending.end(step)
+        if let purpose, refusesCoded(purpose, failure) {
+            configuration = nil
+            codedRefusal = failure
+            return scans.removeScansOnCodedAlone().map { .end($0, failure) }
+        }
+        switch purpose {
         case nil: return []
         // The controller may have ended the scan before, or may have stopped working. So the restart continues.
         case .stop where !failure.meansReset && (isRestartDue || controller == .off):
@@ -292,6 +303,17 @@ struct ScanPlan {
         guard isResolvingPeers else { return ended }
         retryDeadline = now + ScanPlan.retryInterval
         return ended + [.refused(failure)]
+    }
+
+    /// Whether the controller refuses to scan on LE Coded. Command Disallowed does not show that: the controller may be
+    /// scanning (Vol 4, Part E, 7.8.64).
+    private func refusesCoded(_ purpose: Purpose, _ failure: CommandFailure) -> Bool {
+        guard case .status(let status, _) = failure, status != .commandDisallowed else { return false }
+        return switch purpose {
+        case .stop: false
+        case .configure(let configuration): configuration.phys.contains(.leCoded)
+        case .start(let parameters): parameters.phys.contains(.leCoded)
+        }
     }
 
     /// Records that scanning is off, or could not be turned off. The silent time is kept if a scan is still wanted.
@@ -317,6 +339,7 @@ struct ScanPlan {
         pending.forget()
         controller = .off
         configuration = nil
+        codedRefusal = nil
         isRestartDue = false
         silence = .zero
         retryDeadline = nil
@@ -359,33 +382,5 @@ struct ScanPlan {
     /// Forgets the silent time if no scan is wanted.
     mutating func forgetSilenceUnlessWanted() {
         if scans.isEmpty, !isResolvingPeers { silence = .zero }
-    }
-}
-
-extension ScanPlan.Configuration {
-    fileprivate var scanType: ScanType { isActive ? .active : .passive }
-
-    /// The command for scanning with legacy commands, which is always on LE 1M.
-    fileprivate var legacyCommand: LESetScanParameters {
-        LESetScanParameters(
-            leScanType: scanType,
-            leScanInterval: interval,
-            leScanWindow: window,
-            ownAddressType: ownAddressType
-        )
-    }
-
-    /// The command for extended scanning, with the same interval and window on each PHY.
-    fileprivate var extendedCommand: LESetExtendedScanParameters {
-        let parameters = LESetExtendedScanParameters.PHYParameters(
-            scanType: scanType,
-            scanInterval: interval,
-            scanWindow: window
-        )
-        return LESetExtendedScanParameters(
-            ownAddressType: ownAddressType,
-            le1M: phys.contains(.le1M) ? parameters : nil,
-            leCoded: phys.contains(.leCoded) ? parameters : nil
-        )
     }
 }

@@ -32,6 +32,13 @@ struct ScanTable {
         return Array(sessions.keys)
     }
 
+    /// - Returns: the removed scans, oldest first.
+    mutating func removeScansOnCodedAlone() -> [ScanIdentifier] {
+        let removed = sessions.filter(\.value.options.isOnCodedAlone).keys
+        sessions.removeAll(where: \.value.options.isOnCodedAlone)
+        return Array(removed)
+    }
+
     // MARK: Reports
 
     /// The scans to which a report is new. Valid until the table is changed.
@@ -70,6 +77,11 @@ struct ScanTable {
     /// The scans that receive the event, oldest first.
     func scans(of matches: Matches) -> [ScanIdentifier] {
         [sessions.keys[matches.first]] + (matches.count == 1 ? [] : laterMatches.map { sessions.keys[$0] })
+    }
+
+    /// Returns whether a scan has received one of these addresses on the LE Coded PHY, even if it was forgotten since.
+    mutating func wasReceivedOnCodedPHY(_ addresses: Set<DeviceAddress>) -> Bool {
+        advertisers.wasReceivedOnCodedPHY(addresses)
     }
 
     // MARK: Forgetting

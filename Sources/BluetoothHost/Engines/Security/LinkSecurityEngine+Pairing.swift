@@ -155,6 +155,7 @@ extension LinkSecurityEngine {
             switch step {
             case .send(let pdu): effects.append(.send(pdu))
             case .ask(let question): steps += ask(question, &context)
+            case .checkPolicy(let model, let strength): steps += checkPolicy(model, strength, &context)
             case .keyPressed(let kind): effects.append(.report(.keyPressed(link, peer: context.peer, kind)))
             case .encrypt(let key):
                 setEncryption(.inProgress(key, deadline: context.now + LinkSecurityEngine.encryptionTimeout))
@@ -177,14 +178,26 @@ extension LinkSecurityEngine {
     /// As the central: the peripheral asks for security (Vol 3, Part H, 2.4.6).
     ///
     /// Its request for LE Secure Connections is ignored. Otherwise it would replace each bond of LE legacy pairing.
+    ///
+    /// Its request for authentication is ignored if no pairing could meet it. Otherwise a peripheral without input and
+    /// output that requests authentication on each link would cause a pairing on each link.
     private mutating func securityRequested(_ requested: SecurityRequirements, _ context: inout SecurityContext) {
         // Only one request of the peer waits, even if the peer repeats it.
         guard !state.waiting.contains(where: { $0.caller == .peer }) else { return }
-        let canAuthenticate = policy.ioCapability != .noInputNoOutput || policy.peerOutOfBandData != nil
-        // A pairing on this link has shown that the peer cannot authenticate. The peer may repeat its request without end.
-        let isAuthenticated = requested.isAuthenticated && canAuthenticate && !hasPairedWithoutAuthentication
-        let required = RequiredSecurity(isAuthenticated: isAuthenticated)
+        let required = RequiredSecurity(isAuthenticated: requested.isAuthenticated && mayAuthenticate(context))
         add(SecurityRequirement(.peer, required, for: .peer), &context)
+    }
+
+    /// Whether a pairing with the peer may give an authenticated key, as far as this host knows.
+    private func mayAuthenticate(_ context: SecurityContext) -> Bool {
+        // A pairing on this link has shown that the peer cannot authenticate. The peer may repeat its request without end.
+        guard policy.canAuthenticate, !hasPairedWithoutAuthentication else { return false }
+        guard policy.ownOutOfBandData == nil, policy.peerOutOfBandData == nil else { return true }
+        guard let key = bondKey(context), let capability = context.bond?.peerIOCapability else { return true }
+        return policy.ioCapability.canAuthenticate(
+            with: capability,
+            isSecureConnections: key.strength.isSecureConnections
+        )
     }
 
     // MARK: Outcomes

@@ -8,23 +8,11 @@ extension LinkSecurityEngine {
     /// - Returns: the steps of the Security Manager after a refusal by the policy.
     mutating func ask(_ question: PairingQuestion, _ context: inout SecurityContext) -> [PairingStep] {
         guard case .pairing(var work) = state else { return [] }
-        var refusal: SecurityError?
         switch question {
         case .showPasskey, .enterPasskey, .compare: work.isSecretAtStake = true
         case .consent(let model, let strength):
             work.usesOutOfBandData = model == .outOfBand
-            if let existing = context.bondStrength, strength.isWeaker(than: existing) {
-                refusal = .weakerThanBond(strength)
-            } else if model == .justWorks, policy.justWorks == .never {
-                refusal = .refused("the policy refuses just works")
-            } else if policy.bonds, let limit = context.reachedBondLimit, context.bond == nil {
-                refusal = .tooManyBonds(limit)
-            }
-        }
-        if let refusal {
-            work.refusal = refusal
-            state = .pairing(work)
-            return securityManager.answer(.refuse, at: context.now, random: &context.random)
+            if let refusal = refusal(of: model, strength, context) { return refuse(work, refusal, &context) }
         }
         if let earlier = work.question { effects.append(.withdraw(earlier.number)) }
         let asked = makeQuestion(
@@ -37,6 +25,52 @@ extension LinkSecurityEngine {
         state = .pairing(work)
         effects.append(.ask(asked.inquiry, number: asked.number))
         return []
+    }
+
+    /// Decides whether a pairing may begin to which the app consents later. It is refused at once if the policy would
+    /// refuse it without asking the app, or if no app can consent.
+    ///
+    /// - Returns: the steps of the Security Manager after the decision.
+    mutating func checkPolicy(
+        _ model: AssociationModel,
+        _ strength: KeyStrength,
+        _ context: inout SecurityContext
+    ) -> [PairingStep] {
+        guard case .pairing(let work) = state else { return [] }
+        var refusal = refusal(of: model, strength, context)
+        if refusal == nil, !context.hasPairingHandler {
+            refusal = refusalWithoutApp(
+                of: .consent(model, strength),
+                isStartedHere: work.initiative != .peer,
+                replaces: context.bondStrength,
+                isReplacementWanted: work.replacesBond
+            ).map { .refused($0) }
+        }
+        if let refusal { return refuse(work, refusal, &context) }
+        return securityManager.answer(.accept, at: context.now, random: &context.random)
+    }
+
+    /// The reason why the policy refuses a pairing without asking the app; nil if it asks.
+    private func refusal(
+        of model: AssociationModel,
+        _ strength: KeyStrength,
+        _ context: SecurityContext
+    ) -> SecurityError? {
+        if let existing = context.bondStrength, strength.isWeaker(than: existing) { return .weakerThanBond(strength) }
+        if model == .justWorks, policy.justWorks == .never { return .refused("the policy refuses just works") }
+        if policy.bonds, let limit = context.reachedBondLimit, context.bond == nil { return .tooManyBonds(limit) }
+        return nil
+    }
+
+    private mutating func refuse(
+        _ work: PairingWork,
+        _ refusal: SecurityError,
+        _ context: inout SecurityContext
+    ) -> [PairingStep] {
+        var work = work
+        work.refusal = refusal
+        state = .pairing(work)
+        return securityManager.answer(.refuse, at: context.now, random: &context.random)
     }
 
     /// Makes a question with a new number.
@@ -109,19 +143,37 @@ extension LinkSecurityEngine {
     /// Answers a question if no app does. The policy decides about consent. A question that needs a person is refused.
     mutating func unanswered(_ number: UInt64, _ context: inout SecurityContext) -> [SecurityEffect] {
         guard let question = state.question, question.number == number else { return [] }
-        var refusal: String?
-        switch question.inquiry.question {
-        case .consent(.justWorks, _):
-            if policy.justWorks != .always, !question.inquiry.isStartedHere {
-                refusal = "the peer began it, and there is no pairing delegate to consent"
-            }
-        case .consent(.outOfBand, _): break
-        case .consent, .showPasskey, .enterPasskey, .compare: refusal = "there is no pairing delegate to answer"
-        }
+        let inquiry = question.inquiry
         let isReplacementWanted = if case .pairing(let work) = state { work.replacesBond } else { false }
-        if question.inquiry.replaces != nil, !isReplacementWanted {
-            refusal = "it would replace a bond, and there is no pairing delegate to consent"
-        }
+        let refusal = refusalWithoutApp(
+            of: inquiry.question,
+            isStartedHere: inquiry.isStartedHere,
+            replaces: inquiry.replaces,
+            isReplacementWanted: isReplacementWanted
+        )
         return answered(number, refusal == nil ? .accept : .refuse, refusal: refusal ?? "", &context)
+    }
+
+    /// The reason why a question is refused that no app can answer; nil if it is accepted.
+    ///
+    /// - Parameters:
+    ///   - strength: the strength of the bond that the pairing would replace; nil if it replaces none.
+    ///   - isReplacementWanted: whether the app has asked for a pairing that replaces the bond.
+    private func refusalWithoutApp(
+        of question: PairingQuestion,
+        isStartedHere: Bool,
+        replaces strength: KeyStrength?,
+        isReplacementWanted: Bool
+    ) -> String? {
+        if strength != nil, !isReplacementWanted {
+            return "it would replace a bond, and there is no pairing delegate to consent"
+        }
+        switch question {
+        case .consent(.justWorks, _):
+            return policy.justWorks == .always || isStartedHere
+                ? nil : "the peer began it, and there is no pairing delegate to consent"
+        case .consent(.outOfBand, _): return nil
+        case .consent, .showPasskey, .enterPasskey, .compare: return "there is no pairing delegate to answer"
+        }
     }
 }

@@ -143,7 +143,7 @@ extension LinkSecurityEngine {
         {
             switch role {
             case .central: encrypt(with: key, .bond, current, waiting, context)
-            case .peripheral: start(first, replacesBond: false, current, waiting, &context)
+            case .peripheral: start(first, replacesBond: false, expecting: key.strength, current, waiting, &context)
             }
         } else if let keyFailure, !first.needsNewPairing {
             failAndAnswerPeer(first, keyFailure, current, waiting, &context)
@@ -197,9 +197,12 @@ extension LinkSecurityEngine {
     }
 
     /// Sends a Pairing Request as the central, a Security Request as the peripheral.
+    ///
+    /// - Parameter strength: the strength of the bond's key if the central is to encrypt the link with it.
     private mutating func start(
         _ first: SecurityRequirement,
         replacesBond: Bool,
+        expecting strength: KeyStrength? = nil,
         _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
@@ -220,7 +223,7 @@ extension LinkSecurityEngine {
                 )
             )
         }
-        let steps = securityManager.start(at: context.now, random: &context.random)
+        let steps = securityManager.start(expecting: strength, at: context.now, random: &context.random)
         if securityManager.isPairing { effects.append(.report(.pairingStarted(link, peer: context.peer))) }
         perform(steps, &context)
     }

@@ -49,6 +49,9 @@ public struct ControllerInformation: Sendable, Equatable {
         supportedStates >> UInt64(bit) & 1 == 1
     }
 
+    /// Whether the controller can scan and initiate on the LE Coded PHY.
+    var canUseCodedPHY: Bool { usesExtendedCommands && features.contains(.leCodedPHY) }
+
     /// Whether the controller can scan while it initiates a connection.
     func canScanWhileInitiating(actively: Bool) -> Bool {
         supportsState(bit: actively ? 23 : 22)

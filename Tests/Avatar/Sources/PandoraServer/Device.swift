@@ -6,9 +6,13 @@ actor Device {
     /// The name by which the tests refer to a connection: the value of its cookie.
     typealias ConnectionNumber = UInt32
 
-    /// A connection, from its first event on. It stays until the next reset, so that the tests can ask for its end.
+    /// A connection, from its first event on. After its end it stays until the next reset.
     struct Connection {
-        let link: LinkIdentifier
+        /// The connection of a number from before the last reset.
+        static let beforeReset = Connection(link: nil, isEnded: true)
+
+        /// Nil for a connection from before the last reset, because the adapter may use its link's identifier again.
+        let link: LinkIdentifier?
         /// The peer, if this device is the central.
         var peripheral: RemotePeripheral?
         /// Whether a pairing is in progress.
@@ -94,19 +98,25 @@ actor Device {
             task.cancel()
             await task.value
         }
-        for number in connections.keys { connections[number]?.isEnded = true }
-        changes.signal()
-        connections = [:]
-        numbers = [:]
+        forgetConnections()
         for stream in clientStreams.values { stream.finish() }
         clientStreams = [:]
         await pairings.reset()
         try await open()
     }
 
-    /// Ends all connections. Bonds stay.
-    func reset() async throws {
+    /// Ends all connections and refuses the open questions of pairings. Bonds stay.
+    func reset() async {
+        await pairings.reset()
         for number in connections.keys.sorted() { try? await disconnect(number) }
+        forgetConnections()
+    }
+
+    /// Forgets the state of all connections. Calls that wait for one of them find that it has ended.
+    private func forgetConnections() {
+        connections = [:]
+        numbers = [:]
+        changes.signal()
     }
 
     /// The own address for an advertisement; nil for the adapter's identity address.
@@ -131,10 +141,11 @@ actor Device {
     }
 
     func connection(_ number: ConnectionNumber) throws -> Connection {
-        guard let connection = connections[number] else {
+        if let connection = connections[number] { return connection }
+        guard number > 0, number <= lastNumber else {
             throw RPCError(code: .invalidArgument, message: "there is no connection \(number)")
         }
-        return connection
+        return .beforeReset
     }
 
     /// Connects to a peripheral.
@@ -153,10 +164,11 @@ actor Device {
 
     func disconnect(_ number: ConnectionNumber) async throws {
         let connection = try connection(number)
+        guard !connection.isEnded, let link = connection.link else { return }
         if let peripheral = connection.peripheral {
             await peripheral.disconnect()
         } else {
-            try await adapter.peripheral.disconnect(connection.link)
+            try await adapter.peripheral.disconnect(link)
         }
         end(number)
     }
@@ -173,7 +185,7 @@ actor Device {
         case .connected(let client, _):
             let number = number(of: client)
             for stream in clientStreams.sorted(by: { $0.key < $1.key }) { stream.value.yield(number) }
-        case .disconnected(let client, _): end(number(of: client))
+        case .disconnected(let client, _): if let number = numbers[client] { end(number) }
         default: break
         }
     }

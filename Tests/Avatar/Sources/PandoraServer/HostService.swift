@@ -13,7 +13,7 @@ struct HostService: Pandora_Host.SimpleServiceProtocol {
     }
 
     func reset(request: Google_Protobuf_Empty, context: ServerContext) async throws -> Google_Protobuf_Empty {
-        try await perform { try await device.reset() }
+        try await perform { await device.reset() }
         return Google_Protobuf_Empty()
     }
 

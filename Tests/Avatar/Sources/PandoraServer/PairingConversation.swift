@@ -7,40 +7,51 @@ actor PairingConversation {
         let answer: CheckedContinuation<Pandora_PairingEventAnswer?, Never>
     }
 
-    private var stream: AsyncStream<Pandora_PairingEvent>.Continuation?
+    private struct Listener {
+        let number: UInt64
+        let events: AsyncStream<Pandora_PairingEvent>.Continuation
+    }
+
+    private var listener: Listener?
+    private var lastListener: UInt64 = 0
     private var questions: [UInt64: OpenQuestion] = [:]
     private var lastNumber: UInt64 = 0
 
-    var isListening: Bool { stream != nil }
+    var isListening: Bool { listener != nil }
 
-    /// Begins to listen. An earlier listener receives nothing more.
-    func listen() -> AsyncStream<Pandora_PairingEvent> {
+    /// Listens while `body` runs, which receives the events. An earlier listener receives nothing more.
+    ///
+    /// After `body` has returned or thrown, nobody listens, and the listener's open questions are refused.
+    func listen(_ body: @Sendable (AsyncStream<Pandora_PairingEvent>) async throws -> Void) async throws {
         reset()
         let (events, continuation) = AsyncStream.makeStream(of: Pandora_PairingEvent.self)
-        stream = continuation
-        return events
+        lastListener += 1
+        let number = lastListener
+        listener = Listener(number: number, events: continuation)
+        defer { if listener?.number == number { reset() } }
+        try await body(events)
     }
 
     /// Ends the listener's stream and refuses all open questions.
     func reset() {
-        stream?.finish()
-        stream = nil
+        listener?.events.finish()
+        listener = nil
         for number in questions.keys.sorted() { withdraw(number) }
     }
 
     /// Sends an event that needs no answer.
-    func notify(_ event: Pandora_PairingEvent) { stream?.yield(event) }
+    func notify(_ event: Pandora_PairingEvent) { listener?.events.yield(event) }
 
     /// Sends an event, and returns the listener's answer; nil if the question was withdrawn.
     func ask(_ event: Pandora_PairingEvent) async -> Pandora_PairingEventAnswer? {
-        guard let stream else { return nil }
+        guard let listener else { return nil }
         lastNumber += 1
         let number = lastNumber
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 if Task.isCancelled { return continuation.resume(returning: nil) }
                 questions[number] = OpenQuestion(event: event, answer: continuation)
-                stream.yield(event)
+                listener.events.yield(event)
             }
         } onCancel: {
             Task { await self.withdraw(number) }

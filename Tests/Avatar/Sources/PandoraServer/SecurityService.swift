@@ -13,11 +13,14 @@ struct SecurityService: Pandora_Security.SimpleServiceProtocol {
     ) async throws {
         try await perform {
             let pairings = device.pairings
-            let events = await pairings.listen()
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { for try await answer in request { await pairings.receive(answer) } }
-                for await event in events { try await response.write(event) }
-                group.cancelAll()
+            try await pairings.listen { events in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { for try await answer in request { await pairings.receive(answer) } }
+                    group.addTask { for await event in events { try await response.write(event) } }
+                    // The call ends if the client sends no further answers, or if the events end.
+                    defer { group.cancelAll() }
+                    try await group.next()
+                }
             }
         }
     }
@@ -41,12 +44,13 @@ struct SecurityService: Pandora_Security.SimpleServiceProtocol {
 
     private func secure(_ connection: Device.Connection, _ level: Pandora_LESecurityLevel) async -> SecurityOutcome {
         guard let required = level.required else { return .success }
+        guard let link = connection.link else { return .connectionDied }
         do {
             let strength =
                 if let peripheral = connection.peripheral {
                     try await peripheral.pair(required)
                 } else {
-                    try await device.adapter.peripheral.requestSecurity(of: connection.link, required)
+                    try await device.adapter.peripheral.requestSecurity(of: link, required)
                 }
             return level.isReached(by: strength) ? .success : .notReached
         } catch BLEError.security(let error) {

@@ -3,8 +3,10 @@ import BluetoothHost
 import BluetoothTesting
 import CoreBluetooth
 
-/// Fuzzes managers of Core Bluetooth's API: three apps with both kinds of managers call them, their peripherals and
-/// their services in any order, from outside and within delegates, while links and controllers are lost.
+/// Fuzzes managers of Core Bluetooth's API.
+///
+/// Three apps have both kinds of managers. They call these, their peripherals and their services in any order, from
+/// outside and within delegates, while links and controllers are lost.
 ///
 /// Two apps share the first of two devices. The world and the apps' queue run by turns, so that each run of an input is
 /// the same.
@@ -17,8 +19,7 @@ enum ManagerFuzzing {
         do {
             try run(script, in: world)
         } catch {
-            // A host may lose its controller permanently, but it must not wait indefinitely.
-            require(!(error is UnfinishedRun), "\(error)")
+            stopFuzzing(error)
         }
     }
 
@@ -93,8 +94,12 @@ enum ManagerFuzzing {
     }
 
     private static func requireConsistency(of adapter: Adapter, in world: World) {
-        let contradiction = try? world.run(limit: .zero) { await adapter.host.contradiction() }
-        if let text = contradiction ?? nil { fatalError(text) }
+        do {
+            let contradiction = try world.run(limit: .zero) { await adapter.host.contradiction() }
+            require(contradiction == nil, contradiction ?? "")
+        } catch {
+            stopFuzzing(error)
+        }
     }
 
     private static func change(_ device: Device, _ number: UInt8) {

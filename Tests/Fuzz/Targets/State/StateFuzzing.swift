@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// - A file that cannot be used is reported by an error, and stays as it is or has a copy.
 /// - Reading changes nothing.
-/// - What was written is read again without damage, and is written in the same way again.
+/// - A written state is read again without damage, and is written in the same way again.
 /// - Sections of other versions stay.
 struct StateFuzzing {
     private static let name = "fuzz"
@@ -101,7 +101,9 @@ struct StateFuzzing {
             let identity = record.bond.identity
             let name = KeyStore.fileName(of: "\(identity)-\(identity.isRandom ? "random" : "public")")
             let cache = StateFile(directory: folder.path + "/fuzz.caches", name: name)
-            try? cache.replace(with: Data(octets), isDurable: false)
+            guard (try? cache.replace(with: Data(octets), isDurable: false)) != nil else {
+                fatalError("no cache folder")
+            }
         }
     }
 

@@ -23,7 +23,7 @@ struct BondActions {
         for name in ["first", "second"] {
             sides.append(try await BondSide(name, in: world, writes: writes, delegate: delegate))
         }
-        await connect(from: 0, pairs: true)
+        try await connectAndPair(from: 0)
     }
 
     mutating func end() async {
@@ -49,7 +49,8 @@ struct BondActions {
         case 7, 8: writeSigned(from: index)
         case 9: useProtectedValue(from: index, &choices)
         case 10: await endLinks(of: index)
-        case 11: await connect(from: index, pairs: choices.next() & 1 != 0)
+        case 11 where choices.next() & 1 != 0: try? await connectAndPair(from: index)
+        case 11: _ = try? await connect(from: index)
         case 12: await removeBonds(of: index)
         case 13: await changeWindow(of: index, choices.next())
         case 14: await restart(index, &choices)
@@ -59,11 +60,13 @@ struct BondActions {
 
     // MARK: Links
 
-    private func connect(from index: Int, pairs: Bool) async {
-        guard let address = try? await sides[1 - index].adapter.information.identityAddress else { return }
-        let central = sides[index].adapter.central
-        let peer = try? await central.connect(to: address, timeout: .seconds(2))
-        if pairs, let peer { _ = try? await peer.pair() }
+    private func connectAndPair(from index: Int) async throws {
+        try await connect(from: index).pair()
+    }
+
+    private func connect(from index: Int) async throws -> RemotePeripheral {
+        let address = try await sides[1 - index].adapter.information.identityAddress
+        return try await sides[index].adapter.central.connect(to: address, timeout: .seconds(2))
     }
 
     private func endLinks(of index: Int) async {
@@ -118,6 +121,7 @@ struct BondActions {
         policy.minimumKeySizeInBytes = 7 + choices.next(below: 10)
         let timeout = choices.next()
         if timeout != 0 { policy.authenticatedPayloadTimeout = .milliseconds(100 * Int(timeout)) }
+        policy.delaysJustWorksConsent = choices.next() & 1 != 0
         return policy
     }
 
@@ -206,6 +210,6 @@ struct BondActions {
     private mutating func restart(_ index: Int, _ choices: inout Choices) async {
         let flags = choices.next()
         let identity = DeviceAddress(0xC000_0000_2000 | UInt64(flags & 3), isRandom: true)
-        try? await sides[index].restart(isPrivate: flags & 4 != 0, identity: flags & 8 == 0 ? nil : identity)
+        await sides[index].restart(isPrivate: flags & 4 != 0, identity: flags & 8 == 0 ? nil : identity)
     }
 }

@@ -25,11 +25,13 @@ struct BondSide {
     }
 
     /// Opens the device's host again, without its bonds, and possibly with another identity.
-    mutating func restart(isPrivate: Bool, identity: DeviceAddress?) async throws {
+    mutating func restart(isPrivate: Bool, identity: DeviceAddress?) async {
         await closeCompletely(adapter)
         device.comeBack()
-        adapter = try await BondSide.open(device, delegate, isPrivate: isPrivate, identity: identity)
-        (signed, protected) = try await BondSide.publish(on: adapter, writes)
+        adapter = await setUp {
+            try await BondSide.open(device, delegate, isPrivate: isPrivate, identity: identity)
+        }
+        (signed, protected) = await setUp { try await BondSide.publish(on: adapter, writes) }
     }
 
     private static func open(

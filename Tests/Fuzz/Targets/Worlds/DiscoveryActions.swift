@@ -57,14 +57,12 @@ struct DiscoveryActions {
     }
 
     /// Pairs with the tag, so that each side resolves the other's private addresses.
-    func bond() async {
-        do throws(BLEError) {
-            for try await found in adapter.central.scan(ScanOptions(name: "tag")) {
-                let peer = try await adapter.central.connect(to: found.address, timeout: .seconds(5))
-                try await peer.pair()
-                return await peer.disconnect()
-            }
-        } catch {}
+    func bond() async throws {
+        for try await found in adapter.central.scan(ScanOptions(name: "tag")) {
+            let peer = try await adapter.central.connect(to: found.address, timeout: .seconds(5))
+            try await peer.pair()
+            return await peer.disconnect()
+        }
     }
 
     mutating func end() async {
@@ -211,12 +209,13 @@ struct DiscoveryActions {
         await tagAdapter.close()
         let identity = DeviceAddress(0xC000_0000_1000 | UInt64(flags >> 4), isRandom: true)
         tag.comeBack()
-        let opened = try? await DiscoveryActions.openTag(
-            tag,
-            isPrivate: flags & 1 == 0,
-            identity: flags & 2 == 0 ? nil : identity
-        )
-        if let opened { tagAdapter = opened }
+        tagAdapter = await setUp {
+            try await DiscoveryActions.openTag(
+                tag,
+                isPrivate: flags & 1 == 0,
+                identity: flags & 2 == 0 ? nil : identity
+            )
+        }
     }
 
     private func changeController(_ number: UInt8) {

@@ -35,7 +35,7 @@ enum DiscoveryFuzzing {
                 heard: heard,
                 setup: setup
             )
-            if setup.isBonded { await actions.bond() }
+            if setup.isBonded { try await actions.bond() }
             for packet in script.packets.dropFirst() {
                 if packet.delay > 0 { try await world.sleep(for: .milliseconds(Int(packet.delay) * 20)) }
                 await actions.perform(packet)

@@ -3,15 +3,30 @@ import BLEHCI
 import BluetoothHost
 import BluetoothTesting
 
-/// Runs a program in a simulated world, which is then closed. Traps if the program waits indefinitely.
+/// Runs a program in a simulated world, which is then closed. Traps if the program waits indefinitely or throws.
+///
+/// A program throws only errors of its setup, which no input can cause. It handles the errors of fuzzed calls itself.
 func runWorld(_ program: @escaping @Sendable (World) async throws -> Void) {
     let world = World(seed: 1)
     defer { world.close() }
     do {
         try world.run(limit: .seconds(3600)) { try await program(world) }
     } catch {
-        // The host may lose its controller permanently, but it must not wait indefinitely.
-        require(!(error is UnfinishedRun), "\(error)")
+        stopFuzzing(error)
+    }
+}
+
+/// Traps because of an error that no input can cause, or because a run has not finished.
+func stopFuzzing(_ error: any Error) -> Never {
+    fatalError(error is UnfinishedRun ? "\(error)" : "the setup of the fuzz target has failed: \(error)")
+}
+
+/// Performs a step of the setup, which no input can make fail. Traps if it throws.
+func setUp<Value>(_ step: () async throws -> Value) async -> Value {
+    do {
+        return try await step()
+    } catch {
+        stopFuzzing(error)
     }
 }
 

@@ -1,0 +1,108 @@
+// swift-tools-version: 6.2
+import Foundation
+import PackageDescription
+
+/// Warnings are errors if the environment requires it, as in CI.
+let strict: [SwiftSetting] =
+    ProcessInfo.processInfo.environment["SWIFT_BLE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
+let settings: [SwiftSetting] = strict + [.enableUpcomingFeature("ImmutableWeakCaptures")]
+
+let nio = "swift-nio"
+
+let package = Package(
+    name: "swift-ble-gateway",
+    products: [.executable(name: "ble-gateway", targets: ["Gateway"])],
+    dependencies: [
+        .package(name: "swift-ble", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", .upToNextMinor(from: "1.6.0")),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // The messages of the ESPHome native API, generated from esphome.proto: `make generate-gateway`.
+        .target(
+            name: "ESPHomeMessages",
+            dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
+            exclude: ["esphome.proto"],
+            swiftSettings: settings
+        ),
+        // Frames, encryption and sessions of the ESPHome native API, without I/O.
+        .target(
+            name: "ESPHomeProtocol",
+            dependencies: [
+                "ESPHomeMessages",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: nio),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            swiftSettings: settings
+        ),
+        // The gateway: adapters, devices, clients and the server.
+        .target(
+            name: "GatewayCore",
+            dependencies: [
+                "ESPHomeMessages", "ESPHomeProtocol",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: nio),
+                .product(name: "NIOPosix", package: nio),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+        // The program.
+        .executableTarget(
+            name: "Gateway",
+            dependencies: [
+                "GatewayCore", "ESPHomeProtocol",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: nio),
+                .product(name: "NIOPosix", package: nio),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayCommandTests",
+            dependencies: [
+                "Gateway", "GatewayCore",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "ESPHomeProtocolTests",
+            dependencies: [
+                "ESPHomeProtocol", "ESPHomeMessages",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: nio),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayCoreTests",
+            dependencies: [
+                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "NIOCore", package: nio),
+                .product(name: "NIOEmbedded", package: nio),
+                .product(name: "NIOPosix", package: nio),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            swiftSettings: settings
+        ),
+    ]
+)

@@ -1,0 +1,39 @@
+import NIOCore
+
+// The parts of the Protocol Buffers encoding that frequent messages are written with, without message objects.
+extension ByteBuffer {
+    /// Appends a variable-length number.
+    public mutating func writeVariableLength(_ number: UInt64) {
+        var rest = number
+        while rest >= 0x80 {
+            writeInteger(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        writeInteger(UInt8(rest))
+    }
+
+    /// Appends a field with a number; nothing if the number is 0, which is the default.
+    public mutating func writeField(_ field: UInt64, number: UInt64) {
+        guard number != 0 else { return }
+        writeVariableLength(field << 3)
+        writeVariableLength(number)
+    }
+
+    /// Appends a field with a number that is encoded with its sign in the lowest bit (`sint32`).
+    public mutating func writeField(_ field: UInt64, signed number: Int) {
+        writeField(field, number: UInt64(bitPattern: Int64(number << 1 ^ number >> 63)))
+    }
+
+    /// Appends a field with bytes; nothing if there are none.
+    public mutating func writeField(_ field: UInt64, bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        writeVariableLength(field << 3 | 2)
+        writeVariableLength(UInt64(bytes.count))
+        writeBytes(bytes)
+    }
+}
+
+/// The number of bytes of a variable-length number.
+func variableLengthByteCount(_ number: UInt64) -> Int {
+    (70 - max(number, 1).leadingZeroBitCount) / 7
+}

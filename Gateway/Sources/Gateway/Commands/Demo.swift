@@ -1,0 +1,57 @@
+import ArgumentParser
+import BLE
+import Foundation
+import GatewayCore
+
+/// Serves simulated devices on a simulated radio.
+struct Demo: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Serve two simulated sensors and a lamp, without any hardware.",
+        discussion: """
+            Everything is in this process: the devices, the radio and the gateway. Clients find them as if they were \
+            in range. The state directory is the folder `demo` in that of `run`, unless --state-dir names another.
+            """
+    )
+
+    @OptionGroup var options: SettingsOptions
+
+    func run() async throws {
+        var settings = try options.settings()
+        let air = "demo-\(getpid())"
+        settings.adapters = [.virtual(name: air)]
+        if options.state.stateDir == nil { settings.stateDirectory += "/demo" }
+        if options.name == nil { settings.name = "ble-gateway-demo" }
+        if options.logLevel == nil { settings.logLevel = .warning }
+        LineLogHandler.bootstrap(settings)
+        let process = try GatewayProcess(settings: settings)
+        let devices = try await DemoDevices.start(on: .virtual(name: air))
+        // Unlike `print`, this is not delayed if standard output is a pipe.
+        FileHandle.standardOutput.write(Data((Self.introduction(of: process) + "\n").utf8))
+        do {
+            try await process.run()
+        } catch {
+            await devices.stop()
+            throw error
+        }
+        await devices.stop()
+    }
+
+    /// What the demo has, and what to do next.
+    private static func introduction(of process: GatewayProcess) -> String {
+        let configuration = process.configuration
+        let key = configuration.encryptionKey.map { "with the encryption key \($0.base64)" } ?? "without encryption"
+        return """
+            Three simulated devices are in range of this gateway:
+              \(DemoDevices.thermometerAddress)  Demo Thermometer  temperature and battery, with notifications
+              \(DemoDevices.broadcasterAddress)  Demo Hygrometer   broadcasts temperature and humidity as BTHome v2
+              \(DemoDevices.lampAddress)  Demo Lamp         on, off and brightness, with notifications
+
+            In Home Assistant: Settings, Devices & services, Add integration, ESPHome.
+            Host: the address of this machine. Port: \(configuration.port).
+            Connect \(key).
+            Then Home Assistant shows the hygrometer as a discovered BTHome device.
+
+            `ble-gateway status --state-dir \(process.directory.path)` shows clients and connections. Control-C ends the demo.
+            """
+    }
+}

@@ -1,0 +1,63 @@
+import ArgumentParser
+import Foundation
+
+/// The program `ble-gateway`.
+struct GatewayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ble-gateway",
+        abstract: "Serve Bluetooth adapters to Home Assistant, and to other clients of the ESPHome native API.",
+        discussion: """
+            Settings come from options, then from environment variables BLE_GATEWAY_…, then from the file that --config \
+            or BLE_GATEWAY_CONFIG names. The exit status is 0 on success only, and 64 if the command line is wrong.
+            """,
+        version: "0.1.0",
+        subcommands: [Run.self, Check.self, Key.self, Status.self, Demo.self]
+    )
+}
+
+@main
+enum Main {
+    static func main() async {
+        exit(await run())
+    }
+
+    /// Runs the command and returns the exit status.
+    private static func run() async -> Int32 {
+        do {
+            var command = try await GatewayCommand.asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return EXIT_SUCCESS
+        } catch {
+            return report(error)
+        }
+    }
+
+    /// Prints an error in one line and returns the exit status.
+    private static func report(_ error: any Error) -> Int32 {
+        let code = GatewayCommand.exitCode(for: error)
+        if code.isSuccess {
+            print(GatewayCommand.fullMessage(for: error))
+        } else if code == .validationFailure {
+            let message = GatewayCommand.message(for: error)
+            complain("\(message.hasSuffix(".") ? String(message.dropLast()) : message); see `ble-gateway --help`")
+        } else if !(error is ExitCode) {
+            complain(error.oneLine)
+        }
+        return code.rawValue
+    }
+
+    private static func complain(_ message: String) {
+        StandardError.write("ble-gateway: \(message)\n")
+    }
+}
+
+extension Error {
+    /// The description of the error without line breaks.
+    var oneLine: String {
+        "\(self)".split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+}

@@ -1,0 +1,158 @@
+import BLE
+import Configuration
+import GatewayCore
+import Logging
+
+/// All settings of the gateway, complete and valid.
+struct GatewaySettings: Equatable {
+    /// The greatest number of connections and of clients that can be configured.
+    static let greatestLimit = 255
+
+    var name = "ble-gateway"
+    var friendlyName: String?
+    /// The adapters to open; empty for the default adapter.
+    var adapters: [AdapterSpecification] = []
+    /// The address to listen on; nil for all addresses.
+    var host: String?
+    var port = 6053
+    /// Whether clients must use encryption.
+    var isEncrypted = true
+    /// Whether the ESPHome native API is served.
+    var servesAPI = true
+    var scanMode = ScanMode.active
+    var connectionLimit = 20
+    var clientLimit = 16
+    /// The directory of the key, the bonds and the status socket.
+    var stateDirectory: String
+    var logLevel = Logger.Level.info
+    var logFormat = LogFormat.text
+
+    /// Creates the default settings.
+    init(stateDirectory: String) {
+        self.stateDirectory = stateDirectory
+    }
+
+    /// Merges settings from several places.
+    ///
+    /// - Parameters:
+    ///   - sources: the places; an earlier one overrides the later ones.
+    ///   - defaultStateDirectory: the state directory if no place has one; nil if there is none.
+    ///   - hostName: the machine's name, which is the gateway's if no place has one.
+    /// - Throws: ``SettingsError`` for the first invalid setting.
+    init(
+        merging sources: [SettingsSource],
+        defaultStateDirectory: String?,
+        hostName: String? = nil
+    ) throws(SettingsError) {
+        let values = SettingsReader(sources: sources)
+        guard let directory = try values.text(.stateDirectory)?.text ?? defaultStateDirectory else {
+            throw SettingsError(
+                place: "state directory",
+                value: nil,
+                advice: "HOME is not set; name a directory with --state-dir"
+            )
+        }
+        self.init(stateDirectory: directory)
+        let machine = hostName?.split(separator: ".").first.map { $0.lowercased() }
+        if let machine, Self.isName(machine), machine != "localhost" { name = machine }
+        name = try values.text(.name, "use 1 to 31 lower-case letters, digits and hyphens", Self.isName)?.text ?? name
+        friendlyName = try values.text(.friendlyName)?.text
+        adapters = try values.adapters()
+        host = try values.text(.host)?.text
+        port = try values.number(.port, in: 0...65_535) ?? port
+        isEncrypted = try !(values.flag(.plaintext) ?? false)
+        servesAPI = try values.flag(.api) ?? servesAPI
+        scanMode = try values.choice(.scanMode) ?? scanMode
+        connectionLimit = try values.number(.connectionLimit, in: 1...Self.greatestLimit) ?? connectionLimit
+        clientLimit = try values.number(.clientLimit, in: 1...Self.greatestLimit) ?? clientLimit
+        logLevel = try values.choice(.logLevel) ?? logLevel
+        logFormat = try values.choice(.logFormat) ?? logFormat
+        guard servesAPI else {
+            throw SettingsError(
+                place: "--no-api",
+                value: nil,
+                advice: "the gateway has nothing else to serve; remove the option or \"api\": false"
+            )
+        }
+    }
+
+    /// Whether a name can be a host name, and is short enough for clients.
+    private static func isName(_ text: String) -> Bool {
+        let isAllowed: (Character) -> Bool = { ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0 == "-" }
+        return (1...31).contains(text.count) && text.allSatisfy(isAllowed) && text.first != "-" && text.last != "-"
+    }
+}
+
+/// Reads typed values from the first place that has them.
+private struct SettingsReader {
+    let sources: [SettingsSource]
+
+    func first(_ setting: Setting) throws(SettingsError) -> LocatedValue? {
+        for source in sources {
+            if let value = try source.value(of: setting) { return value }
+        }
+        return nil
+    }
+
+    func text(
+        _ setting: Setting,
+        _ advice: String = "use a text that is not empty",
+        _ isValid: (String) -> Bool = { !$0.isEmpty }
+    ) throws(SettingsError) -> (text: String, value: LocatedValue)? {
+        guard let value = try first(setting), case .string(let text) = value.content else { return nil }
+        guard isValid(text) else { throw value.invalid(advice) }
+        return (text, value)
+    }
+
+    func number(_ setting: Setting, in range: ClosedRange<Int>) throws(SettingsError) -> Int? {
+        guard let value = try first(setting), case .int(let number) = value.content else { return nil }
+        guard range.contains(number) else {
+            throw value.invalid("use a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    func flag(_ setting: Setting) throws(SettingsError) -> Bool? {
+        guard case .bool(let flag) = try first(setting)?.content else { return nil }
+        return flag
+    }
+
+    func choice<Choice: CaseIterable & RawRepresentable<String>>(
+        _ setting: Setting
+    ) throws(SettingsError) -> Choice? {
+        let choices = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let text = try text(setting, "use one of \(choices)", { Choice(rawValue: $0) != nil })?.text else {
+            return nil
+        }
+        return Choice(rawValue: text)
+    }
+
+    func adapters() throws(SettingsError) -> [AdapterSpecification] {
+        guard let value = try first(.adapters), case .stringArray(let texts) = value.content else { return [] }
+        var adapters: [AdapterSpecification] = []
+        for text in texts {
+            let invalid = { SettingsError(place: value.place, value: "\"\(text)\"", advice: $0) }
+            let adapter: AdapterSpecification
+            do throws(AdapterSpecificationError) {
+                adapter = try AdapterSpecification(parsing: text)
+            } catch {
+                throw invalid(error.advice)
+            }
+            guard !adapter.isOneController || !adapters.contains(adapter) else {
+                throw invalid("it is given twice; remove one")
+            }
+            adapters.append(adapter)
+        }
+        return adapters
+    }
+}
+
+extension AdapterSpecification {
+    /// Whether all uses of the specification are one controller. A stream may lead to a new controller each time.
+    fileprivate var isOneController: Bool {
+        switch self {
+        case .hci, .serial: true
+        case .unix, .seqpacket, .tcp, .virtual: false
+        }
+    }
+}

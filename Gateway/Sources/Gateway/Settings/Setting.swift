@@ -1,0 +1,58 @@
+import Configuration
+
+/// A setting of the gateway. The raw value is its key in the configuration file.
+enum Setting: String, CaseIterable {
+    case name
+    case friendlyName
+    case adapters
+    case host
+    case port
+    case plaintext
+    case api
+    case scanMode
+    case connectionLimit
+    case clientLimit
+    case stateDirectory
+    case logLevel
+    case logFormat
+
+    /// The prefix of the environment variables of all settings.
+    static let environmentPrefix = "BLE_GATEWAY_"
+
+    /// The key in a configuration.
+    var key: AbsoluteConfigKey { AbsoluteConfigKey([rawValue]) }
+
+    /// The environment variable, for example `BLE_GATEWAY_SCAN_MODE`.
+    var environmentVariable: String {
+        Self.environmentPrefix
+            + rawValue.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
+    }
+
+    /// The option of `run`; nil if only the file and the environment have the setting.
+    var option: String? {
+        switch self {
+        case .friendlyName, .clientLimit: nil
+        case .adapters: "--adapter"
+        case .api: "--no-api"
+        case .stateDirectory: "--state-dir"
+        case .name: "--name"
+        case .host: "--host"
+        case .port: "--port"
+        case .plaintext: "--plaintext"
+        case .scanMode: "--scan-mode"
+        case .connectionLimit: "--connection-limit"
+        case .logLevel: "--log-level"
+        case .logFormat: "--log-format"
+        }
+    }
+
+    /// The type of the value.
+    var type: ConfigType {
+        switch self {
+        case .adapters: .stringArray
+        case .port, .connectionLimit, .clientLimit: .int
+        case .plaintext, .api: .bool
+        default: .string
+        }
+    }
+}

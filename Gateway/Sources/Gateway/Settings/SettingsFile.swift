@@ -1,0 +1,44 @@
+import Foundation
+
+/// The configuration file: a JSON object with a member for each setting.
+struct SettingsFile {
+    /// The environment variable that names the file if no option does.
+    static let environmentVariable = "BLE_GATEWAY_CONFIG"
+
+    let path: String
+    let contents: [UInt8]
+
+    /// Reads a file.
+    ///
+    /// - Throws: ``SettingsError`` if it cannot be read.
+    static func read(_ path: String) throws(SettingsError) -> SettingsFile {
+        do {
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            return SettingsFile(path: path, contents: Array(data))
+        } catch {
+            let reason = FileManager.default.fileExists(atPath: path) ? "it cannot be read" : "it does not exist"
+            throw SettingsError(place: path, value: nil, advice: "\(reason); name a readable file with --config")
+        }
+    }
+
+    /// The keys of the object, sorted.
+    ///
+    /// - Throws: ``SettingsError`` if the contents are not a JSON object.
+    func keys() throws(SettingsError) -> [String] {
+        do {
+            guard let object = try JSONSerialization.jsonObject(with: Data(contents)) as? [String: Any] else {
+                throw SettingsError(
+                    place: path,
+                    value: nil,
+                    advice: "the file must hold a JSON object, as in {\"port\": 6053}"
+                )
+            }
+            return object.keys.sorted()
+        } catch let error as SettingsError {
+            throw error
+        } catch {
+            let reason = (error as NSError).userInfo["NSDebugDescription"].map { ": \($0)" } ?? ""
+            throw SettingsError(place: path, value: nil, advice: "the file must hold a JSON object\(reason)")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import Configuration
+import Foundation
+
+/// The options that find the state of a gateway.
+struct StateOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The configuration file, in JSON.", valueName: "file"))
+    var config: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the key, the bonds and the status socket are (default: $STATE_DIRECTORY, /var/lib/ble-gateway for "
+                + "root, or ~/.local/state/ble-gateway).",
+            valueName: "directory"
+        )
+    )
+    var stateDir: String?
+
+    /// Returns the settings from these options, the environment and the file.
+    ///
+    /// - Parameter options: further options.
+    func settings(_ options: [Setting: ConfigContent] = [:]) throws(SettingsError) -> GatewaySettings {
+        let environment = ProcessInfo.processInfo.environment
+        var options = options
+        if let stateDir { options[.stateDirectory] = .string(stateDir) }
+        var sources = [SettingsSource.options(options), try .environment(environment)]
+        let path = config ?? environment[SettingsFile.environmentVariable].flatMap { $0.isEmpty ? nil : $0 }
+        if let path { sources.append(try .file(.read(path))) }
+        return try GatewaySettings(
+            merging: sources,
+            defaultStateDirectory: StateDirectory.defaultPath(environment: environment, isRoot: getuid() == 0),
+            hostName: ProcessInfo.processInfo.hostName
+        )
+    }
+}
+
+/// The options that override the configuration of a gateway.
+struct SettingsOptions: ParsableArguments {
+    @OptionGroup var state: StateOptions
+
+    @Option(
+        name: .customLong("adapter"),
+        help: ArgumentHelp("An adapter, for example hci0; may be repeated.", valueName: "adapter")
+    )
+    var adapters: [String] = []
+
+    @Option(help: ArgumentHelp("The address to listen on (default: all).", valueName: "address"))
+    var host: String?
+
+    @Option(help: ArgumentHelp("The TCP port to listen on, 0 for a free one (default: 6053).", valueName: "number"))
+    var port: Int?
+
+    @Flag(help: "Serve without encryption: everyone in the network can use the adapters.")
+    var plaintext = false
+
+    @Flag(name: .customLong("no-api"), help: "Do not serve the ESPHome native API.")
+    var omitsAPI = false
+
+    @Option(help: "The name of the gateway in the network (default: the host name).")
+    var name: String?
+
+    @Option(help: ArgumentHelp("How to scan until a client chooses: passive or active (default).", valueName: "mode"))
+    var scanMode: String?
+
+    @Option(help: ArgumentHelp("The greatest number of connections to devices (default: 20).", valueName: "number"))
+    var connectionLimit: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The least severe messages to log: trace, debug, info (default), notice, warning, error or critical.",
+            valueName: "level"
+        )
+    )
+    var logLevel: String?
+
+    @Option(help: ArgumentHelp("The format of log lines: text (default) or json.", valueName: "format"))
+    var logFormat: String?
+
+    /// Returns the settings from these options, the environment and the file.
+    func settings() throws(SettingsError) -> GatewaySettings { try state.settings(values) }
+
+    /// The settings that the options give.
+    var values: [Setting: ConfigContent] {
+        var values: [Setting: ConfigContent] = [:]
+        if !adapters.isEmpty { values[.adapters] = .stringArray(adapters) }
+        if plaintext { values[.plaintext] = .bool(true) }
+        if omitsAPI { values[.api] = .bool(false) }
+        values[.host] = host.map { .string($0) }
+        values[.port] = port.map { .int($0) }
+        values[.name] = name.map { .string($0) }
+        values[.scanMode] = scanMode.map { .string($0) }
+        values[.connectionLimit] = connectionLimit.map { .int($0) }
+        values[.logLevel] = logLevel.map { .string($0) }
+        values[.logFormat] = logFormat.map { .string($0) }
+        return values
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+
+/// The directory in which a gateway keeps its key, its bonds and its status socket. Only its owner can use it.
+struct StateDirectory {
+    let path: String
+
+    /// The directory if no setting names one: the first of `$STATE_DIRECTORY`, which systemd sets,
+    /// `/var/lib/ble-gateway` for root, `$XDG_STATE_HOME/ble-gateway` and `~/.local/state/ble-gateway`; nil without a
+    /// home.
+    static func defaultPath(environment: [String: String], isRoot: Bool) -> String? {
+        func value(_ name: String) -> String? {
+            environment[name].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        if let directories = value("STATE_DIRECTORY") {
+            return directories.split(separator: ":").first.map(String.init)
+        }
+        if isRoot { return "/var/lib/ble-gateway" }
+        if let directory = value("XDG_STATE_HOME") { return "\(directory)/ble-gateway" }
+        return value("HOME").map { "\($0)/.local/state/ble-gateway" }
+    }
+
+    /// Creates the directory with mode 0700 if it does not exist.
+    ///
+    /// - Throws: ``StateError`` if it cannot be created.
+    func create() throws(StateError) {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw StateError(path: path, failure: "the directory cannot be created", advice: Self.advice)
+        }
+    }
+
+    /// The file with the encryption key.
+    var keyFile: KeyFile { KeyFile(path: "\(path)/encryption.key") }
+
+    /// The UNIX socket on which a running gateway reports its status.
+    var statusSocketPath: String { "\(path)/status.sock" }
+
+    fileprivate static let advice = "name a directory that this user can write to with --state-dir"
+}
+
+/// A failure to use the state directory.
+struct StateError: Error, Equatable, CustomStringConvertible {
+    let path: String
+    let failure: String
+    let advice: String
+
+    /// A failed system call, with its error number.
+    static func failed(_ action: String, _ path: String, _ number: Int32) -> StateError {
+        StateError(
+            path: path,
+            failure: "\(action): \(String(cString: strerror(number)))",
+            advice: StateDirectory.advice
+        )
+    }
+
+    var description: String { "\(path): \(failure); \(advice)" }
+}

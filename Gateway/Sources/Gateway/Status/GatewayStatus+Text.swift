@@ -1,0 +1,42 @@
+import Foundation
+import GatewayCore
+
+extension GatewayStatus {
+    /// The status as JSON in one line, with sorted keys.
+    var json: String {
+        get throws {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return String(decoding: try encoder.encode(self), as: UTF8.self)
+        }
+    }
+
+    /// The status as lines for people.
+    var text: String {
+        var lines = [port.map { "listening on port \($0)" } ?? "not listening yet"]
+        for adapter in adapters {
+            let state =
+                if let failure = adapter.failure {
+                    "failed: \(failure)"
+                } else {
+                    adapter.isOpen ? (adapter.isScanning ? "open, scanning" : "open") : "not open"
+                }
+            lines.append("adapter \(adapter.name): \(state), \(adapter.connectionCount) connections")
+        }
+        for client in clients {
+            let counts = "\(client.advertisementCount) sent, \(client.droppedAdvertisementCount) dropped"
+            let interest = client.receivesAdvertisements ? "receives advertisements" : "no subscription"
+            lines.append("client \(client.address) (\(client.information)): \(interest), \(counts)")
+        }
+        lines.append("connections: \(connections.count) of \(connectionLimit)")
+        for connection in connections {
+            let state = connection.isConnected ? "connected" : "connecting"
+            lines.append("  \(connection.address): \(state) for \(connection.client)")
+        }
+        lines.append("advertisements received: \(advertisementCount)")
+        for (reason, count) in closedClientCounts.sorted(by: { $0.key < $1.key }) {
+            lines.append("clients closed, \(reason): \(count)")
+        }
+        return lines.joined(separator: "\n")
+    }
+}

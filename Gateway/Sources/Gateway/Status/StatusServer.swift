@@ -1,0 +1,85 @@
+import Foundation
+import GatewayCore
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+
+/// Reports the status of this process on a UNIX socket: each connection receives one JSON object, and is closed.
+struct StatusServer: Service, CustomStringConvertible {
+    let path: String
+    let logger: Logger
+    let status: @Sendable () async -> GatewayStatus
+
+    var description: String { "status socket" }
+
+    /// Creates a server.
+    ///
+    /// - Throws: ``StateError`` if another gateway uses the same socket, or if its path is too long.
+    init(path: String, logger: Logger, status: @escaping @Sendable () async -> GatewayStatus) throws(StateError) {
+        guard path.utf8.count < 108 else {
+            throw StateError(
+                path: path,
+                failure: "a socket's path has at most 107 bytes",
+                advice: "name a shorter directory with --state-dir"
+            )
+        }
+        guard !StatusClient(path: path).isServed else {
+            throw StateError(
+                path: path,
+                failure: "another gateway runs with this state directory",
+                advice: "stop it, or name another directory with --state-dir"
+            )
+        }
+        self.path = path
+        self.logger = logger
+        self.status = status
+    }
+
+    /// Serves until graceful shutdown or cancellation.
+    func run() async throws {
+        let status = status
+        let logger = logger
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(StatusHandler(logger: logger, status: status))
+                }
+            }
+            .bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true)
+            .get()
+        defer { unlink(path) }
+        // An error tells that the task was cancelled, which is a normal end too.
+        try? await gracefulShutdown()
+        try? await server.close()
+    }
+}
+
+/// Writes the status to a connection, and closes it.
+private final class StatusHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let logger: Logger
+    private let status: @Sendable () async -> GatewayStatus
+
+    init(logger: Logger, status: @escaping @Sendable () async -> GatewayStatus) {
+        self.logger = logger
+        self.status = status
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        let (logger, status) = (logger, status)
+        channel.eventLoop.makeFutureWithTask { try await status().json }
+            .flatMap { channel.writeAndFlush(ByteBuffer(string: $0 + "\n")) }
+            .whenComplete { result in
+                if case .failure(let error) = result { logger.debug("a request for the status failed", error: error) }
+                channel.close(promise: nil)
+            }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+}

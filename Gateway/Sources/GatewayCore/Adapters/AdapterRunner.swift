@@ -1,0 +1,145 @@
+import BLE
+import Logging
+import Synchronization
+
+/// Keeps an adapter open, and scans with it when clients need that.
+final class AdapterRunner: Sendable {
+    /// Where an adapter comes from.
+    enum Source: Sendable {
+        /// The runner opens it, and opens it again when it fails.
+        case specification(AdapterSpecification, Adapter.Configuration)
+        /// The caller has opened it, and closes it.
+        case adapter(Adapter)
+    }
+
+    private struct State {
+        var adapter: Adapter?
+        var failure: String? = "not opened yet"
+    }
+
+    /// The position of the adapter among all.
+    let index: Int
+    /// The adapter's name for people.
+    let name: String
+    private let source: Source
+    private let scanner: Scanner
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(index: Int, source: Source, scanner: Scanner, logger: Logger) {
+        self.index = index
+        self.source = source
+        self.scanner = scanner
+        var logger = logger
+        switch source {
+        case .specification(let specification, _): name = "\(specification)"
+        case .adapter: name = "adapter \(index)"
+        }
+        logger[metadataKey: "adapter"] = "\(name)"
+        self.logger = logger
+    }
+
+    /// The adapter; nil while it is not open.
+    var adapter: Adapter? { state.withLock(\.adapter) }
+    /// The reason why the adapter is not open.
+    var failure: String? { state.withLock(\.failure) }
+
+    // MARK: Opening
+
+    /// Keeps the adapter open until the task is cancelled.
+    func run() async {
+        var failureCount = 0
+        while !Task.isCancelled {
+            do throws(BLEError) {
+                let adapter = try await open()
+                failureCount = 0
+                state.withLock { $0 = State(adapter: adapter, failure: nil) }
+                logger.info("adapter open")
+                await serve(adapter)
+                state.withLock { $0 = State(adapter: nil, failure: "closed") }
+                scanner.report(.failed, of: index)
+                guard case .specification = source else { return }
+                await Self.uncancelled { await adapter.close() }
+            } catch {
+                state.withLock { $0 = State(adapter: nil, failure: "\(error)") }
+                scanner.report(.failed, of: index)
+                failureCount += 1
+                logger.warning("the adapter cannot be opened: \(error)")
+                try? await Task.sleep(for: .seconds(min(1 << min(failureCount - 1, 5), 30)))
+            }
+        }
+    }
+
+    private func open() async throws(BLEError) -> Adapter {
+        switch source {
+        case .specification(let specification, let configuration):
+            try await Adapter.open(specification, configuration: configuration)
+        case .adapter(let adapter): adapter
+        }
+    }
+
+    /// Uses an adapter until it is closed or the task is cancelled.
+    private func serve(_ adapter: Adapter) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.scanOnDemand(adapter) }
+            for await event in await adapter.events() {
+                switch event {
+                case .resetting(let reason): logger.warning("the controller is reset: \(reason)")
+                case .poweredOn: logger.info("the controller is ready")
+                case .scanRestarted(let silence): logger.info("the scan was restarted after \(silence) without packets")
+                case .stateUnavailable(let reason): logger.warning("\(reason)")
+                case .closed, .eventsDropped: break
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Runs `body` to its end, also in a cancelled task.
+    private static func uncancelled(_ body: @escaping @Sendable () async -> Void) async {
+        await Task { await body() }.value
+    }
+
+    // MARK: Scanning
+
+    /// Scans as clients need it, until the task is cancelled.
+    private func scanOnDemand(_ adapter: Adapter) async {
+        var scan: Task<Void, Never>?
+        var mode: ScanMode?
+        for await demand in scanner.demands(for: index) where demand != mode {
+            mode = demand
+            scan?.cancel()
+            await scan?.value
+            scan = nil
+            if let mode {
+                // On the adapter's own thread, an advertisement reaches the scanner without a thread switch.
+                scan = Task(executorPreference: adapter.taskExecutor) { await self.scan(adapter, mode) }
+            } else {
+                scanner.report(.idle, of: index)
+            }
+        }
+        scan?.cancel()
+        await scan?.value
+    }
+
+    /// Scans until the task is cancelled, again after a failure.
+    private func scan(_ adapter: Adapter, _ mode: ScanMode) async {
+        let options = ScanOptions(isActive: mode == .active, reportsDuplicates: true)
+        var failureCount = 0
+        while !Task.isCancelled {
+            scanner.report(.running, of: index)
+            do throws(BLEError) {
+                for try await advertisement in adapter.central.scan(options) {
+                    failureCount = 0
+                    scanner.receive(advertisement, in: mode, from: index)
+                }
+            } catch {
+                guard error != .cancelled else { return }
+                scanner.report(.failed, of: index)
+                failureCount += 1
+                logger.warning("the scan failed: \(error)")
+                try? await Task.sleep(for: .seconds(min(1 << min(failureCount - 1, 5), 30)))
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import BLE
+import ESPHomeProtocol
+import Logging
+import Synchronization
+
+/// A client's connection to a device: makes it, performs the client's operations in their order, and ends it.
+///
+/// ## States
+///
+/// A connection is connecting, connected, ending or ended. The client is informed when it is connected and when it has
+/// ended, whatever the reason.
+final class DeviceConnection: Sendable {
+    private enum Phase {
+        case connecting
+        case connected(mtu: Int)
+        case ending
+    }
+
+    private struct State {
+        var phase = Phase.connecting
+        var task: Task<Void, Never>?
+        /// Whether the client or the gateway has ended the connection.
+        var isEndRequested = false
+        /// The number of operations that were submitted and not finished.
+        var unfinishedCount = 0
+    }
+
+    /// How long a device may take to accept the connection.
+    private static let connectionTimeout = Duration.seconds(20)
+    /// How long operations that were requested before a disconnection may take.
+    private static let drainTimeout = Duration.seconds(3)
+
+    /// The device's address as a 48-bit number.
+    var address: UInt64 { device.value }
+    let device: DeviceAddress
+    let client: Client
+    let adapter: Adapter
+    let adapterIndex: Int
+    let services: ServiceCache
+    private let logger: Logger
+    private let operations: AsyncStream<DeviceOperation>
+    private let submission: AsyncStream<DeviceOperation>.Continuation
+    private let state = Mutex(State())
+
+    init(
+        _ device: DeviceAddress,
+        client: Client,
+        adapter: Adapter,
+        adapterIndex: Int,
+        services: ServiceCache,
+        logger: Logger
+    ) {
+        self.device = device
+        self.client = client
+        self.adapter = adapter
+        self.adapterIndex = adapterIndex
+        self.services = services
+        var logger = logger
+        logger[metadataKey: "device"] = "\(device)"
+        self.logger = logger
+        (operations, submission) = AsyncStream.makeStream()
+    }
+
+    var isConnected: Bool {
+        state.withLock { if case .connected = $0.phase { true } else { false } }
+    }
+
+    // MARK: Requests
+
+    /// Starts to connect.
+    ///
+    /// - Parameter ended: is called once with the message for the client when the connection has ended.
+    func start(_ ended: @escaping @Sendable (Message) -> Void) {
+        // On the adapter's own thread, an operation needs no thread switch.
+        let task = Task(executorPreference: adapter.taskExecutor) {
+            let error = await self.run()
+            ended(.disconnected(self.address, error: error))
+        }
+        state.withLock { $0.task = task }
+    }
+
+    /// Confirms an existing connection to the client. The outcome of an attempt under way confirms itself.
+    ///
+    /// - Returns: false if the connection is ending.
+    func confirm() -> Bool {
+        state.withLock { state in
+            switch state.phase {
+            case .connecting: return !state.isEndRequested
+            case .connected(let mtu):
+                guard !state.isEndRequested else { return false }
+                client.send(.connected(address, mtu: mtu))
+                return true
+            case .ending: return false
+            }
+        }
+    }
+
+    /// Performs an operation after the earlier ones.
+    ///
+    /// - Returns: false if the device is not connected.
+    func submit(_ operation: DeviceOperation) -> Bool {
+        state.withLock { state in
+            guard case .connected = state.phase else { return false }
+            submit(operation, &state)
+            return true
+        }
+    }
+
+    private func submit(_ operation: DeviceOperation, _ state: inout State) {
+        state.unfinishedCount += 1
+        client.beginRequest()
+        submission.yield(operation)
+    }
+
+    /// Disconnects after the earlier operations, if they end soon. Cancels an attempt to connect.
+    func disconnect() {
+        let task = state.withLock { state -> Task<Void, Never>? in
+            guard !state.isEndRequested else { return nil }
+            state.isEndRequested = true
+            switch state.phase {
+            case .connecting: state.task?.cancel()
+            case .connected:
+                submit(.disconnect, &state)
+                return state.task
+            case .ending: break
+            }
+            return nil
+        }
+        guard let task else { return }
+        Task {
+            try? await Task.sleep(for: Self.drainTimeout)
+            task.cancel()
+        }
+    }
+
+    /// Disconnects at once.
+    func cancel() {
+        let task = state.withLock { state in
+            state.isEndRequested = true
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    /// Waits until the connection has ended.
+    func finished() async {
+        await state.withLock(\.task)?.value
+    }
+
+    // MARK: The connection
+
+    /// Makes the connection and uses it until its end.
+    ///
+    /// - Returns: the error code that the client is sent about the end.
+    private func run() async -> Int32 {
+        let peripheral: RemotePeripheral
+        do throws(BLEError) {
+            peripheral = try await adapter.central.connect(to: device, timeout: Self.connectionTimeout)
+        } catch {
+            logger.debug("the connection failed: \(error)")
+            state.withLock { $0.phase = .ending }
+            return ClientErrorCode.connection(error)
+        }
+        let error = await use(peripheral)
+        state.withLock { $0.phase = .ending }
+        submission.finish()
+        // The slot is free only when the link has ended, also if this task is cancelled.
+        await Task { await peripheral.disconnect() }.value
+        client.finishRequests(state.withLock { $0.unfinishedCount })
+        return error
+    }
+
+    private func use(_ peripheral: RemotePeripheral) async -> Int32 {
+        // The exchange of the ATT_MTU comes first on each link, so it has ended when this read has. Most devices do not
+        // have this value; its absence costs one request.
+        _ = try? await peripheral.read(uuid: "2B3A")
+        let mtu = await peripheral.mtu
+        guard await peripheral.isConnected else {
+            return await Self.endCode(of: peripheral)
+        }
+        let isCancelled = state.withLock { state in
+            if !state.isEndRequested { state.phase = .connected(mtu: mtu) }
+            return state.isEndRequested
+        }
+        guard !isCancelled else { return ClientErrorCode.connectionCancelled }
+        client.send(.connected(address, mtu: mtu))
+        logger.debug("connected", metadata: ["mtu": "\(mtu)"])
+
+        await withDiscardingTaskGroup { group in
+            group.addTask { [submission] in
+                _ = try? await peripheral.disconnection()
+                submission.finish()
+            }
+            var session = DeviceSession(connection: self, peripheral: peripheral)
+            for await operation in operations {
+                if operation == .disconnect { break }
+                if let subscription = await session.perform(operation) {
+                    group.addTask { [client, address] in await subscription.forward(to: client, address: address) }
+                }
+                state.withLock { $0.unfinishedCount -= 1 }
+                client.finishRequests()
+            }
+            // Values that have arrived are still sent; then the subscriptions end, because the connection has.
+            state.withLock { $0.phase = .ending }
+            await Task { await peripheral.disconnect() }.value
+        }
+        return await Self.endCode(of: peripheral)
+    }
+
+    /// The code of a connection's end.
+    private static func endCode(of peripheral: RemotePeripheral) async -> Int32 {
+        let reason = await Task { try? await peripheral.disconnection() }.value
+        return reason.map(ClientErrorCode.end) ?? ClientErrorCode.failed
+    }
+}

@@ -1,0 +1,157 @@
+import BLE
+import ESPHomeProtocol
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Synchronization
+
+/// A Bluetooth proxy: it serves Bluetooth adapters to clients of the ESPHome native API, such as Home Assistant.
+///
+/// ```swift
+/// var configuration = GatewayConfiguration(name: "kitchen")
+/// configuration.adapters = [try AdapterSpecification(parsing: "hci0")]
+/// configuration.encryptionKey = .random()
+/// try await Gateway(configuration: configuration).run()
+/// ```
+public final class Gateway: Service {
+    /// The version that is reported to clients.
+    public static let version = "0.1.0"
+
+    private static let threadCount = 1
+    /// How long clients wait for the first adapter, whose address identifies the gateway.
+    private static let identityTimeout = Duration.seconds(10)
+
+    private let configuration: GatewayConfiguration
+    private let group: MultiThreadedEventLoopGroup
+    private let adapters: AdapterSet
+    private let hub: GatewayHub
+    private let port = Mutex<Int?>(nil)
+
+    /// Creates a gateway that opens the configuration's adapters.
+    public convenience init(configuration: GatewayConfiguration) {
+        self.init(configuration: configuration, adapters: [])
+    }
+
+    /// Creates a gateway on adapters that are open, in addition to the configuration's. The caller closes them.
+    public init(configuration: GatewayConfiguration, adapters: [Adapter]) {
+        self.configuration = configuration
+        group = MultiThreadedEventLoopGroup(numberOfThreads: Self.threadCount)
+        let logger = configuration.logger
+        var settings = Adapter.Configuration()
+        settings.logger = logger
+        settings.deviceName = configuration.name
+        settings.stateLocation = configuration.stateDirectory.map { .directory($0) } ?? .nowhere
+        var sources = adapters.map { AdapterRunner.Source.adapter($0) }
+        sources += configuration.adapters.map { .specification($0, settings) }
+        let scanner = Scanner(
+            adapterCount: sources.count,
+            mode: configuration.scanMode,
+            eventLoop: group.next(),
+            logger: logger
+        )
+        let runners = sources.enumerated().map { index, source in
+            AdapterRunner(index: index, source: source, scanner: scanner, logger: logger)
+        }
+        self.adapters = AdapterSet(runners: runners, scanner: scanner)
+        let devices = DeviceTable(limit: configuration.connectionLimit, adapters: self.adapters, logger: logger)
+        hub = GatewayHub(configuration: configuration, scanner: scanner, devices: devices)
+    }
+
+    // MARK: Serving
+
+    /// Serves until graceful shutdown or until the task is cancelled. It can be called once.
+    ///
+    /// - Throws: an error of the network if the gateway cannot listen.
+    public func run() async throws {
+        let group = group
+        do {
+            try await withThrowingDiscardingTaskGroup { tasks in
+                for runner in adapters.runners { tasks.addTask { await runner.run() } }
+                let server = try await APIServer.start(
+                    hub: hub,
+                    information: await makeInformation(),
+                    configuration: configuration,
+                    group: group
+                )
+                port.withLock { $0 = server.port }
+                configuration.logger.info("serving", metadata: ["port": "\(server.port ?? 0)"])
+                try? await gracefulShutdown()
+                port.withLock { $0 = nil }
+                await server.stop()
+                hub.endClients()
+                await hub.devices.stop()
+                tasks.cancelAll()
+            }
+        } catch {
+            try? await group.shutdownGracefully()
+            throw error
+        }
+        try? await group.shutdownGracefully()
+    }
+
+    /// Returns the information about the gateway that clients can request, once an adapter is open or the time is over.
+    /// So clients that connect at once find an adapter. The address is that of the first adapter which could be opened.
+    private func makeInformation() async -> ServerInformation {
+        let identity = GatewayIdentity(directory: configuration.stateDirectory, logger: configuration.logger)
+        let adapterAddress = await adapterAddress()
+        var address = identity.load()
+        if address == nil, let adapterAddress {
+            address = adapterAddress
+            identity.save(adapterAddress)
+        }
+        return ServerInformation(
+            name: configuration.name,
+            friendlyName: configuration.friendlyName,
+            address: address ?? Self.address(for: configuration.name),
+            version: Self.version
+        )
+    }
+
+    /// The address of the first adapter that is open, within the time limit.
+    private func adapterAddress() async -> UInt64? {
+        let clock = ContinuousClock()
+        let end = clock.now + Self.identityTimeout
+        while !adapters.runners.isEmpty, clock.now < end, !Task.isCancelled {
+            for runner in adapters.runners {
+                if let information = try? await runner.adapter?.information {
+                    return information.identityAddress.value
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        return nil
+    }
+
+    /// A locally administered address that depends on the name only (FNV-1a).
+    private static func address(for name: String) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return hash & 0xFCFF_FFFF_FFFF | 0x0200_0000_0000
+    }
+
+    // MARK: Status
+
+    /// What the gateway does now.
+    public var status: GatewayStatus {
+        get async {
+            GatewayStatus(
+                port: port.withLock { $0 },
+                connectionLimit: configuration.connectionLimit,
+                adapters: adapters.runners.map { runner in
+                    GatewayStatus.AdapterStatus(
+                        name: runner.name,
+                        isOpen: runner.adapter != nil,
+                        isScanning: adapters.scanner.isScanning(runner.index),
+                        failure: runner.failure,
+                        connectionCount: hub.devices.connectionCount(of: runner.index)
+                    )
+                },
+                clients: hub.clientStatuses,
+                connections: hub.devices.statuses,
+                advertisementCount: adapters.scanner.advertisementCount,
+                closedClientCounts: hub.closedClientCounts
+            )
+        }
+    }
+}

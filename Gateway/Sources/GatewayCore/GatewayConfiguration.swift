@@ -1,0 +1,49 @@
+import BLE
+import ESPHomeProtocol
+import Logging
+
+/// Settings of a gateway.
+public struct GatewayConfiguration: Sendable {
+    /// The name of the gateway on the network: lower-case letters, digits and hyphens, as in a host name.
+    public var name: String
+    /// The name that people see; nil for ``name``.
+    public var friendlyName: String?
+    /// The address to listen on.
+    public var host: String
+    /// The TCP port to listen on; 0 for any free port, see ``Gateway/status``.
+    public var port: Int
+    /// The pre-shared key of the encryption; nil to serve clients without encryption.
+    public var encryptionKey: NoiseKey?
+    /// The adapters to open.
+    public var adapters: [AdapterSpecification]
+    /// The directory in which bonds and identities are kept; nil to keep nothing.
+    public var stateDirectory: String?
+    /// The greatest number of connections to devices at one time, over all adapters.
+    public var connectionLimit: Int
+    /// The greatest number of clients at one time.
+    public var clientLimit: Int
+    /// How adapters scan until a client requests another mode.
+    public var scanMode: ScanMode
+    /// Receives the gateway's messages.
+    public var logger: Logger
+
+    /// Creates a configuration with default values, without encryption and adapters.
+    public init(name: String = "ble-gateway") {
+        self.name = name
+        host = "::"
+        port = 6053
+        adapters = []
+        connectionLimit = 20
+        clientLimit = 16
+        scanMode = .active
+        logger = Logger(label: "ble-gateway")
+    }
+}
+
+/// Whether a scan requests scan responses.
+public enum ScanMode: String, Sendable, CaseIterable {
+    /// The scan only listens.
+    case passive
+    /// The scan requests scan responses, which many devices put their names in.
+    case active
+}

@@ -1,0 +1,54 @@
+import BLE
+
+/// What a gateway does, at one moment.
+public struct GatewayStatus: Sendable, Codable, Equatable {
+    /// An adapter.
+    public struct AdapterStatus: Sendable, Codable, Equatable {
+        /// The specification that it was opened by, or its number.
+        public var name: String
+        /// Whether it is open.
+        public var isOpen: Bool
+        /// Whether it scans.
+        public var isScanning: Bool
+        /// The reason why it is not open; nil if it is.
+        public var failure: String?
+        /// The number of connections through it.
+        public var connectionCount: Int
+    }
+
+    /// A client of the native API.
+    public struct ClientStatus: Sendable, Codable, Equatable {
+        /// The client's network address.
+        public var address: String
+        /// What the client says it is.
+        public var information: String
+        /// Whether it receives advertisements.
+        public var receivesAdvertisements: Bool
+        /// The number of advertisements sent to it.
+        public var advertisementCount: UInt64
+        /// The number of advertisements that it was too slow to receive.
+        public var droppedAdvertisementCount: UInt64
+    }
+
+    /// A connection to a device, or an attempt to make one.
+    public struct ConnectionStatus: Sendable, Codable, Equatable {
+        /// The device's address, for example "C0:00:00:00:00:01".
+        public var address: String
+        /// Whether it is connected; otherwise the gateway is connecting.
+        public var isConnected: Bool
+        /// The network address of the client that requested it.
+        public var client: String
+    }
+
+    /// The TCP port that clients connect to; nil if the gateway does not serve yet.
+    public var port: Int?
+    /// The greatest number of connections.
+    public var connectionLimit: Int
+    public var adapters: [AdapterStatus]
+    public var clients: [ClientStatus]
+    public var connections: [ConnectionStatus]
+    /// The number of advertisements received from all adapters.
+    public var advertisementCount: UInt64
+    /// The number of clients that were disconnected, by reason.
+    public var closedClientCounts: [String: UInt64]
+}

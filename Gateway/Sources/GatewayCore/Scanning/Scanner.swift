@@ -1,0 +1,183 @@
+import BLE
+import ESPHomeMessages
+import ESPHomeProtocol
+import Logging
+import NIOCore
+import Synchronization
+
+/// Passes the advertisements of all adapters to the clients that subscribe to them. Adapters scan while there is one.
+final class Scanner: Sendable {
+    /// The state of an adapter's scan.
+    typealias AdapterState = ESPHomeBluetoothScannerState
+
+    private struct State {
+        var subscribers: [Client] = []
+        var batch = AdvertisementBatch()
+        /// Incremented with each batch, so that the timer of an earlier one has no effect.
+        var batchNumber: UInt64 = 0
+        var mode: ScanMode
+        var adapterStates: [AdapterState]
+        var demands: [AsyncStream<ScanMode?>.Continuation?]
+        var reported: AdapterState = .idle
+        var reception = ReceptionTable()
+        var advertisementCount: UInt64 = 0
+
+        /// How adapters have to scan; nil if nobody needs advertisements.
+        var demand: ScanMode? { subscribers.isEmpty ? nil : mode }
+    }
+
+    /// The longest time that an advertisement waits for others.
+    private static let batchDelay = TimeAmount.milliseconds(50)
+
+    private let configuredMode: ScanMode
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private let usesSeveralAdapters: Bool
+    private let state: Mutex<State>
+
+    /// - Parameter eventLoop: runs the timer of batches.
+    init(adapterCount: Int, mode: ScanMode, eventLoop: any EventLoop, logger: Logger) {
+        configuredMode = mode
+        self.eventLoop = eventLoop
+        self.logger = logger
+        usesSeveralAdapters = adapterCount > 1
+        let states = [AdapterState](repeating: .idle, count: adapterCount)
+        let demands = [AsyncStream<ScanMode?>.Continuation?](repeating: nil, count: adapterCount)
+        state = Mutex(State(mode: mode, adapterStates: states, demands: demands))
+    }
+
+    // MARK: Clients
+
+    /// Sends a client all advertisements from now on, and the state of the scans.
+    func subscribe(_ client: Client) {
+        state.withLock { state in
+            if !state.subscribers.contains(client) { state.subscribers.append(client) }
+            client.receivesAdvertisements.store(true, ordering: .relaxed)
+            client.send(message(state))
+            updateDemand(state)
+        }
+    }
+
+    func unsubscribe(_ client: Client) {
+        state.withLock { state in
+            state.subscribers.removeAll { $0 === client }
+            client.receivesAdvertisements.store(false, ordering: .relaxed)
+            updateDemand(state)
+        }
+    }
+
+    /// Changes how all adapters scan. The last request of any client counts.
+    func setMode(_ mode: ScanMode) {
+        state.withLock { state in
+            let isChanged = state.mode != mode
+            state.mode = mode
+            if isChanged { updateDemand(state) }
+            for client in state.subscribers { client.send(message(state)) }
+        }
+    }
+
+    private func updateDemand(_ state: borrowing State) {
+        for continuation in state.demands { continuation?.yield(state.demand) }
+    }
+
+    private func message(_ state: borrowing State) -> Message {
+        var response = ESPHomeBluetoothScannerStateResponse()
+        response.state = Self.summary(of: state.adapterStates)
+        response.mode = state.mode == .active ? .active : .passive
+        response.configuredMode = configuredMode == .active ? .active : .passive
+        return Message(.scannerStateResponse, response)
+    }
+
+    /// The state that clients see: the best of all adapters.
+    private static func summary(of states: [AdapterState]) -> AdapterState {
+        let order: [AdapterState] = [.running, .starting, .stopping, .failed, .stopped]
+        return order.first { states.contains($0) } ?? .idle
+    }
+
+    // MARK: Adapters
+
+    /// Returns how an adapter has to scan, now and after each change; nil for not at all.
+    func demands(for adapter: Int) -> AsyncStream<ScanMode?> {
+        let (stream, continuation) = AsyncStream.makeStream(of: ScanMode?.self, bufferingPolicy: .bufferingNewest(1))
+        state.withLock { state in
+            state.demands[adapter]?.finish()
+            state.demands[adapter] = continuation
+            continuation.yield(state.demand)
+        }
+        return stream
+    }
+
+    /// Reports the state of an adapter's scan.
+    func report(_ adapterState: AdapterState, of adapter: Int) {
+        state.withLock { state in
+            state.adapterStates[adapter] = adapterState
+            let summary = Self.summary(of: state.adapterStates)
+            guard summary != state.reported else { return }
+            state.reported = summary
+            // Advertisements that were received before the change are sent before it.
+            flush(&state)
+            for client in state.subscribers { client.send(message(state)) }
+        }
+    }
+
+    /// Passes on an advertisement that was received in a scan of a mode.
+    ///
+    /// A passive scan requests no scan responses, so the response that an earlier active scan received is left out.
+    func receive(_ advertisement: Advertisement, in mode: ScanMode, from adapter: Int) {
+        let raw = RawAdvertisement(
+            address: advertisement.address.value,
+            rssi: advertisement.rssi ?? -127,
+            isRandom: advertisement.address.isRandom,
+            data: mode == .active ? Self.mergedData(of: advertisement) : advertisement.advertisingData
+        )
+        state.withLock { state in
+            state.advertisementCount += 1
+            if usesSeveralAdapters {
+                state.reception.record(raw.address, rssi: raw.rssi, at: advertisement.time, by: adapter)
+            }
+            guard !state.subscribers.isEmpty else { return }
+            state.batch.append(raw)
+            if state.batch.isFull {
+                flush(&state)
+            } else if state.batch.count == 1 {
+                let number = state.batchNumber
+                eventLoop.scheduleTask(in: Self.batchDelay) { [self] in flush(number) }
+            }
+        }
+    }
+
+    /// The advertising data followed by the scan response. Padding between them would hide the scan response.
+    private static func mergedData(of advertisement: Advertisement) -> [UInt8] {
+        let data = advertisement.advertisingData
+        let response = advertisement.scanResponseData
+        guard !response.isEmpty else { return data }
+        var end = 0
+        while end < data.count, data[end] != 0, end + Int(data[end]) < data.count { end += Int(data[end]) + 1 }
+        return data[..<end] + response
+    }
+
+    /// Sends a batch that has waited long enough.
+    private func flush(_ number: UInt64) {
+        state.withLock { state in
+            if state.batchNumber == number { flush(&state) }
+        }
+    }
+
+    private func flush(_ state: inout State) {
+        guard state.batch.count > 0 else { return }
+        for client in state.subscribers { client.send(state.batch) }
+        state.batch = AdvertisementBatch()
+        state.batchNumber += 1
+    }
+
+    // MARK: Information
+
+    /// The adapter that receives a device best; nil if it is not known.
+    func bestAdapter(for address: UInt64) -> Int? {
+        state.withLock { $0.reception.bestAdapter(for: address) }
+    }
+
+    var advertisementCount: UInt64 { state.withLock { $0.advertisementCount } }
+
+    func isScanning(_ adapter: Int) -> Bool { state.withLock { $0.adapterStates[adapter] == .running } }
+}

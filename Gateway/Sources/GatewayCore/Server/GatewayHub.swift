@@ -1,0 +1,120 @@
+import ESPHomeProtocol
+import Logging
+import Metrics
+import NIOCore
+import Synchronization
+
+/// The parts of a gateway, and its clients.
+final class GatewayHub: Sendable {
+    private struct State {
+        var clients: [Client] = []
+        var lastIdentifier: UInt64 = 0
+        var closedClientCounts: [String: UInt64] = [:]
+        var isStopping = false
+    }
+
+    let logger: Logger
+    let scanner: Scanner
+    let devices: DeviceTable
+    private let clientLimit: Int
+    private let state = Mutex(State())
+
+    init(configuration: GatewayConfiguration, scanner: Scanner, devices: DeviceTable) {
+        logger = configuration.logger
+        clientLimit = configuration.clientLimit
+        self.scanner = scanner
+        self.devices = devices
+    }
+
+    // MARK: Clients
+
+    /// Creates a client, on its event loop.
+    func makeClient(networkAddress: String, handler: ClientHandler, eventLoop: any EventLoop) -> Client {
+        let identifier = state.withLock { state in
+            state.lastIdentifier += 1
+            return state.lastIdentifier
+        }
+        return Client(
+            identifier: identifier,
+            networkAddress: networkAddress,
+            handler: handler,
+            eventLoop: eventLoop
+        )
+    }
+
+    /// Adds a client; false if there are too many.
+    func add(_ client: Client) -> Bool {
+        let isAdded = state.withLock { state in
+            guard state.clients.count < clientLimit, !state.isStopping else { return false }
+            state.clients.append(client)
+            return true
+        }
+        if isAdded { logger.debug("client connected", metadata: metadata(of: client)) }
+        return isAdded
+    }
+
+    /// Removes a client and everything that it has requested.
+    func remove(_ client: Client, _ reason: SessionEnd) {
+        state.withLock { state in
+            state.clients.removeAll { $0 === client }
+            state.closedClientCounts[reason.label, default: 0] += 1
+        }
+        Counter(label: "ble_gateway_closed_clients", dimensions: [("reason", reason.label)]).increment()
+        scanner.unsubscribe(client)
+        devices.remove(client)
+        logger.info("client disconnected: \(reason)", metadata: metadata(of: client))
+    }
+
+    /// Ends the sessions of all clients; none is added any more.
+    func endClients() {
+        let clients = state.withLock { state in
+            state.isStopping = true
+            return state.clients
+        }
+        for client in clients { client.end(.serverStopped) }
+    }
+
+    private func metadata(of client: Client) -> Logger.Metadata {
+        ["client": "\(client.networkAddress)", "id": "\(client.identifier)"]
+    }
+
+    var clientStatuses: [GatewayStatus.ClientStatus] {
+        state.withLock(\.clients).map { client in
+            GatewayStatus.ClientStatus(
+                address: client.networkAddress,
+                information: client.information.withLock { $0 },
+                receivesAdvertisements: client.receivesAdvertisements.load(ordering: .relaxed),
+                advertisementCount: client.advertisementCount.load(ordering: .relaxed),
+                droppedAdvertisementCount: client.droppedAdvertisementCount.load(ordering: .relaxed)
+            )
+        }
+    }
+
+    var closedClientCounts: [String: UInt64] { state.withLock(\.closedClientCounts) }
+
+    // MARK: Requests
+
+    /// Handles a request of a client. The responses are sent when they are known.
+    func handle(_ request: BluetoothRequest, from client: Client) {
+        switch request {
+        case .subscribeAdvertisements: scanner.subscribe(client)
+        case .unsubscribeAdvertisements: scanner.unsubscribe(client)
+        case .setScannerMode(let isActive): scanner.setMode(isActive ? .active : .passive)
+        case .subscribeConnectionsFree: devices.subscribe(client)
+        case .connect(let address, let isRandom, let usesCache):
+            devices.connect(address, isRandom: isRandom, usesCache: usesCache, for: client)
+        case .disconnect(let address): devices.disconnect(address, for: client)
+        case .pair(let address): devices.perform(.pair, on: address, for: client)
+        case .unpair(let address): devices.perform(.unpair, on: address, for: client)
+        case .clearCache(let address): devices.perform(.clearCache, on: address, for: client)
+        case .setConnectionParameters(let address, let parameters):
+            devices.perform(.setParameters(parameters), on: address, for: client)
+        case .getServices(let address): devices.perform(.getServices, on: address, for: client)
+        case .read(let address, let handle, _): devices.perform(.read(handle), on: address, for: client)
+        case .write(let address, let handle, let value, let withResponse, _):
+            devices.perform(.write(handle, value, withResponse: withResponse), on: address, for: client)
+        case .notify(let address, let handle, let isEnabled):
+            devices.perform(.notify(handle, isEnabled: isEnabled), on: address, for: client)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import BLE
+import Testing
+
+@testable import Gateway
+
+struct DemoTests {
+    @Test func broadcastIsBTHomeVersion2() {
+        let data = DemoBroadcaster.data(packet: 9, temperature: 2150, humidity: 5005)
+        #expect(data.serviceData["FCD2"] == [0x40, 0x00, 9, 0x02, 0x66, 0x08, 0x03, 0x8D, 0x13])
+        #expect(data.length <= 31)
+    }
+
+    @Test func readingStaysBetweenItsBounds() {
+        var reading = SimulatedReading(bounds: 0...10, step: 4)
+        let values = (0..<100).map { _ in reading.next() }
+        #expect(values.allSatisfy { $0 >= 0 && $0 <= 10 })
+        #expect(Set(values).count > 1)
+    }
+
+    @Test func devicesAreFoundAndTheLampAnswers() async throws {
+        let air = AdapterSpecification.virtual(name: "demo-test")
+        let devices = try await DemoDevices.start(on: air)
+        let adapter = try await Adapter.open(air)
+        var found: Set<DeviceAddress> = []
+        for try await advertisement in adapter.central.scan() {
+            found.insert(advertisement.address)
+            if found.count == 3 { break }
+        }
+        #expect(
+            found == [DemoDevices.thermometerAddress, DemoDevices.broadcasterAddress, DemoDevices.lampAddress]
+        )
+        let lamp = try await adapter.central.connect(to: DemoDevices.lampAddress)
+        let state = try await lamp.characteristic(DemoLamp.state, in: DemoLamp.service)
+        let changes = try await lamp.subscribe(to: state)
+        try await lamp.write([1, 40], to: state)
+        for try await change in changes {
+            #expect(change.value == [1, 40])
+            break
+        }
+        await adapter.close()
+        await devices.stop()
+    }
+}

@@ -1,0 +1,148 @@
+import Configuration
+import GatewayCore
+import Testing
+
+@testable import Gateway
+
+struct SettingsTests {
+    private func settings(
+        options: [Setting: ConfigContent] = [:],
+        environment: [String: String] = [:],
+        file: String? = nil
+    ) throws -> GatewaySettings {
+        var sources = [SettingsSource.options(options), try .environment(environment)]
+        if let file { sources.append(try .file(SettingsFile(path: "gateway.json", contents: Array(file.utf8)))) }
+        return try GatewaySettings(merging: sources, defaultStateDirectory: "/state")
+    }
+
+    private func fault(
+        options: [Setting: ConfigContent] = [:],
+        environment: [String: String] = [:],
+        file: String? = nil
+    ) -> String? {
+        do {
+            _ = try settings(options: options, environment: environment, file: file)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func withoutSettingsTheDefaultsAreUsed() throws {
+        #expect(try settings() == GatewaySettings(stateDirectory: "/state"))
+    }
+
+    @Test func optionOverridesEnvironmentWhichOverridesFile() throws {
+        let file = #"{"port": 1, "name": "file", "scanMode": "passive"}"#
+        let environment = ["BLE_GATEWAY_PORT": "2", "BLE_GATEWAY_NAME": "environment"]
+        let merged = try settings(options: [.port: .int(3)], environment: environment, file: file)
+        #expect(merged.port == 3)
+        #expect(merged.name == "environment")
+        #expect(merged.scanMode == .passive)
+    }
+
+    @Test func fileHasEverySetting() throws {
+        let merged = try settings(
+            file: """
+                {"name": "hall", "friendlyName": "Hall", "adapters": ["hci1", "tcp:127.0.0.1:6402"],
+                 "host": "127.0.0.1", "port": 7000, "plaintext": true, "api": true, "scanMode": "passive",
+                 "connectionLimit": 5, "clientLimit": 2, "stateDirectory": "/elsewhere", "logLevel": "debug",
+                 "logFormat": "json"}
+                """
+        )
+        var expected = GatewaySettings(stateDirectory: "/elsewhere")
+        expected.name = "hall"
+        expected.friendlyName = "Hall"
+        expected.adapters = [.hci(index: 1, channel: .user), .tcp(host: "127.0.0.1", port: 6402)]
+        expected.host = "127.0.0.1"
+        expected.port = 7000
+        expected.isEncrypted = false
+        expected.scanMode = .passive
+        expected.connectionLimit = 5
+        expected.clientLimit = 2
+        expected.logLevel = .debug
+        expected.logFormat = .json
+        #expect(merged == expected)
+    }
+
+    @Test func environmentHasListsSeparatedByCommas() throws {
+        let merged = try settings(environment: ["BLE_GATEWAY_ADAPTERS": "hci0, hci1", "BLE_GATEWAY_NAME": ""])
+        #expect(merged.adapters == [.hci(index: 0, channel: .user), .hci(index: 1, channel: .user)])
+        #expect(merged.name == "ble-gateway")
+    }
+
+    @Test(arguments: [
+        (#"{"prot": 6053}"#, #"gateway.json: "prot": there is no such setting"#),
+        (#"{"port": 70000}"#, #"gateway.json: "port": 70000 is not valid; use a number from 0 to 65535"#),
+        (#"{"port": "6053"}"#, #"gateway.json: "port": the value is not an integer"#),
+        (#"{"adapters": "hci0"}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"adapters": ["usb"]}"#, #"gateway.json: "adapters": "usb" is not valid; use hci0"#),
+        (#"{"adapters": ["hci0", "hci0"]}"#, "it is given twice"),
+        (#"{"name": "My Gateway"}"#, #""My Gateway" is not valid; use 1 to 31 lower-case letters"#),
+        (#"{"scanMode": "fast"}"#, #""fast" is not valid; use one of passive, active"#),
+        (#"{"connectionLimit": 0}"#, "use a number from 1 to 255"),
+        (#"{"friendlyName": ""}"#, "use a text that is not empty"),
+        (#"{"api": false}"#, "nothing else to serve"),
+        ("[]", "gateway.json: the file must hold a JSON object"),
+        ("{", "gateway.json: the file must hold a JSON object"),
+    ])
+    func faultInFileIsNamedInOneLine(file: String, words: String) throws {
+        let message = try #require(fault(file: file))
+        #expect(message.contains(words), "\(message)")
+        #expect(!message.contains("\n"))
+    }
+
+    @Test func faultInEnvironmentNamesTheVariable() {
+        #expect(fault(environment: ["BLE_GATEWAY_PRT": "1"])?.hasPrefix("environment variable BLE_GATEWAY_PRT") == true)
+        #expect(
+            fault(environment: ["BLE_GATEWAY_PORT": "x"])?.hasPrefix("environment variable BLE_GATEWAY_PORT") == true
+        )
+        #expect(fault(environment: ["BLE_ADAPTER": "x", "BLE_GATEWAY_CONFIG": "x"]) == nil)
+    }
+
+    @Test func faultInOptionNamesTheOption() {
+        #expect(fault(options: [.port: .int(-1)])?.hasPrefix("--port: -1 is not valid") == true)
+    }
+
+    @Test(arguments: [
+        ("Hall.example.org", "hall"), ("hall", "hall"), ("localhost", "ble-gateway"), ("my_host", "ble-gateway"),
+        ("", "ble-gateway"),
+    ])
+    func withoutNameTheHostNameIsUsed(hostName: String, name: String) throws {
+        let merged = try GatewaySettings(merging: [], defaultStateDirectory: "/state", hostName: hostName)
+        #expect(merged.name == name)
+    }
+
+    @Test func everySettingHasAVariable() {
+        #expect(Setting.friendlyName.environmentVariable == "BLE_GATEWAY_FRIENDLY_NAME")
+        #expect(Setting.stateDirectory.environmentVariable == "BLE_GATEWAY_STATE_DIRECTORY")
+    }
+
+    @Test func optionsBecomeSettings() throws {
+        let options = try SettingsOptions.parse([
+            "--adapter", "hci0", "--adapter", "hci1", "--host", "::1", "--port", "0", "--plaintext", "--name", "hall",
+            "--scan-mode", "passive", "--connection-limit", "3", "--log-level", "debug", "--log-format", "json",
+            "--no-api",
+        ])
+        #expect(
+            options.values == [
+                .adapters: .stringArray(["hci0", "hci1"]), .host: .string("::1"), .port: .int(0),
+                .plaintext: .bool(true), .name: .string("hall"), .scanMode: .string("passive"),
+                .connectionLimit: .int(3), .logLevel: .string("debug"), .logFormat: .string("json"),
+                .api: .bool(false),
+            ]
+        )
+    }
+}
+
+struct StateDirectoryTests {
+    @Test func firstDefinedDirectoryIsUsed() {
+        let all = ["STATE_DIRECTORY": "/a:/b", "XDG_STATE_HOME": "/x", "HOME": "/h"]
+        #expect(StateDirectory.defaultPath(environment: all, isRoot: true) == "/a")
+        let user = ["XDG_STATE_HOME": "/x", "HOME": "/h"]
+        #expect(StateDirectory.defaultPath(environment: user, isRoot: true) == "/var/lib/ble-gateway")
+        #expect(StateDirectory.defaultPath(environment: user, isRoot: false) == "/x/ble-gateway")
+        #expect(StateDirectory.defaultPath(environment: ["HOME": "/h"], isRoot: false) == "/h/.local/state/ble-gateway")
+        #expect(StateDirectory.defaultPath(environment: [:], isRoot: false) == nil)
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import GatewayCore
+import Logging
+import Testing
+
+@testable import Gateway
+
+struct StatusTests {
+    /// The status of a gateway with nothing.
+    static let idle = try! JSONDecoder().decode(
+        GatewayStatus.self,
+        from: Data(
+            """
+            {"port": 6053, "connectionLimit": 20, "adapters": [], "clients": [], "connections": [],
+             "advertisementCount": 7, "closedClientCounts": {"wrong key": 2}}
+            """.utf8
+        )
+    )
+
+    @Test func textNamesCounts() {
+        #expect(
+            Self.idle.text == """
+                listening on port 6053
+                connections: 0 of 20
+                advertisements received: 7
+                clients closed, wrong key: 2
+                """
+        )
+    }
+
+    @Test func runningGatewayReportsItsStatusAndKeepsItsSocket() async throws {
+        let path = NSTemporaryDirectory() + "/status-\(UUID().uuidString.prefix(8))"
+        let server = try StatusServer(path: path, logger: Logger(label: "test")) { Self.idle }
+        let running = Task { try await server.run() }
+        let client = StatusClient(path: path)
+        while !client.isServed { await Task.yield() }
+        #expect(try JSONDecoder().decode(GatewayStatus.self, from: client.read()) == Self.idle)
+        #expect(throws: StateError.self) {
+            try StatusServer(path: path, logger: Logger(label: "test")) { Self.idle }
+        }
+        running.cancel()
+        _ = await running.result
+        #expect(!client.isServed)
+    }
+
+    /// Connections wait in the queue of the socket, or are half accepted, when the server ends.
+    @Test func serverEndsWhileClientsConnect() async throws {
+        let path = NSTemporaryDirectory() + "/status-\(UUID().uuidString.prefix(8))"
+        let client = StatusClient(path: path)
+        for _ in 0..<50 {
+            let server = try StatusServer(path: path, logger: Logger(label: "test")) { Self.idle }
+            let running = Task { try await server.run() }
+            while !client.isServed { await Task.yield() }
+            let connecting = Task { while client.isServed { await Task.yield() } }
+            running.cancel()
+            try await running.value
+            await connecting.value
+        }
+    }
+
+    @Test func withoutGatewayTheErrorNamesTheSocket() {
+        let error = #expect(throws: StateError.self) { try StatusClient(path: "/dev/null/status").read() }
+        #expect(error?.description.hasPrefix("/dev/null/status: no gateway runs") == true)
+    }
+}

@@ -1,0 +1,70 @@
+import ESPHomeMessages
+import ESPHomeProtocol
+
+extension APIClient {
+    static func request(_ address: UInt64, _ type: ESPHomeBluetoothDeviceRequestType) -> ESPHomeBluetoothDeviceRequest {
+        var request = ESPHomeBluetoothDeviceRequest()
+        request.address = address
+        request.requestType = type
+        request.hasAddressType_p = true
+        request.addressType = 1
+        return request
+    }
+
+    /// Requests a connection and returns the outcome.
+    func requestConnection(_ address: UInt64) async throws -> ESPHomeBluetoothDeviceConnectionResponse {
+        try await send(.deviceRequest, Self.request(address, .connectV3WithoutCache))
+        return try await connectionResponse { $0.address == address }
+    }
+
+    /// Connects to a device.
+    func connect(_ address: UInt64) async throws {
+        let response = try await requestConnection(address)
+        guard response.connected, response.mtu > 23 else { throw NotConnected(error: response.error) }
+    }
+
+    struct NotConnected: Error {
+        let error: Int32
+    }
+
+    func connectionResponse(
+        where predicate: (ESPHomeBluetoothDeviceConnectionResponse) -> Bool
+    ) async throws -> ESPHomeBluetoothDeviceConnectionResponse {
+        try await next(.deviceConnectionResponse, as: ESPHomeBluetoothDeviceConnectionResponse.self, where: predicate)
+    }
+
+    func slots(
+        where predicate: (ESPHomeBluetoothConnectionsFreeResponse) -> Bool
+    ) async throws -> ESPHomeBluetoothConnectionsFreeResponse {
+        try await next(.connectionsFreeResponse, as: ESPHomeBluetoothConnectionsFreeResponse.self, where: predicate)
+    }
+
+    func sendRead(_ address: UInt64, _ handle: UInt16) async throws {
+        var request = ESPHomeBluetoothGATTReadRequest()
+        request.address = address
+        request.handle = UInt32(handle)
+        try await send(.readRequest, request)
+    }
+
+    func read(_ address: UInt64, _ handle: UInt16) async throws -> [UInt8] {
+        try await sendRead(address, handle)
+        return Array(try await next(.readResponse, as: ESPHomeBluetoothGATTReadResponse.self).data)
+    }
+
+    func write(_ address: UInt64, _ handle: UInt16, _ value: [UInt8], withResponse: Bool) async throws {
+        var request = ESPHomeBluetoothGATTWriteRequest()
+        request.address = address
+        request.handle = UInt32(handle)
+        request.response = withResponse
+        request.data = .init(value)
+        try await send(.writeRequest, request)
+    }
+
+    func notify(_ address: UInt64, _ handle: UInt16) async throws {
+        var request = ESPHomeBluetoothGATTNotifyRequest()
+        request.address = address
+        request.handle = UInt32(handle)
+        request.enable = true
+        try await send(.notifyRequest, request)
+    }
+}

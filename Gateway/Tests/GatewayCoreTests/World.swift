@@ -1,0 +1,109 @@
+import BLE
+import GatewayCore
+import Testing
+
+/// A gateway that serves, and devices on its virtual air.
+struct World: Sendable {
+    let gateway: Gateway
+    let port: Int
+    let devices: [Device]
+
+    func client() async throws -> APIClient {
+        try await APIClient(port: port)
+    }
+}
+
+/// A peripheral on the virtual air.
+struct Device: Sendable {
+    let adapter: Adapter
+    let address: DeviceAddress
+    /// The value handle of a characteristic that can be read and written.
+    let value: UInt16
+    /// The value handle of a characteristic that is notified.
+    let notified: UInt16
+    let advertisingData: [UInt8]
+    let scanResponseData: [UInt8]
+    private let advertising: AdvertisingSet
+
+    init(_ number: UInt64, air: String) async throws {
+        address = DeviceAddress(0xC0DE_0000_0000 + number, isRandom: true)
+        var configuration = Adapter.Configuration()
+        configuration.identityAddress = address
+        adapter = try await Adapter.open(.virtual(name: air), configuration: configuration)
+        let service = ServiceDefinition(
+            uuid: "9F3D0001-5C3A-4F8E-9A52-0D4A1E6C7B11",
+            characteristics: [
+                CharacteristicDefinition(
+                    uuid: "2A6E",
+                    properties: [.read, .write, .writeWithoutResponse],
+                    permissions: [.read, .write],
+                    value: .stored([7])
+                ),
+                CharacteristicDefinition(
+                    uuid: "9F3D0002-5C3A-4F8E-9A52-0D4A1E6C7B11",
+                    properties: .notify,
+                    permissions: [],
+                    value: .stored([])
+                ),
+            ]
+        )
+        let published = try await adapter.peripheral.publish([service])
+        value = published[0].characteristics[0].valueHandle.rawValue
+        notified = published[0].characteristics[1].valueHandle.rawValue
+        let data = AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])])
+        let response = AdvertisingData([.completeLocalName("Device \(number)")])
+        advertisingData = data.bytes
+        scanResponseData = response.bytes
+        advertising = try await adapter.peripheral.startAdvertising(
+            AdvertisementConfiguration(interval: .milliseconds(30), advertisingData: data, scanResponseData: response)
+        )
+    }
+
+    func notify(_ value: [UInt8]) async throws {
+        let clients = await adapter.peripheral.clients.map(\.id)
+        try await adapter.peripheral.notify(value, of: AttributeHandle(rawValue: notified), to: clients)
+    }
+}
+
+/// Runs `body` with a gateway and two devices, and stops the gateway.
+func withGateway<Result: Sendable>(
+    connectionLimit: Int = 20,
+    clientLimit: Int = 16,
+    hasSecondAdapter: Bool = false,
+    otherAdapters: [AdapterSpecification] = [],
+    air: String = #function,
+    line: Int = #line,
+    _ body: (World) async throws -> Result
+) async throws -> Result {
+    let name = "\(air) \(line) \(UInt64.random(in: 0...UInt64.max))"
+    let devices = [try await Device(1, air: name), try await Device(2, air: name)]
+    var configuration = GatewayConfiguration(name: "test")
+    configuration.host = "127.0.0.1"
+    configuration.port = 0
+    configuration.connectionLimit = connectionLimit
+    configuration.clientLimit = clientLimit
+    configuration.adapters = otherAdapters + (hasSecondAdapter ? [.virtual(name: name)] : [])
+    let adapter = try await Adapter.open(.virtual(name: name))
+    let gateway = Gateway(configuration: configuration, adapters: [adapter])
+    let run = Task { try await gateway.run() }
+    do {
+        let port = await waitForPort(of: gateway)
+        let result = try await body(World(gateway: gateway, port: port, devices: devices))
+        run.cancel()
+        try await run.value
+        await adapter.close()
+        return result
+    } catch {
+        run.cancel()
+        try? await run.value
+        throw error
+    }
+}
+
+/// Returns the port once the gateway serves.
+private func waitForPort(of gateway: Gateway) async -> Int {
+    while true {
+        if let port = await gateway.status.port { return port }
+        await Task.yield()
+    }
+}

@@ -1,0 +1,149 @@
+import BLECryptography
+import BLEHCI
+import BLESMP
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+/// Vol 3, Part H, 2.4.6: the central encrypts if its key has the requested properties, and pairs otherwise.
+@Suite("A Security Request with MITM protection to a central whose bond is unauthenticated")
+struct SecurityRequestAuthenticationTests {
+    private typealias Side = SecuritySide
+
+    /// Bonding, MITM protection and LE Secure Connections.
+    private static let request: [UInt8] = [0x0B, 0x0D]
+    private static let pairingRequest: UInt8 = 0x01
+    private static let enableEncryption = SecurityEffect.enableEncryption(Side.key)
+
+    private func central(
+        _ capability: IOCapability,
+        peer: IOCapability?,
+        policy change: (inout SecurityPolicy) -> Void = { _ in }
+    ) -> Side {
+        var bond = Side.bond(.central)
+        bond.peerIOCapability = peer
+        return Side(.central, bond: bond) {
+            $0.ioCapability = capability
+            change(&$0)
+        }
+    }
+
+    /// Pairs of capabilities with which no pairing can be authenticated.
+    private static let hopeless: [(IOCapability, IOCapability?)] = [
+        (.noInputNoOutput, nil), (.noInputNoOutput, .keyboardDisplay), (.displayYesNo, .noInputNoOutput),
+        (.keyboardDisplay, .noInputNoOutput), (.displayOnly, .displayYesNo),
+    ]
+
+    @Test(arguments: hopeless)
+    func requestDuringTheEncryptionIsMetByIt(own: IOCapability, peer: IOCapability?) {
+        var side = central(own, peer: peer)
+        #expect(side.begin().contains(Self.enableEncryption))
+        #expect(side.receive(Self.request) == [])
+        let effects = side.encryptionChanged(isOn: true)
+        #expect(effects.pdus.isEmpty && effects.contains(Side.success(.peer)))
+        #expect(side.state == .settled(Side.encrypted(.bond)))
+        let repeated = side.receive(Self.request)
+        #expect(repeated == [Side.success(.peer)])
+    }
+
+    @Test(arguments: hopeless)
+    func requestIsAnsweredByEncryption(own: IOCapability, peer: IOCapability?) {
+        var side = central(own, peer: peer) { $0.encryptsBondedLinks = false }
+        #expect(side.receive(Self.request) == [Self.enableEncryption])
+        let effects = side.encryptionChanged(isOn: true)
+        #expect(effects.pdus.isEmpty && effects.contains(Side.success(.peer)))
+    }
+
+    @Test(
+        arguments: [
+            (.keyboardDisplay, nil), (.keyboardDisplay, .displayOnly), (.displayYesNo, .displayYesNo),
+        ] as [(IOCapability, IOCapability?)]
+    )
+    func requestThatAPairingMayMeetIsAnsweredByAPairing(own: IOCapability, peer: IOCapability?) {
+        var side = central(own, peer: peer)
+        _ = side.begin()
+        #expect(side.receive(Self.request) == [])
+        #expect(side.encryptionChanged(isOn: true).pdus.map(\.first) == [Self.pairingRequest])
+    }
+
+    @Test func outOfBandDataAllowAPairing() {
+        var side = central(.keyboardDisplay, peer: .noInputNoOutput) {
+            $0.peerOutOfBandData = .secureConnections(confirm: 1, random: 2)
+        }
+        _ = side.begin()
+        _ = side.receive(Self.request)
+        #expect(side.encryptionChanged(isOn: true).pdus.map(\.first) == [Self.pairingRequest])
+    }
+
+    @Test func callThatNeedsAuthenticationPairsNevertheless() {
+        var side = central(.keyboardDisplay, peer: .noInputNoOutput)
+        _ = side.begin()
+        _ = side.encryptionChanged(isOn: true)
+        let required = RequiredSecurity(isAuthenticated: true)
+        #expect(side.require(Side.call, required, for: .app).pdus.map(\.first) == [Self.pairingRequest])
+    }
+
+    /// A peripheral without input and output that requests MITM protection on each link. The bond is of an earlier version
+    /// or was imported, so the host does not know the peer's capability at first.
+    @Test func devicesPairAtMostOnce() {
+        var bond = Side.bond(.central)
+        var pairings: [Int] = []
+        for _ in 0..<3 {
+            let central = Side(.central, bond: bond) { $0.ioCapability = .keyboardDisplay }
+            var peripheralBond = Side.bond(.peripheral, key: bond.centralKey)
+            peripheralBond.peerIOCapability = .keyboardDisplay
+            var pair = SecurityPair(central, Side(.peripheral, bond: peripheralBond))
+            pair.perform(.central) { $0.begin() }
+            pair.perform(.central) { $0.receive(Self.request) }
+            pairings.append(
+                pair.log[.central]?.count { if case .report(.pairingStarted) = $0 { true } else { false } } ?? 0
+            )
+            #expect(pair.central.engine.isIdentityVerified && pair.central.engine.published.gate == .open)
+            bond = pair.central.context.bond ?? bond
+        }
+        #expect(pairings == [1, 0, 0])
+        #expect(bond.peerIOCapability == .noInputNoOutput)
+    }
+
+    // MARK: The peripheral
+
+    @Test func peripheralRequestsNoMoreThanTheKeyOfTheBondGives() {
+        let legacy = KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 16)
+        let strong = KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
+        for (strength, request) in [(Side.strength, 0x09), (legacy, 0x01), (strong, 0x0D)] as [(KeyStrength, UInt8)] {
+            let bond = Side.bond(.peripheral, key: LongTermKey(value: 1, strength: strength))
+            var side = Side(.peripheral, bond: bond) {
+                $0.ioCapability = .keyboardDisplay
+                $0.requestsEncryption = true
+            }
+            #expect(side.begin().pdus == [[0x0B, request]])
+        }
+    }
+
+    @Test func peripheralRequestsAuthenticationIfItIsNeededOrThereIsNoBond() {
+        var bonded = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.ioCapability = .keyboardDisplay }
+        #expect(bonded.require(Side.call, RequiredSecurity(isAuthenticated: true)).pdus == [[0x0B, 0x0D]])
+        var unbonded = Side(.peripheral) { $0.ioCapability = .keyboardDisplay }
+        #expect(unbonded.require().pdus == [[0x0B, 0x0D]])
+    }
+
+    @Test func centralThatPairsInsteadIsOfferedAuthentication() throws {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.ioCapability = .keyboardDisplay }
+        #expect(side.require().pdus == [[0x0B, 0x09]])
+        let question = try #require(side.receive([0x01, 0x04, 0x00, 0x0D, 0x10, 0x01, 0x01]).question)
+        let effects = side.engine.answered(question, .accept, &side.context)
+        let response = try #require(effects.pdus.first)
+        #expect(response.first == 0x02 && response[3] == 0x0D)
+    }
+
+    @Test func twoDevicesWithInputAndOutputDoNotReplaceAnUnauthenticatedBond() {
+        var pair = SecurityPair(
+            central(.keyboardDisplay, peer: nil) { $0.encryptsBondedLinks = false },
+            Side(.peripheral, bond: Side.bond(.peripheral)) { $0.ioCapability = .keyboardDisplay }
+        )
+        pair.perform(.peripheral) { $0.require() }
+        #expect(pair.log[.peripheral]?.last == Side.success())
+        #expect(pair.central.context.bond?.centralKey == Side.key)
+    }
+}
