@@ -186,4 +186,17 @@ struct BlockedQueueTests {
         #expect(fixture.takeCalls() == [.reportDroppedDiscoveries], "once, however many were dropped")
         #expect(fixture.manager.backlog.isEmpty)
     }
+
+    // MARK: A queue that runs
+
+    /// Events arrive while the queue begins and ends the delivery of earlier ones, for which the app does nothing.
+    @Test func runningQueueGetsEachEvent() {
+        let fixture = CentralFixture()
+        let event = CentralEvent.valueReceived(UUID(), CentralFixture.measurement.valueHandle, [])
+        for _ in 0..<1000 {
+            #expect((0..<1000).allSatisfy { _ in fixture.engine.say(event) })
+            fixture.settle()
+            #expect(fixture.manager.backlog.isEmpty)
+        }
+    }
 }

@@ -49,19 +49,20 @@ extension EventReceiver {
             ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
             return onQueue { $0.handle(.stateChanged(.unsupported)) }
         }
-        // Unsafe for the compiler, because a work item can be cancelled or waited for, which nobody does here.
-        nonisolated(unsafe) let deliver = DispatchWorkItem { [weak self] in self?.deliverNext() }
-        start { [weak self] event in unsafe self?.receive(event, deliver) ?? true }
+        // A block, which the queue only retains. A work item must not be enqueued again while it runs: it keeps its queue
+        // only once, and releases it at its end.
+        let deliver: @Sendable @convention(block) () -> Void = { [weak self] in self?.deliverNext() }
+        start { [weak self] event in self?.receive(event, deliver) ?? true }
     }
 
     /// Receives an event. Thread-safe.
     ///
     /// Each event has its own job on the queue, in the order of the other jobs. The event waits in the backlog, so that
-    /// all jobs are the same work item, and no block is allocated for one.
+    /// all jobs are the same block, and none is allocated for one.
     ///
     /// - Parameter deliver: calls ``deliverNext()``.
     /// - Returns: false if too many events of the same kind and peer wait.
-    private func receive(_ event: Event, _ deliver: DispatchWorkItem) -> Bool {
+    private func receive(_ event: Event, _ deliver: @escaping @Sendable @convention(block) () -> Void) -> Bool {
         guard backlog.add(event) else { return false }
         deliveryQueue.async(execute: deliver)
         return true
