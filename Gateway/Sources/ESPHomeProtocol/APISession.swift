@@ -85,15 +85,28 @@ public struct APISession: Sendable {
         lastReceived = now
         hasPinged = false
         guard !isClosed else { return }
-        if received.readableBytes == 0 { received = bytes } else { received.writeImmutableBuffer(bytes) }
+        if received.readableBytes == 0 {
+            received = bytes
+        } else {
+            // Otherwise the buffer grows as long as each read ends within a frame.
+            received.discardReadBytes()
+            received.writeImmutableBuffer(bytes)
+        }
     }
+
+    /// The capacity of the buffer for received bytes.
+    var receivedCapacity: Int { received.capacity }
 
     /// Returns the next effect of the bytes received so far; nil if there is none.
     public mutating func next() -> Effect? {
         while true {
             if let effect = effects.popFirst() { return effect }
             do throws(ProtocolError) {
-                guard try handleFrame() else { return nil }
+                guard try handleFrame() else {
+                    // An idle session keeps no memory.
+                    if received.readableBytes == 0 { received = ByteBuffer() }
+                    return nil
+                }
             } catch {
                 fail(error)
             }
@@ -153,7 +166,7 @@ public struct APISession: Sendable {
 
     private mutating func close(_ reason: SessionEnd) {
         state = .closed
-        received.clear()
+        received = ByteBuffer()
         effects.append(.close(reason))
     }
 

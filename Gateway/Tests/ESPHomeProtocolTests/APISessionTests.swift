@@ -236,6 +236,23 @@ struct APISessionTests {
         }
     }
 
+    // MARK: Memory
+
+    /// Each read ends within a frame, so the buffer is never empty.
+    @Test func bufferOfReceivedBytesDoesNotGrow() {
+        var session = session()
+        _ = effects(&session, hello)
+        let frame = frame(Message(MessageType(rawValue: 200), payload: ByteBuffer(repeating: 0, count: 1000)))
+        _ = effects(&session, Array(frame.prefix(500)))
+        for _ in 0..<1000 {
+            #expect(effects(&session, Array(frame.dropFirst(500) + frame.prefix(500))).isEmpty)
+        }
+        #expect(session.ignoredMessageCount == 1000)
+        #expect(session.receivedCapacity <= 8192)
+        _ = effects(&session, Array(frame.dropFirst(500)))
+        #expect(session.receivedCapacity == 0)
+    }
+
     // MARK: Time
 
     @Test func handshakeHasATimeLimit() {
