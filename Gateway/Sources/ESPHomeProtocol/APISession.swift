@@ -5,8 +5,9 @@ import NIOCore
 ///
 /// ## Overview
 ///
-/// The caller passes received bytes to ``receive(_:now:)`` and then performs each effect that ``next()`` returns, until
-/// there is none. It calls ``advance(to:)`` at ``deadline``. To send a message, it writes the bytes of ``frame(_:into:)``.
+/// The caller passes received bytes to ``receive(_:now:)`` and then performs each effect that ``next(handlesFrames:)``
+/// returns, until there is none. It calls ``advance(to:)`` at ``deadline``. To send a message, it writes the bytes of
+/// ``frame(_:into:)``.
 ///
 /// ## States
 ///
@@ -98,9 +99,13 @@ public struct APISession: Sendable {
     var receivedCapacity: Int { received.capacity }
 
     /// Returns the next effect of the bytes received so far; nil if there is none.
-    public mutating func next() -> Effect? {
+    ///
+    /// - Parameter handlesFrames: false to leave the received bytes for a later call, while the client cannot be sent
+    ///   answers. The effects of time and of ``end(_:)`` are returned in any case.
+    public mutating func next(handlesFrames: Bool = true) -> Effect? {
         while true {
             if let effect = effects.popFirst() { return effect }
+            guard handlesFrames else { return nil }
             do throws(ProtocolError) {
                 guard try handleFrame() else {
                     // An idle session keeps no memory.
@@ -120,7 +125,7 @@ public struct APISession: Sendable {
         return lastReceived + (hasPinged ? Self.silenceLimit : Self.pingInterval)
     }
 
-    /// Handles the passing of time. ``next()`` returns the effects.
+    /// Handles the passing of time. ``next(handlesFrames:)`` returns the effects.
     public mutating func advance(to now: NIODeadline) {
         guard let deadline, now >= deadline else { return }
         if !isReady {
@@ -152,7 +157,8 @@ public struct APISession: Sendable {
         return true
     }
 
-    /// Ends the session: the client is asked to disconnect if it has greeted. ``next()`` returns the effects.
+    /// Ends the session: the client is asked to disconnect if it has greeted. ``next(handlesFrames:)`` returns the
+    /// effects.
     public mutating func end(_ reason: SessionEnd) {
         guard !isClosed else { return }
         if isReady { send(Message(.disconnectRequest)) }

@@ -16,6 +16,8 @@ public enum SessionEnd: Hashable, Sendable {
     case unresponsive
     /// The client does not read what it is sent.
     case slowClient
+    /// The client had not greeted, and newer ones needed its place.
+    case displaced
     /// There are as many clients as there may be.
     case tooManyClients
     /// The server stops.
@@ -38,6 +40,7 @@ public enum SessionEnd: Hashable, Sendable {
         case .handshakeTimedOut: "handshake_timeout"
         case .unresponsive: "unresponsive"
         case .slowClient: "slow_client"
+        case .displaced: "displaced"
         case .tooManyClients: "too_many_clients"
         case .serverStopped: "server_stopped"
         }
@@ -55,6 +58,7 @@ extension SessionEnd: CustomStringConvertible {
         case .handshakeTimedOut: "the client did not finish the handshake in time"
         case .unresponsive: "the client does not respond"
         case .slowClient: "the client does not read what it is sent"
+        case .displaced: "the client had not finished the handshake, and newer ones needed its place"
         case .tooManyClients: "there are too many clients"
         case .serverStopped: "the gateway stops"
         }

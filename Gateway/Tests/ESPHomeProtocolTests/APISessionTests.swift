@@ -253,6 +253,14 @@ struct APISessionTests {
         #expect(session.receivedCapacity == 0)
     }
 
+    @Test func framesWaitWhileTheyAreNotHandled() throws {
+        var session = session()
+        session.receive(ByteBuffer(bytes: hello), now: Self.start)
+        #expect(session.next(handlesFrames: false) == nil)
+        session.advance(to: Self.start + .seconds(10))
+        #expect(session.next(handlesFrames: false) == .close(.handshakeTimedOut))
+    }
+
     // MARK: Time
 
     @Test func handshakeHasATimeLimit() {

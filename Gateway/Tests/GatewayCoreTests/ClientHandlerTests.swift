@@ -87,6 +87,47 @@ struct ClientHandlerTests {
         _ = try channel.finish()
     }
 
+    @Test func requestsWaitWhileTheClientDoesNotRead() throws {
+        let reads = ReadCounter()
+        let (channel, _) = try makeChannel(makeHub())
+        try channel.pipeline.syncOperations.addHandler(reads, position: .first)
+        channel.isWritable = false
+        try channel.writeInbound(ByteBuffer(bytes: [0, 0, 7, 0, 0, 7]))
+        channel.pipeline.read()
+        loop.run()
+        #expect(try frames(channel).isEmpty)
+        #expect(reads.count == 0)
+
+        channel.isWritable = true
+        channel.pipeline.fireChannelWritabilityChanged()
+        loop.run()
+        #expect(try frames(channel) == [Message(.pingResponse), Message(.pingResponse)])
+        #expect(reads.count == 1)
+        _ = try channel.finish()
+    }
+
+    @Test func clientThatNeverReadsIsUnresponsive() throws {
+        let hub = makeHub()
+        let (channel, _) = try makeChannel(hub)
+        channel.isWritable = false
+        try channel.writeInbound(ByteBuffer(bytes: [0, 0, 7]))
+        loop.advanceTime(by: APISession.pingInterval)
+        #expect(hub.closedClientCounts.isEmpty)
+        loop.advanceTime(by: APISession.silenceLimit)
+        #expect(hub.closedClientCounts == ["unresponsive": 1])
+    }
+
+    /// Counts the reads that reach the socket.
+    private final class ReadCounter: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+        var count = 0
+
+        func read(context: ChannelHandlerContext) {
+            count += 1
+            context.read()
+        }
+    }
+
     @Test func silentClientIsDisconnected() throws {
         let hub = makeHub()
         let server = ServerInformation(name: "test", address: 1, version: "1")

@@ -209,6 +209,7 @@ struct GatewayTests {
         try await withGateway(clientLimit: 1) { world in
             let client = try await world.client()
             let other = try await APIClient(port: world.port, greets: false)
+            try await other.send(.helloRequest)
             #expect(await other.closed().isEmpty)
             try await client.send(.pingRequest)
             _ = try await client.next(.pingResponse)

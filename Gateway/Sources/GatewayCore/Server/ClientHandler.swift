@@ -4,12 +4,18 @@ import Foundation
 import NIOCore
 
 /// The last handler of a client's channel: runs the session and sends messages.
+///
+/// ## Clients that do not read
+///
+/// While the channel is not writable, no requests are handled and nothing is read, so the client cannot cause answers.
+/// Advertisements wait in a bounded queue. Other messages are written up to ``unsentByteLimit``; beyond it, the client
+/// is disconnected.
 final class ClientHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Unsent bytes, apart from advertisements, from which a client is too slow.
+    /// The greatest number of bytes that are written but not sent; a client with more is too slow.
     static let unsentByteLimit = 4 << 20
     /// Advertisements that wait for a slow client; beyond it the oldest are dropped.
     static let unsentAdvertisementLimit = 1024
@@ -22,6 +28,7 @@ final class ClientHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var client: Client?
     private var isEnding = false
+    private var isAdmitted = false
     private var isFlushScheduled = false
     private var isReadSuspended = false
     private var timer: Scheduled<Void>?
@@ -44,7 +51,7 @@ final class ClientHandler: ChannelDuplexHandler {
             eventLoop: context.eventLoop
         )
         self.client = client
-        guard hub.add(client) else { return end(.tooManyClients) }
+        guard hub.add(client) else { return end(.serverStopped) }
         setTimer()
         context.fireChannelActive()
     }
@@ -70,24 +77,33 @@ final class ClientHandler: ChannelDuplexHandler {
         performEffects()
     }
 
-    /// Reads from the client only while it has not too many unfinished requests.
+    /// Whether requests of the client are handled: it reads answers, and has not too many unfinished requests.
+    private var acceptsRequests: Bool {
+        guard let context, let client else { return false }
+        return context.channel.isWritable && !client.hasTooManyRequests
+    }
+
+    /// Reads from the client only while its requests are handled.
     func read(context: ChannelHandlerContext) {
-        if client?.hasTooManyRequests == true {
-            isReadSuspended = true
-        } else {
+        if client == nil || isEnding || acceptsRequests {
             context.read()
+        } else {
+            isReadSuspended = true
         }
     }
 
-    /// Reads from the client again.
+    /// Handles requests that wait, and reads from the client again.
     func resumeReading() {
-        guard isReadSuspended else { return }
+        guard !isEnding, acceptsRequests else { return }
+        performEffects()
+        guard isReadSuspended, acceptsRequests else { return }
         isReadSuspended = false
         context?.read()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        while context.channel.isWritable, let batch = unsentBatches.popFirst() {
+        resumeReading()
+        while !isEnding, context.channel.isWritable, let batch = unsentBatches.popFirst() {
             unsentAdvertisementCount -= batch.count
             write(batch)
         }
@@ -97,7 +113,9 @@ final class ClientHandler: ChannelDuplexHandler {
     // MARK: Session
 
     private func performEffects() {
-        while let effect = session.next() {
+        while !isEnding, let effect = session.next(handlesFrames: acceptsRequests) {
+            if !isAdmitted, session.isReady { admit() }
+            guard !isEnding else { return }
             switch effect {
             case .write(let bytes): write(bytes)
             case .timeRequest: sendTime()
@@ -106,9 +124,14 @@ final class ClientHandler: ChannelDuplexHandler {
             case .close(let reason): finish(reason)
             }
         }
-        if let client, session.isReady {
-            client.information.withLock { if $0.isEmpty { $0 = session.clientInformation } }
-        }
+    }
+
+    /// Requests a place for the client after Hello, before Hello is answered. A client without a place is disconnected.
+    private func admit() {
+        guard let client else { return }
+        isAdmitted = true
+        client.information.withLock { $0 = session.clientInformation }
+        if let reason = hub.admit(client) { finish(reason) }
     }
 
     private func setTimer() {
@@ -139,7 +162,7 @@ final class ClientHandler: ChannelDuplexHandler {
         isEnding = true
         hub.remove(client, reason)
         guard let context else { return }
-        if reason == .slowClient || reason == .connectionLost {
+        if [.slowClient, .connectionLost, .displaced].contains(reason) {
             context.close(promise: nil)
         } else {
             // This empty write completes after those before it, unless the client does not read.
@@ -165,8 +188,6 @@ final class ClientHandler: ChannelDuplexHandler {
             )
         }
         write(buffer)
-        let unsent = try? context.channel.syncOptions?.getOption(ChannelOptions.bufferedWritableBytes)
-        if let unsent, unsent > Self.unsentByteLimit { finish(.slowClient) }
     }
 
     /// Sends advertisements, or keeps them until the client has read earlier ones.
@@ -190,9 +211,12 @@ final class ClientHandler: ChannelDuplexHandler {
         write(buffer)
     }
 
-    /// Writes bytes. All bytes of one turn of the event loop are flushed together.
+    /// Writes bytes. All bytes of one turn of the event loop are flushed together. A client that has not read too many
+    /// bytes is disconnected.
     private func write(_ bytes: ByteBuffer) {
         guard let context else { return }
+        let unsent = try? context.channel.syncOptions?.getOption(ChannelOptions.bufferedWritableBytes)
+        if let unsent, unsent + bytes.readableBytes > Self.unsentByteLimit { return finish(.slowClient) }
         context.write(wrapOutboundOut(bytes), promise: nil)
         guard !isFlushScheduled else { return }
         isFlushScheduled = true

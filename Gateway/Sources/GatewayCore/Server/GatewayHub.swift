@@ -7,7 +7,10 @@ import Synchronization
 /// The parts of a gateway, and its clients.
 final class GatewayHub: Sendable {
     private struct State {
+        /// The clients that have greeted.
         var clients: [Client] = []
+        /// The clients that have not greeted yet, the oldest first.
+        var newcomers: [Client] = []
         var lastIdentifier: UInt64 = 0
         var closedClientCounts: [String: UInt64] = [:]
         var isStopping = false
@@ -17,6 +20,9 @@ final class GatewayHub: Sendable {
     let scanner: Scanner
     let devices: DeviceTable
     private let clientLimit: Int
+
+    /// The greatest number of clients that have not greeted.
+    static let newcomerLimit = 16
     private let state = Mutex(State())
 
     init(configuration: GatewayConfiguration, scanner: Scanner, devices: DeviceTable) {
@@ -42,21 +48,48 @@ final class GatewayHub: Sendable {
         )
     }
 
-    /// Adds a client; false if there are too many.
+    /// Adds a client that has not greeted; false if the gateway stops.
+    ///
+    /// Such clients have places of their own. If there are too many, the oldest of the network address with the most of
+    /// them is disconnected, so an address without the key cannot keep others out.
     func add(_ client: Client) -> Bool {
-        let isAdded = state.withLock { state in
-            guard state.clients.count < clientLimit, !state.isStopping else { return false }
-            state.clients.append(client)
-            return true
+        let (isAdded, displaced) = state.withLock { state -> (Bool, Client?) in
+            guard !state.isStopping else { return (false, nil) }
+            state.newcomers.append(client)
+            guard state.newcomers.count > Self.newcomerLimit else { return (true, nil) }
+            return (true, Self.removeDisplaced(from: &state.newcomers))
         }
         if isAdded { logger.debug("client connected", metadata: metadata(of: client)) }
+        displaced?.end(.displaced)
         return isAdded
+    }
+
+    private static func removeDisplaced(from newcomers: inout [Client]) -> Client? {
+        let counts = newcomers.reduce(into: [:]) { $0[$1.networkAddress, default: 0] += 1 }
+        let greatest = counts.values.max()
+        let oldest = newcomers.firstIndex { counts[$0.networkAddress] == greatest }
+        return oldest.map { newcomers.remove(at: $0) }
+    }
+
+    /// Gives a client that has greeted its place, which it keeps.
+    ///
+    /// - Returns: nil, or the reason why there is none.
+    func admit(_ client: Client) -> SessionEnd? {
+        state.withLock { state in
+            guard let index = state.newcomers.firstIndex(of: client) else {
+                return state.isStopping ? .serverStopped : .displaced
+            }
+            guard state.clients.count < clientLimit else { return .tooManyClients }
+            state.clients.append(state.newcomers.remove(at: index))
+            return nil
+        }
     }
 
     /// Removes a client and everything that it has requested.
     func remove(_ client: Client, _ reason: SessionEnd) {
         state.withLock { state in
             state.clients.removeAll { $0 === client }
+            state.newcomers.removeAll { $0 === client }
             state.closedClientCounts[reason.label, default: 0] += 1
         }
         Counter(label: "ble_gateway_closed_clients", dimensions: [("reason", reason.label)]).increment()
@@ -69,7 +102,7 @@ final class GatewayHub: Sendable {
     func endClients() {
         let clients = state.withLock { state in
             state.isStopping = true
-            return state.clients
+            return state.clients + state.newcomers
         }
         for client in clients { client.end(.serverStopped) }
     }
@@ -79,7 +112,7 @@ final class GatewayHub: Sendable {
     }
 
     var clientStatuses: [GatewayStatus.ClientStatus] {
-        state.withLock(\.clients).map { client in
+        state.withLock { $0.clients + $0.newcomers }.map { client in
             GatewayStatus.ClientStatus(
                 address: client.networkAddress,
                 information: client.information.withLock { $0 },
