@@ -44,7 +44,7 @@ public struct APISession: Sendable {
     /// The time without received bytes after which the session ends.
     public static let silenceLimit = TimeAmount.seconds(150)
 
-    /// What the client says it is; empty before Hello.
+    /// What the client says it is, without control characters and of at most 128 scalars; empty before Hello.
     public private(set) var clientInformation = ""
     /// The number of received messages of types that are not known, which are ignored.
     public private(set) var ignoredMessageCount: UInt64 = 0
@@ -244,7 +244,7 @@ public struct APISession: Sendable {
         switch message.type {
         case .helloRequest:
             let request = try message.decode(as: ESPHomeHelloRequest.self)
-            clientInformation = String(request.clientInfo.prefix(128))
+            clientInformation = request.clientInfo.printable(limit: 128)
             if case .open(let ciphers, _) = state { state = .open(ciphers, hasGreeted: true) }
             send(server.hello())
         case .disconnectRequest:

@@ -60,6 +60,27 @@ struct APISessionTests {
         #expect(session.isReady)
     }
 
+    @Test(
+        arguments: [
+            ("me", "me"),
+            ("Zürich 🏠", "Zürich 🏠"),
+            ("\u{1B}[31mred", "\\u{1B}[31mred"),
+            ("a\nb\u{9B}2J", "a\\u{A}b\\u{9B}2J"),
+            ("a\u{202E}b\u{2066}", "a\\u{202E}b\\u{2066}"),
+            ("\\u{1B}", "\\\\u{1B}"),
+            (String(repeating: "x", count: 500), String(repeating: "x", count: 127) + "…"),
+            // One character of many scalars.
+            ("e" + String(repeating: "\u{301}", count: 500), "e" + String(repeating: "\u{301}", count: 126) + "…"),
+        ]
+    )
+    func clientInformationIsPrintable(text: String, expected: String) {
+        var session = session()
+        var request = ESPHomeHelloRequest()
+        request.clientInfo = text
+        _ = effects(&session, frame(Message(.helloRequest, request)))
+        #expect(Array(session.clientInformation.unicodeScalars) == Array(expected.unicodeScalars))
+    }
+
     @Test func bytesThatArriveOneByOneAreHandled() throws {
         var session = session()
         var answers: [APISession.Effect] = []

@@ -19,6 +19,10 @@ struct LogTests {
         #expect(line(.text, "a\n\u{1B}[31mb").hasSuffix("a  [31mb a=1 b=2"))
     }
 
+    @Test func textHasNoChangesOfTheWritingDirection() {
+        #expect(line(.text, "a\u{202E}b\u{2028}c\u{9B}d").hasSuffix("a b c d a=1 b=2"))
+    }
+
     @Test func jsonIsOneObjectInOneLine() throws {
         let line = line(.json, "a\nb")
         #expect(!line.contains("\n"))

@@ -1,3 +1,4 @@
+import ESPHomeProtocol
 import Foundation
 import Logging
 
@@ -68,10 +69,8 @@ struct LineLogHandler: LogHandler {
         }
     }
 
-    /// Replaces control characters, which peers can put in names, by spaces.
+    /// Replaces by spaces the characters, which peers can put in names, that act on a terminal.
     private static func singleLine(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 })
-        )
+        String(String.UnicodeScalarView(text.unicodeScalars.map { $0.isPrintable ? $0 : " " }))
     }
 }

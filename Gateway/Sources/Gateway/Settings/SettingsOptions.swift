@@ -53,7 +53,7 @@ struct SettingsOptions: ParsableArguments {
     @Flag(help: "Serve without encryption: everyone in the network can use the adapters.")
     var plaintext = false
 
-    @Flag(name: .customLong("no-api"), help: "Do not serve the ESPHome native API.")
+    @Flag(name: .customLong("no-api"), help: "Do not serve the ESPHome native API; an error today.")
     var omitsAPI = false
 
     @Option(help: "The name of the gateway in the network (default: the host name).")

@@ -9,7 +9,7 @@ struct APIServer: Sendable {
 
     /// Listens for clients.
     ///
-    /// - Throws: an error of the network, for example if the port is in use.
+    /// - Throws: ``ListenError``, for example if the port is in use, or another error of the network.
     static func start(
         hub: GatewayHub,
         information: ServerInformation,
@@ -28,13 +28,20 @@ struct APIServer: Sendable {
                     try channel.pipeline.syncOperations.addHandler(ClientHandler(hub: hub, session: session))
                 }
             }
+        let (host, port) = (configuration.host, configuration.port)
         do {
-            return APIServer(
-                channel: try await bootstrap.bind(host: configuration.host, port: configuration.port).get()
-            )
-        } catch let error as IOError where configuration.host == "::" && error.errnoCode == EAFNOSUPPORT {
+            return try await bind(bootstrap, host: host, port: port)
+        } catch let error as ListenError where host == "::" && error.errorNumber == EAFNOSUPPORT {
             // This machine has no IPv6.
-            return APIServer(channel: try await bootstrap.bind(host: "0.0.0.0", port: configuration.port).get())
+            return try await bind(bootstrap, host: "0.0.0.0", port: port)
+        }
+    }
+
+    private static func bind(_ bootstrap: ServerBootstrap, host: String, port: Int) async throws -> APIServer {
+        do {
+            return APIServer(channel: try await bootstrap.bind(host: host, port: port).get())
+        } catch let error as IOError {
+            throw ListenError(host: host, port: port, errorNumber: error.errnoCode)
         }
     }
 
