@@ -11,7 +11,10 @@ let nio = "swift-nio"
 
 let package = Package(
     name: "swift-ble-gateway",
-    products: [.executable(name: "ble-gateway", targets: ["Gateway"])],
+    products: [
+        .executable(name: "ble-gateway", targets: ["Gateway"]),
+        .library(name: "SensorDecoders", targets: ["SensorDecoders"]),
+    ],
     dependencies: [
         .package(name: "swift-ble", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -41,6 +44,23 @@ let package = Package(
                 .product(name: "NIOCore", package: nio),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
+            swiftSettings: settings
+        ),
+        // Decoders of the advertisements of sensors, without I/O.
+        .target(
+            name: "SensorDecoders",
+            dependencies: [
+                .product(name: "BluetoothCodecs", package: "swift-ble"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
+            swiftSettings: settings
+        ),
+        // Decodes lines of hexadecimal digits, for the comparison with other decoders: `Tests/Sensors/run`.
+        .executableTarget(
+            name: "sensor-decoder",
+            dependencies: ["SensorDecoders", .product(name: "BluetoothCodecs", package: "swift-ble")],
+            path: "Tests/Sensors/Decoder",
             swiftSettings: settings
         ),
         // The gateway: adapters, devices, clients and the server.
@@ -90,6 +110,11 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: nio),
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SensorDecodersTests",
+            dependencies: ["SensorDecoders", .product(name: "BluetoothCodecs", package: "swift-ble")],
             swiftSettings: settings
         ),
         .testTarget(

@@ -1,0 +1,65 @@
+import BluetoothTypes
+
+/// Accepts each counter value of one device and key at most once.
+///
+/// The filter keeps the highest accepted counter. A device that loses its counter, for example with its battery, sends
+/// lower values. The filter accepts such a restart only if no report was accepted for `silence`, and at most once per
+/// `silence`. It keeps the highest counter: the device's next higher counter ends the restarted sequence. So an
+/// attacker who replays old reports after a long silence cannot make the filter reject the device.
+///
+/// A rejected report changes nothing.
+struct ReplayFilter {
+    /// How a counter advances.
+    enum Width {
+        /// 32 bits that never wrap during the life of a key.
+        case bits32
+        /// 8 bits that wrap: the 127 values after the last are newer, and all others older. Once a device has sent 128
+        /// more reports, an old report counts as new. The formats with such a counter allow no better protection.
+        case bits8
+    }
+
+    private var highest: UInt32?
+    /// The last accepted counter of a sequence that restarted below `highest`.
+    private var restarted: UInt32?
+    private var lastAccepted: Instant
+    private var lastRestart: Instant?
+
+    init(now: Instant) {
+        lastAccepted = now
+    }
+
+    /// Returns whether an authenticated report with this counter is newer than all earlier ones, and remembers it.
+    mutating func accept(_ counter: UInt32, width: Width, now: Instant, silence: Duration) -> Bool {
+        guard let highest else {
+            self.highest = counter
+            lastAccepted = now
+            return true
+        }
+        if isNewer(counter, than: highest, width) {
+            self.highest = counter
+            restarted = nil
+        } else if let restarted, isNewer(counter, than: restarted, width) {
+            self.restarted = counter
+        } else if counter != highest, counter != restarted, mayRestart(now, silence) {
+            restarted = counter
+            lastRestart = now
+        } else {
+            return false
+        }
+        lastAccepted = now
+        return true
+    }
+
+    private func isNewer(_ counter: UInt32, than last: UInt32, _ width: Width) -> Bool {
+        switch width {
+        case .bits32: counter > last
+        case .bits8: (1...127).contains(UInt8(truncatingIfNeeded: counter) &- UInt8(truncatingIfNeeded: last))
+        }
+    }
+
+    private func mayRestart(_ now: Instant, _ silence: Duration) -> Bool {
+        guard now - lastAccepted >= silence else { return false }
+        guard let lastRestart else { return true }
+        return now - lastRestart >= silence
+    }
+}

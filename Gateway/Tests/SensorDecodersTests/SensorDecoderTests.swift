@@ -1,0 +1,119 @@
+import BLEByteCoding
+import BluetoothTypes
+import Testing
+
+@testable import SensorDecoders
+
+/// Reports of given bytes, with the examples of the formats' documentation.
+@Suite struct SensorDecoderTests {
+    private let address = DeviceAddress(0x5448_E68F_80A5, isRandom: false)
+    private let key = BindKey(hexadecimal: "231d39c1d7cc1ab1aee224cd096db932")!
+
+    private func decode(
+        _ text: String,
+        _ decoder: inout SensorDecoder,
+        at seconds: UInt64 = 0
+    ) -> SensorReport? {
+        let bytes = [UInt8](hexadecimal: text)!
+        let now = Instant(nanoseconds: seconds * 1_000_000_000)
+        return decoder.decode(bytes.rawSpan, from: address, at: now).first
+    }
+
+    private func number(_ name: String, _ report: SensorReport?) -> Double? {
+        for reading in report?.readings ?? [] where reading.name == name {
+            if case .number(let number) = reading.value { return number }
+        }
+        return nil
+    }
+
+    /// The example of https://bthome.io/encryption.
+    private let sealed = "1216d2fc41a47266c95f730011223378237214"
+
+    @Test func encryptedBTHomeIsAcceptedOnce() {
+        var decoder = SensorDecoder()
+        #expect(decode(sealed, &decoder)?.protection == .needsKey)
+        decoder.setKey(key, for: address)
+        let report = decode(sealed, &decoder)
+        #expect(report?.protection == .authenticated)
+        #expect(number("temperature", report) == 25.06)
+        #expect(number("humidity", report) == 50.55)
+        decoder.setKey(key, for: address)
+        #expect(decode(sealed, &decoder)?.protection == .replayed)
+        #expect(decode(sealed, &decoder)?.readings.isEmpty == true)
+    }
+
+    @Test func damagedBTHomeHasNoReadings() {
+        var decoder = SensorDecoder()
+        decoder.setKey(key, for: address)
+        let report = decode(String(sealed.dropLast(2)) + "15", &decoder)
+        #expect(report?.protection == .wrongKey)
+        #expect(report?.readings.isEmpty == true)
+    }
+
+    @Test func plainReportOfAddressWithKeyIsDowngraded() {
+        var decoder = SensorDecoder()
+        decoder.setKey(key, for: address)
+        #expect(decode("0a16d2fc4002ca0903bf13", &decoder)?.protection == .downgraded)
+        #expect(decoder.statistics.downgraded == 1)
+        decoder.removeKey(for: address)
+        #expect(number("temperature", decode("0a16d2fc4002ca0903bf13", &decoder)) == 25.06)
+    }
+
+    @Test func repeatedPacketRepeatsNoEvent() {
+        var decoder = SensorDecoder()
+        let press = SensorReading(.button, .event("press", count: nil))
+        #expect(decode("0816d2fc4000073a01", &decoder)?.readings.contains(press) == true)
+        #expect(decode("0816d2fc4000073a01", &decoder, at: 10)?.readings.contains(press) == false)
+        #expect(decode("0816d2fc4000083a01", &decoder, at: 20)?.readings.contains(press) == true)
+    }
+
+    /// The test vectors of https://docs.ruuvi.com/communication/bluetooth-advertisements/data-format-5-rawv2.
+    @Test func ruuviFormat5() {
+        var decoder = SensorDecoder()
+        let report = decode("1bff99040512fc5394c37c0004fffc040cac364200cdcbb8334c884f", &decoder)
+        #expect(number("temperature", report) == 24.3)
+        #expect(number("humidity", report) == 53.49)
+        #expect(number("pressure", report) == 1000.44)
+        #expect(number("voltage", report) == 2.977)
+        #expect(number("tx_power", report) == 4)
+        #expect(report?.counter == 205)
+        let invalid = decode("1bff9904058000ffffffff800080008000ffffffffffffffffffffff", &decoder)
+        #expect(invalid?.readings.isEmpty == true)
+    }
+
+    @Test func counterRestartsOncePerSilence() {
+        let silence = Duration.seconds(100)
+        func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+        var filter = ReplayFilter(now: at(0))
+        func accepts(_ counter: UInt32, _ seconds: UInt64) -> Bool {
+            filter.accept(counter, width: .bits32, now: at(seconds), silence: silence)
+        }
+        #expect(accepts(50, 0))
+        #expect(!accepts(10, 99))
+        #expect(accepts(10, 100))
+        #expect(!accepts(9, 150))
+        #expect(accepts(11, 150))
+        #expect(accepts(51, 151))
+        #expect(!accepts(12, 152))
+    }
+
+    @Test func mutatedReportsDoNotTrap() {
+        var random = SystemRandomNumberGenerator()
+        let reports = [sealed, "0816d2fc4000073a01", "1bff99040512fc5394c37c0004fffc040cac364200cdcbb8334c884f"]
+        for text in reports {
+            for _ in 0..<3000 {
+                var bytes = [UInt8](hexadecimal: text)!
+                for _ in 0..<3 { bytes[Int.random(in: 4..<bytes.count, using: &random)] = random.next() }
+                bytes.removeLast(Int.random(in: 0..<bytes.count / 2, using: &random))
+                bytes[0] = UInt8(bytes.count - 1)
+                var decoder = SensorDecoder()
+                if Bool.random() { decoder.setKey(key, for: address) }
+                for report in decoder.decode(bytes.rawSpan, from: address, at: Instant(nanoseconds: 0)) {
+                    #expect(
+                        report.protection == .none || report.protection == .authenticated || report.readings.isEmpty
+                    )
+                }
+            }
+        }
+    }
+}
