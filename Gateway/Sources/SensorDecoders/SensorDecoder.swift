@@ -9,7 +9,7 @@ import BluetoothTypes
 /// that can be encrypted (BTHome, MiBeacon, ATC and pvvx) have the protection `downgraded` and no readings.
 ///
 /// ## Cost
-/// An advertisement is read in one pass. One that no decoder wants causes no allocation. The decoder keeps state for
+/// An advertisement is read in one pass. One that no decoder wants is not copied. The decoder keeps state for
 /// the addresses with a key, at most ``maximumKeyCount``, and for at most ``maximumDeviceCount`` other devices that
 /// send events. The oldest of those are forgotten first. Unencrypted reports never displace the state of an address
 /// with a key.
