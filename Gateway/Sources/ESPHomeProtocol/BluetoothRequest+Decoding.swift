@@ -3,11 +3,16 @@ import ESPHomeMessages
 extension BluetoothRequest {
     /// Decodes a message; nil if it is no request about Bluetooth, or of a kind that is not known.
     ///
-    /// - Throws: ``ProtocolError/undecodableMessage(_:)``, also if a handle has more than 16 bits.
+    /// - Throws: ``ProtocolError/undecodableMessage(_:)``, also if a handle has more than 16 bits or an address more
+    ///   than 48.
     init?(_ message: Message) throws(ProtocolError) {
         func handle(_ number: UInt32) throws(ProtocolError) -> UInt16 {
             guard let handle = UInt16(exactly: number) else { throw .undecodableMessage(message.type) }
             return handle
+        }
+        func address(_ number: UInt64) throws(ProtocolError) -> UInt64 {
+            guard number >> 48 == 0 else { throw .undecodableMessage(message.type) }
+            return number
         }
         switch message.type {
         case .subscribeAdvertisementsRequest: self = .subscribeAdvertisements
@@ -17,9 +22,9 @@ extension BluetoothRequest {
             self = .setScannerMode(isActive: request.mode == .active)
         case .subscribeConnectionsFreeRequest: self = .subscribeConnectionsFree
         case .deviceRequest:
-            guard let request = Self.make(try message.decode(as: ESPHomeBluetoothDeviceRequest.self)) else {
-                return nil
-            }
+            let deviceRequest = try message.decode(as: ESPHomeBluetoothDeviceRequest.self)
+            _ = try address(deviceRequest.address)
+            guard let request = Self.make(deviceRequest) else { return nil }
             self = request
         case .setConnectionParametersRequest:
             let request = try message.decode(as: ESPHomeBluetoothSetConnectionParamsRequest.self)
@@ -29,19 +34,20 @@ extension BluetoothRequest {
                 latency: request.latency,
                 timeout: request.timeout
             )
-            self = .setConnectionParameters(request.address, parameters)
+            self = .setConnectionParameters(try address(request.address), parameters)
         case .getServicesRequest:
-            self = .getServices(try message.decode(as: ESPHomeBluetoothGATTGetServicesRequest.self).address)
+            let request = try message.decode(as: ESPHomeBluetoothGATTGetServicesRequest.self)
+            self = .getServices(try address(request.address))
         case .readRequest:
             let request = try message.decode(as: ESPHomeBluetoothGATTReadRequest.self)
-            self = .read(request.address, handle: try handle(request.handle), isDescriptor: false)
+            self = .read(try address(request.address), handle: try handle(request.handle), isDescriptor: false)
         case .readDescriptorRequest:
             let request = try message.decode(as: ESPHomeBluetoothGATTReadDescriptorRequest.self)
-            self = .read(request.address, handle: try handle(request.handle), isDescriptor: true)
+            self = .read(try address(request.address), handle: try handle(request.handle), isDescriptor: true)
         case .writeRequest:
             let request = try message.decode(as: ESPHomeBluetoothGATTWriteRequest.self)
             self = .write(
-                request.address,
+                try address(request.address),
                 handle: try handle(request.handle),
                 Array(request.data),
                 withResponse: request.response,
@@ -50,7 +56,7 @@ extension BluetoothRequest {
         case .writeDescriptorRequest:
             let request = try message.decode(as: ESPHomeBluetoothGATTWriteDescriptorRequest.self)
             self = .write(
-                request.address,
+                try address(request.address),
                 handle: try handle(request.handle),
                 Array(request.data),
                 withResponse: true,
@@ -58,7 +64,7 @@ extension BluetoothRequest {
             )
         case .notifyRequest:
             let request = try message.decode(as: ESPHomeBluetoothGATTNotifyRequest.self)
-            self = .notify(request.address, handle: try handle(request.handle), isEnabled: request.enable)
+            self = .notify(try address(request.address), handle: try handle(request.handle), isEnabled: request.enable)
         default: return nil
         }
     }

@@ -21,6 +21,8 @@ public final class Gateway: Service {
     private static let threadCount = 1
     /// How long clients wait for the first adapter, whose address identifies the gateway.
     private static let identityTimeout = Duration.seconds(10)
+    /// How long the gateway waits for the ends of links when it stops. Those that remain end with their adapters.
+    private static let disconnectionTimeout = Duration.seconds(2)
 
     private let configuration: GatewayConfiguration
     private let group: MultiThreadedEventLoopGroup
@@ -67,7 +69,9 @@ public final class Gateway: Service {
         let group = group
         do {
             try await withThrowingDiscardingTaskGroup { tasks in
-                for runner in adapters.runners { tasks.addTask { await runner.run() } }
+                for runner in adapters.runners {
+                    tasks.addTask { [hub] in await runner.run { hub.devices.adaptersChanged() } }
+                }
                 let server = try await APIServer.start(
                     hub: hub,
                     information: await makeInformation(),
@@ -76,11 +80,12 @@ public final class Gateway: Service {
                 )
                 port.withLock { $0 = server.port }
                 configuration.logger.info("serving", metadata: ["port": "\(server.port ?? 0)"])
+                configuration.whenServing(server.port ?? 0)
                 try? await gracefulShutdown()
                 port.withLock { $0 = nil }
                 await server.stop()
                 hub.endClients()
-                await hub.devices.stop()
+                await hub.devices.stop(timeout: Self.disconnectionTimeout)
                 tasks.cancelAll()
             }
         } catch {
@@ -91,19 +96,18 @@ public final class Gateway: Service {
     }
 
     /// Returns the information about the gateway that clients can request, once an adapter is open or the time is over.
-    /// So clients that connect at once find an adapter. The address is that of the first adapter which could be opened.
+    /// So clients that connect at once find an adapter. The address is that of the first adapter which could be opened,
+    /// or else made from the name; it stays the same from then on.
     private func makeInformation() async -> ServerInformation {
         let identity = GatewayIdentity(directory: configuration.stateDirectory, logger: configuration.logger)
         let adapterAddress = await adapterAddress()
-        var address = identity.load()
-        if address == nil, let adapterAddress {
-            address = adapterAddress
-            identity.save(adapterAddress)
-        }
+        let kept = identity.load()
+        let address = kept ?? adapterAddress ?? Self.address(for: configuration.name)
+        if kept == nil { identity.save(address) }
         return ServerInformation(
             name: configuration.name,
             friendlyName: configuration.friendlyName,
-            address: address ?? Self.address(for: configuration.name),
+            address: address,
             version: Self.version
         )
     }
@@ -141,7 +145,7 @@ public final class Gateway: Service {
                 adapters: adapters.runners.map { runner in
                     GatewayStatus.AdapterStatus(
                         name: runner.name,
-                        isOpen: runner.adapter != nil,
+                        isOpen: runner.usableAdapter != nil,
                         isScanning: adapters.scanner.isScanning(runner.index),
                         failure: runner.failure,
                         connectionCount: hub.devices.connectionCount(of: runner.index)

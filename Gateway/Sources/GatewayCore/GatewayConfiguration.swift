@@ -26,6 +26,8 @@ public struct GatewayConfiguration: Sendable {
     public var scanMode: ScanMode
     /// Receives the gateway's messages.
     public var logger: Logger
+    /// Is called once with the TCP port, when clients can connect.
+    public var whenServing: @Sendable (_ port: Int) -> Void = { _ in }
 
     /// Creates a configuration with default values, without encryption and adapters.
     public init(name: String = "ble-gateway") {

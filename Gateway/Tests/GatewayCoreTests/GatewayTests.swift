@@ -181,12 +181,82 @@ struct GatewayTests {
             for _ in 0..<5 {
                 try await client.connect(address)
                 try await client.send(.deviceRequest, APIClient.request(address, .disconnect))
-                try await client.send(.deviceRequest, APIClient.request(address, .connectV3WithCache))
-                _ = try await client.connectionResponse { !$0.connected }
-                _ = try await client.connectionResponse { $0.connected }
-                try await client.send(.deviceRequest, APIClient.request(address, .disconnect))
                 _ = try await client.connectionResponse { !$0.connected }
             }
+        }
+    }
+
+    /// A client takes the end of the connection as the answer to its request, so a later connection would belong to
+    /// nobody.
+    @Test func endAnswersTheRequestToConnectADeviceThatDisconnects() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let observer = try await world.client()
+            let address = world.devices[0].address.value
+            try await observer.send(.subscribeConnectionsFreeRequest)
+            try await client.connect(address)
+            _ = try await observer.slots { $0.free == 19 }
+            try await client.send(.deviceRequest, APIClient.request(address, .disconnect))
+            try await client.send(.deviceRequest, APIClient.request(address, .connectV3WithCache))
+            _ = try await client.connectionResponse { !$0.connected }
+            _ = try await observer.slots { $0.free == 20 }
+            try await observer.connect(address)
+            #expect(await world.gateway.status.connections.count == 1)
+        }
+    }
+
+    @Test func clientThatComesBackConnectsItsDeviceAgain() async throws {
+        try await withGateway { world in
+            let address = world.devices[0].address.value
+            for _ in 0..<10 {
+                let client = try await world.client()
+                try await client.connect(address)
+                let next = try await world.client()
+                try await client.close()
+                // The gateway may not have noticed yet that the client has gone.
+                while try await !next.requestConnection(address).connected {}
+                #expect(try await next.read(address, world.devices[0].value) == [7])
+                try await next.send(.deviceRequest, APIClient.request(address, .disconnect))
+                _ = try await next.connectionResponse { !$0.connected }
+                try await next.close()
+            }
+        }
+    }
+
+    @Test func deviceInUseIsNotUnpairedByOtherClients() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let other = try await world.client()
+            let address = world.devices[0].address.value
+            try await client.connect(address)
+            try await other.send(.deviceRequest, APIClient.request(address, .unpair))
+            let unpairing = try await other.next(
+                .unpairingResponse,
+                as: ESPHomeBluetoothDeviceUnpairingResponse.self
+            )
+            #expect(!unpairing.success)
+            #expect(unpairing.error == 145)
+            try await other.send(.deviceRequest, APIClient.request(address, .clearCache))
+            let clearing = try await other.next(
+                .clearCacheResponse,
+                as: ESPHomeBluetoothDeviceClearCacheResponse.self
+            )
+            #expect(!clearing.success)
+            #expect(try await client.read(address, world.devices[0].value) == [7])
+        }
+    }
+
+    @Test func unpairingTellsWhetherThereWasABond() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let address = world.devices[0].address.value
+            try await client.send(.deviceRequest, APIClient.request(address, .unpair))
+            let response = try await client.next(
+                .unpairingResponse,
+                as: ESPHomeBluetoothDeviceUnpairingResponse.self
+            )
+            #expect(!response.success)
+            #expect(response.error == 6)
         }
     }
 

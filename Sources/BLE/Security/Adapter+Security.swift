@@ -57,6 +57,16 @@ extension Adapter {
         await host.removeBond(identity)
     }
 
+    /// Drops the saved cache of a bonded device's attribute database, so that the services are discovered again (Vol 3,
+    /// Part G, 2.5.2). Other devices have no cache that outlives the link.
+    ///
+    /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
+    /// - Returns: whether there is such a bond.
+    @discardableResult
+    public func discardDatabaseCache(of identity: DeviceAddress) async -> Bool {
+        await host.discardDatabaseCache(of: identity)
+    }
+
     /// Marks a bond as privileged, or removes the mark. A privileged bond stays when there are too many bonds
     /// (``Configuration/bondLimit``); others may be evicted, the least recently used one first.
     ///

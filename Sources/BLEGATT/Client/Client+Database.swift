@@ -48,6 +48,18 @@ extension Client {
         }
     }
 
+    /// Drops what is known of the server's database, because the app wants it to be discovered again. The owner then
+    /// calls ``nextRequest(mtu:into:)`` if the bearer is free.
+    public func discardDatabase() {
+        switch knowledge {
+        case .none: break
+        case .learning(_, let serviceChanged):
+            knowledge = .learning(isOutdated: true, serviceChanged: serviceChanged)
+            cacheChanged(nil)
+        case .certain: outOfSync()
+        }
+    }
+
     /// Drops the cache: the server has answered Database Out Of Sync.
     func outOfSync() {
         guard case .certain(let cache) = knowledge else { return }

@@ -29,6 +29,21 @@ extension BluetoothHost {
         perform(bonds.update(link.identity, .serverState(link.session.persistentState)))
     }
 
+    /// Drops the saved cache of a bonded peer's database. If the peer is connected, its database is discovered again.
+    ///
+    /// - Returns: whether there is such a bond.
+    @discardableResult
+    package func discardDatabaseCache(of identity: DeviceAddress) -> Bool {
+        guard bonds[identity] != nil else { return false }
+        perform(bonds.update(identity, .clientCache(nil)))
+        for link in links.values where link.identity == identity {
+            link.client.discardDatabase()
+            pumpClient(of: link)
+        }
+        endInput()
+        return true
+    }
+
     /// Saves the client's cache of a verified peer's database.
     func keepCache(_ cache: DatabaseCache?, of link: Link) {
         guard links[link.identifier] != nil else { return }

@@ -25,10 +25,11 @@ struct Demo: AsyncParsableCommand {
         LineLogHandler.bootstrap(settings)
         let process = try GatewayProcess(settings: settings)
         let devices = try await DemoDevices.start(on: .virtual(name: air))
-        // Unlike `print`, this is not delayed if standard output is a pipe.
-        FileHandle.standardOutput.write(Data((Self.introduction(of: process) + "\n").utf8))
         do {
-            try await process.run()
+            try await process.run { port in
+                // Unlike `print`, this is not delayed if standard output is a pipe.
+                FileHandle.standardOutput.write(Data((Self.introduction(of: process, port: port) + "\n").utf8))
+            }
         } catch {
             await devices.stop()
             throw error
@@ -37,7 +38,7 @@ struct Demo: AsyncParsableCommand {
     }
 
     /// What the demo has, and what to do next.
-    private static func introduction(of process: GatewayProcess) -> String {
+    private static func introduction(of process: GatewayProcess, port: Int) -> String {
         let configuration = process.configuration
         let key = configuration.encryptionKey.map { "with the encryption key \($0.base64)" } ?? "without encryption"
         return """
@@ -47,7 +48,7 @@ struct Demo: AsyncParsableCommand {
               \(DemoDevices.lampAddress)  Demo Lamp         on, off and brightness, with notifications
 
             In Home Assistant: Settings, Devices & services, Add integration, ESPHome.
-            Host: the address of this machine. Port: \(configuration.port).
+            Host: the address of this machine. Port: \(port).
             Connect \(key).
             Then Home Assistant shows the hygrometer as a discovered BTHome device.
 

@@ -60,7 +60,11 @@ struct GatewayProcess {
     }
 
     /// Serves until SIGTERM or SIGINT.
-    func run() async throws {
+    ///
+    /// - Parameter whenServing: is called once, when clients can connect.
+    func run(whenServing: @escaping @Sendable (_ port: Int) -> Void = { _ in }) async throws {
+        var configuration = configuration
+        configuration.whenServing = whenServing
         let gateway = Gateway(configuration: configuration)
         let status = try StatusServer(path: directory.statusSocketPath, logger: logger) { await gateway.status }
         var group = ServiceGroupConfiguration(

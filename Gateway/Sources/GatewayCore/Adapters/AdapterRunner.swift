@@ -14,6 +14,8 @@ final class AdapterRunner: Sendable {
 
     private struct State {
         var adapter: Adapter?
+        /// Whether the controller has been brought up; false while it is reset.
+        var isReady = false
         var failure: String? = "not opened yet"
     }
 
@@ -41,27 +43,35 @@ final class AdapterRunner: Sendable {
 
     /// The adapter; nil while it is not open.
     var adapter: Adapter? { state.withLock(\.adapter) }
-    /// The reason why the adapter is not open.
+    /// The adapter; nil while it is not open or its controller is reset.
+    var usableAdapter: Adapter? { state.withLock { $0.isReady ? $0.adapter : nil } }
+    /// The reason why the adapter cannot be used.
     var failure: String? { state.withLock(\.failure) }
 
     // MARK: Opening
 
     /// Keeps the adapter open until the task is cancelled.
-    func run() async {
+    ///
+    /// - Parameter changed: is called when the adapter can be used, and when it no longer can.
+    func run(_ changed: @escaping @Sendable () -> Void) async {
+        func set(_ newState: State) {
+            state.withLock { $0 = newState }
+            changed()
+        }
         var failureCount = 0
         while !Task.isCancelled {
             do throws(BLEError) {
                 let adapter = try await open()
                 failureCount = 0
-                state.withLock { $0 = State(adapter: adapter, failure: nil) }
+                set(State(adapter: adapter, isReady: true, failure: nil))
                 logger.info("adapter open")
-                await serve(adapter)
-                state.withLock { $0 = State(adapter: nil, failure: "closed") }
+                await serve(adapter, set)
+                set(State(failure: "closed"))
                 scanner.report(.failed, of: index)
                 guard case .specification = source else { return }
                 await Self.uncancelled { await adapter.close() }
             } catch {
-                state.withLock { $0 = State(adapter: nil, failure: "\(error)") }
+                set(State(failure: "\(error)"))
                 scanner.report(.failed, of: index)
                 failureCount += 1
                 logger.warning("the adapter cannot be opened: \(error)")
@@ -79,13 +89,19 @@ final class AdapterRunner: Sendable {
     }
 
     /// Uses an adapter until it is closed or the task is cancelled.
-    private func serve(_ adapter: Adapter) async {
+    private func serve(_ adapter: Adapter, _ set: (State) -> Void) async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.scanOnDemand(adapter) }
             for await event in await adapter.events() {
                 switch event {
-                case .resetting(let reason): logger.warning("the controller is reset: \(reason)")
-                case .poweredOn: logger.info("the controller is ready")
+                case .resetting(let reason):
+                    logger.warning("the controller is reset: \(reason)")
+                    set(State(adapter: adapter, failure: reason))
+                    scanner.report(.failed, of: index)
+                case .poweredOn:
+                    logger.info("the controller is ready")
+                    set(State(adapter: adapter, isReady: true, failure: nil))
+                    scanner.reportReady(index)
                 case .scanRestarted(let silence): logger.info("the scan was restarted after \(silence) without packets")
                 case .stateUnavailable(let reason): logger.warning("\(reason)")
                 case .closed, .eventsDropped: break

@@ -16,6 +16,8 @@ enum ClientErrorCode {
     static let illegalParameter: Int32 = 135
     /// Another client has the device.
     static let alreadyOpen: Int32 = 145
+    /// There is no bond with the device.
+    static let notPaired: Int32 = 0x06
     /// The device did not answer in time.
     static let connectionTimeout: Int32 = 0x08
     /// The connection could not be established.

@@ -69,28 +69,25 @@ final class DeviceConnection: Sendable {
 
     /// Starts to connect.
     ///
-    /// - Parameter ended: is called once with the message for the client when the connection has ended.
-    func start(_ ended: @escaping @Sendable (Message) -> Void) {
+    /// - Parameters:
+    ///   - predecessor: work on the same device that has to end first.
+    ///   - ended: is called once with the message for the client when the connection has ended.
+    func start(after predecessor: Task<Void, Never>?, _ ended: @escaping @Sendable (Message) -> Void) {
         // On the adapter's own thread, an operation needs no thread switch.
         let task = Task(executorPreference: adapter.taskExecutor) {
+            await predecessor?.value
             let error = await self.run()
             ended(.disconnected(self.address, error: error))
         }
         state.withLock { $0.task = task }
     }
 
-    /// Confirms an existing connection to the client. The outcome of an attempt under way confirms itself.
-    ///
-    /// - Returns: false if the connection is ending.
-    func confirm() -> Bool {
+    /// Confirms an existing connection to the client. The outcome of an attempt under way, or the end of a connection
+    /// that is ending, is sent in any case.
+    func confirm() {
         state.withLock { state in
-            switch state.phase {
-            case .connecting: return !state.isEndRequested
-            case .connected(let mtu):
-                guard !state.isEndRequested else { return false }
+            if case .connected(let mtu) = state.phase, !state.isEndRequested {
                 client.send(.connected(address, mtu: mtu))
-                return true
-            case .ending: return false
             }
         }
     }

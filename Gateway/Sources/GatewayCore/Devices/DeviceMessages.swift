@@ -42,10 +42,11 @@ extension Message {
         return Message(.unpairingResponse, response)
     }
 
-    static func cacheCleared(_ address: UInt64) -> Message {
+    static func cacheCleared(_ address: UInt64, error: Int32 = 0) -> Message {
         var response = ESPHomeBluetoothDeviceClearCacheResponse()
         response.address = address
-        response.success = true
+        response.success = error == 0
+        response.error = error
         return Message(.clearCacheResponse, response)
     }
 
@@ -56,9 +57,9 @@ extension Message {
         return Message(.setConnectionParametersResponse, response)
     }
 
-    static func connectionsFree(limit: Int, allocated: [UInt64]) -> Message {
+    static func connectionsFree(free: Int, limit: Int, allocated: [UInt64]) -> Message {
         var response = ESPHomeBluetoothConnectionsFreeResponse()
-        response.free = UInt32(clamping: limit - allocated.count)
+        response.free = UInt32(clamping: free)
         response.limit = UInt32(clamping: limit)
         response.allocated = allocated
         return Message(.connectionsFreeResponse, response)

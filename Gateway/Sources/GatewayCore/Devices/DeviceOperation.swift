@@ -12,9 +12,8 @@ enum DeviceOperation: Hashable, Sendable {
     case setParameters(RequestedConnectionParameters)
     case disconnect
 
-    /// The message for a device that is not connected; nil if none is expected.
-    func failure(_ address: UInt64) -> Message? {
-        let error = ClientErrorCode.notConnected
+    /// The message if the operation cannot begin; nil if none is expected.
+    func failure(_ address: UInt64, _ error: Int32 = ClientErrorCode.notConnected) -> Message? {
         return switch self {
         case .getServices: .failure(address, handle: 0, error: error)
         case .read(let handle), .write(let handle, _, withResponse: true), .notify(let handle, isEnabled: true):
@@ -22,7 +21,7 @@ enum DeviceOperation: Hashable, Sendable {
         case .write(_, _, withResponse: false), .notify(_, isEnabled: false): nil
         case .pair: .pairing(address, error: error)
         case .unpair: .unpairing(address, error: error)
-        case .clearCache: .cacheCleared(address)
+        case .clearCache: .cacheCleared(address, error: error)
         case .setParameters: .parametersSet(address, error: error)
         case .disconnect: .disconnected(address, error: ClientErrorCode.noConnection)
         }

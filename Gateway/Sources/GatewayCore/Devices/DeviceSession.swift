@@ -61,6 +61,7 @@ struct DeviceSession {
         case .unpair: await unpair()
         case .clearCache:
             connection.services.remove(address)
+            await connection.adapter.discardDatabaseCache(of: peripheral.address)
             client.send(.cacheCleared(address))
         case .setParameters(let parameters): await set(parameters)
         case .disconnect: break
@@ -142,9 +143,11 @@ struct DeviceSession {
 
     private func unpair() async {
         // The bond has the device's identity address, which may differ from the address on air. The link ends.
-        await connection.adapter.removeBond(peripheral.address)
-        if connection.device != peripheral.address { await connection.adapter.removeBond(connection.device) }
-        client.send(.unpairing(address, error: 0))
+        var isRemoved = await connection.adapter.removeBond(peripheral.address)
+        if connection.device != peripheral.address, await connection.adapter.removeBond(connection.device) {
+            isRemoved = true
+        }
+        client.send(.unpairing(address, error: isRemoved ? 0 : ClientErrorCode.notPaired))
     }
 
     // MARK: Parameters

@@ -5,13 +5,25 @@ import Synchronization
 
 /// The connections to devices, and the slots for them.
 final class DeviceTable: Sendable {
+    /// A client's request to connect to a device.
+    private struct Request {
+        let address: UInt64
+        /// The type of the address; nil if the client does not know it.
+        let isRandom: Bool?
+        let usesCache: Bool
+        let client: Client
+    }
+
     private struct State {
         /// The connections, also those that are being made or that end, the oldest first.
         var connections: [DeviceConnection] = []
         /// The clients that are informed about slots.
         var subscribers: [Client] = []
-        /// Requests to connect to devices whose earlier connections are ending.
-        var waiting: [(address: UInt64, isRandom: Bool?, usesCache: Bool, client: Client)] = []
+        /// Requests to connect to devices whose connections end because their clients have gone; one for each device.
+        var waiting: [UInt64: Request] = [:]
+        /// The last change of what is saved about each device that is not connected, with its number.
+        var changes: [UInt64: (number: UInt64, task: Task<Void, Never>)] = [:]
+        var lastChange: UInt64 = 0
         var isStopping = false
     }
 
@@ -38,7 +50,12 @@ final class DeviceTable: Sendable {
     }
 
     private func slotMessage(_ state: borrowing State) -> Message {
-        .connectionsFree(limit: limit, allocated: state.connections.map(\.address))
+        let isUsable = adapters.runners.contains { $0.usableAdapter != nil }
+        return .connectionsFree(
+            free: isUsable ? limit - state.connections.count : 0,
+            limit: limit,
+            allocated: state.connections.map(\.address)
+        )
     }
 
     private func informSubscribers(_ state: borrowing State) {
@@ -46,46 +63,58 @@ final class DeviceTable: Sendable {
         for client in state.subscribers { client.send(message) }
     }
 
+    /// Informs clients that an adapter can be used now, or can no longer be used.
+    func adaptersChanged() {
+        state.withLock { informSubscribers($0) }
+    }
+
     // MARK: Connections
 
     /// Connects to a device. The client is sent the outcome.
+    ///
+    /// While a connection of the same client is ending, the message about its end is the outcome.
     func connect(_ address: UInt64, isRandom: Bool?, usesCache: Bool, for client: Client) {
+        let request = Request(address: address, isRandom: isRandom, usesCache: usesCache, client: client)
         state.withLock { state in
-            guard !state.isStopping else {
-                return client.send(.disconnected(address, error: ClientErrorCode.insufficientResources))
+            guard !client.hasEnded.load(ordering: .relaxed) else { return }
+            guard let connection = state.connections.first(where: { $0.address == address }) else {
+                return start(request, &state)
             }
-            if let connection = state.connections.first(where: { $0.address == address }) {
-                guard connection.client === client else {
-                    return client.send(.disconnected(address, error: ClientErrorCode.alreadyOpen))
-                }
-                if !connection.confirm() {
-                    state.waiting.append((address, isRandom, usesCache, client))
-                }
-                return
+            if connection.client === client {
+                connection.confirm()
+            } else if connection.client.hasEnded.load(ordering: .relaxed), state.waiting[address] == nil {
+                state.waiting[address] = request
+            } else {
+                client.send(.disconnected(address, error: ClientErrorCode.alreadyOpen))
             }
-            guard state.connections.count < limit, let runner = adapter(for: address, state),
-                let adapter = runner.adapter
-            else { return client.send(.disconnected(address, error: ClientErrorCode.insufficientResources)) }
-            if !usesCache { services.remove(address) }
-            // Without its type, an address with the two highest bits set is taken as random static.
-            let device = DeviceAddress(address, isRandom: isRandom ?? (address >> 46 == 0b11))
-            let connection = DeviceConnection(
-                device,
-                client: client,
-                adapter: adapter,
-                adapterIndex: runner.index,
-                services: services,
-                logger: logger
-            )
-            state.connections.append(connection)
-            informSubscribers(state)
-            connection.start { [self] in remove(connection, informing: $0) }
         }
     }
 
-    /// The adapter that receives the device best, otherwise the adapter with the fewest connections; nil if none is open.
+    /// Takes a slot for a device that has none and starts to connect, or refuses the request.
+    private func start(_ request: Request, _ state: inout State) {
+        let address = request.address
+        guard !state.isStopping, state.connections.count < limit, let runner = adapter(for: address, state),
+            let adapter = runner.usableAdapter
+        else { return request.client.send(.disconnected(address, error: ClientErrorCode.insufficientResources)) }
+        if !request.usesCache { services.remove(address) }
+        // Without its type, an address with the two highest bits set is taken as random static.
+        let device = DeviceAddress(address, isRandom: request.isRandom ?? (address >> 46 == 0b11))
+        let connection = DeviceConnection(
+            device,
+            client: request.client,
+            adapter: adapter,
+            adapterIndex: runner.index,
+            services: services,
+            logger: logger
+        )
+        state.connections.append(connection)
+        informSubscribers(state)
+        connection.start(after: state.changes[address]?.task) { [self] in remove(connection, informing: $0) }
+    }
+
+    /// The adapter that receives the device best, otherwise the adapter with the fewest connections; nil if none is usable.
     private func adapter(for address: UInt64, _ state: borrowing State) -> AdapterRunner? {
-        let open = adapters.runners.filter { $0.adapter != nil }
+        let open = adapters.runners.filter { $0.usableAdapter != nil }
         if let best = adapters.scanner.bestAdapter(for: address), let runner = open.first(where: { $0.index == best }) {
             return runner
         }
@@ -97,77 +126,128 @@ final class DeviceTable: Sendable {
 
     /// Frees the slot of a connection that has ended, and informs its client.
     private func remove(_ connection: DeviceConnection, informing message: Message) {
-        let next = state.withLock { state in
+        state.withLock { state in
             state.connections.removeAll { $0 === connection }
             connection.client.send(message)
             informSubscribers(state)
-            let index = state.waiting.firstIndex { $0.address == connection.address }
-            return index.map { state.waiting.remove(at: $0) }
-        }
-        if let next {
-            connect(next.address, isRandom: next.isRandom, usesCache: next.usesCache, for: next.client)
+            if let next = state.waiting.removeValue(forKey: connection.address) { start(next, &state) }
         }
     }
 
     /// Disconnects a device, or cancels the attempt to connect to it. The client is sent the end.
     func disconnect(_ address: UInt64, for client: Client) {
-        let connection = state.withLock { state in
-            state.waiting.removeAll { $0.address == address && $0.client === client }
-            return state.connections.first { $0.address == address && $0.client === client }
-        }
-        if let connection {
-            connection.disconnect()
-        } else {
-            client.send(.disconnected(address, error: ClientErrorCode.noConnection))
+        state.withLock { state in
+            if let connection = state.connections.first(where: { $0.address == address && $0.client === client }) {
+                connection.disconnect()
+            } else if state.waiting[address]?.client === client {
+                state.waiting[address] = nil
+                client.send(.disconnected(address, error: ClientErrorCode.connectionCancelled))
+            } else {
+                client.send(.disconnected(address, error: ClientErrorCode.noConnection))
+            }
         }
     }
 
     /// Performs an operation on a device that the client has connected, after the client's earlier ones.
     func perform(_ operation: DeviceOperation, on address: UInt64, for client: Client) {
-        let connection = state.withLock { state in
-            state.connections.first { $0.address == address && $0.client === client }
-        }
-        if let connection, connection.submit(operation) { return }
-        switch operation {
-        case .unpair: unpair(address, for: client)
-        case .clearCache:
-            services.remove(address)
-            client.send(.cacheCleared(address))
-        default:
-            if let message = operation.failure(address) { client.send(message) }
+        state.withLock { state in
+            let connection = state.connections.first { $0.address == address }
+            if let connection, connection.client === client {
+                if connection.submit(operation) { return }
+            } else if connection != nil, operation == .unpair || operation == .clearCache {
+                // The device is in use.
+                if let message = operation.failure(address, ClientErrorCode.alreadyOpen) { client.send(message) }
+                return
+            }
+            switch operation {
+            case .unpair:
+                change(address, for: client, &state) { adapter, device in
+                    await adapter.removeBond(device)
+                } response: { isChanged in
+                    .unpairing(address, error: isChanged ? 0 : ClientErrorCode.notPaired)
+                }
+            case .clearCache:
+                services.remove(address)
+                change(address, for: client, &state) { adapter, device in
+                    await adapter.discardDatabaseCache(of: device)
+                } response: { _ in
+                    .cacheCleared(address)
+                }
+            default:
+                if let message = operation.failure(address) { client.send(message) }
+            }
         }
     }
 
-    /// Removes the bonds of all adapters with a device that is not connected.
-    private func unpair(_ address: UInt64, for client: Client) {
+    /// Changes what the adapters have saved about a device that is not connected, after earlier changes and before later
+    /// connections.
+    ///
+    /// - Parameters:
+    ///   - change: changes an adapter; returns whether it had anything saved.
+    ///   - response: makes the message for the client, from whether any adapter had.
+    private func change(
+        _ address: UInt64,
+        for client: Client,
+        _ state: inout State,
+        _ change: @escaping @Sendable (Adapter, DeviceAddress) async -> Bool,
+        response: @escaping @Sendable (Bool) -> Message
+    ) {
         let adapters = adapters.runners.compactMap(\.adapter)
-        Task {
+        let predecessor = state.changes[address]?.task
+        state.lastChange += 1
+        let number = state.lastChange
+        client.beginRequest()
+        let task = Task {
+            await predecessor?.value
+            var isChanged = false
             for adapter in adapters {
-                for isRandom in [false, true] { await adapter.removeBond(DeviceAddress(address, isRandom: isRandom)) }
+                for isRandom in [false, true] where await change(adapter, DeviceAddress(address, isRandom: isRandom)) {
+                    isChanged = true
+                }
             }
-            client.send(.unpairing(address, error: 0))
+            client.send(response(isChanged))
+            client.finishRequests()
+            self.state.withLock { state in
+                if state.changes[address]?.number == number { state.changes[address] = nil }
+            }
         }
+        state.changes[address] = (number, task)
     }
 
     /// Ends everything that a client has requested, because its session has ended.
     func remove(_ client: Client) {
         let connections = state.withLock { state in
             state.subscribers.removeAll { $0 === client }
-            state.waiting.removeAll { $0.client === client }
+            client.hasEnded.store(true, ordering: .relaxed)
+            state.waiting = state.waiting.filter { $1.client !== client }
             return state.connections.filter { $0.client === client }
         }
         for connection in connections { connection.cancel() }
     }
 
-    /// Ends all connections, and waits until they have ended.
-    func stop() async {
+    /// Ends all connections, and waits until they have ended, for a limited time.
+    func stop(timeout: Duration) async {
         let connections = state.withLock { state in
             state.isStopping = true
-            state.waiting = []
+            state.waiting = [:]
             return state.connections
         }
         for connection in connections { connection.cancel() }
-        for connection in connections { await connection.finished() }
+        // A task group would wait for its children, so the wait is for one of two tasks outside.
+        let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
+        let waits = [
+            Task {
+                for connection in connections { await connection.finished() }
+                continuation.finish()
+            },
+            Task {
+                try? await Task.sleep(for: timeout)
+                continuation.finish()
+            },
+        ]
+        // The gateway's own task may be cancelled, which would end the iteration.
+        await Task { for await _ in ends {} }.value
+        for wait in waits { wait.cancel() }
     }
 
     var statuses: [GatewayStatus.ConnectionStatus] {

@@ -120,6 +120,12 @@ final class Scanner: Sendable {
         }
     }
 
+    /// Reports that an adapter's controller has been brought up again, so it scans if that is wanted.
+    func reportReady(_ adapter: Int) {
+        let isWanted = state.withLock { $0.demand != nil }
+        report(isWanted ? .running : .idle, of: adapter)
+    }
+
     /// Passes on an advertisement that was received in a scan of a mode.
     ///
     /// A passive scan requests no scan responses, so the response that an earlier active scan received is left out.
@@ -133,7 +139,7 @@ final class Scanner: Sendable {
         state.withLock { state in
             state.advertisementCount += 1
             if usesSeveralAdapters {
-                state.reception.record(raw.address, rssi: raw.rssi, at: advertisement.time, by: adapter)
+                state.reception.record(raw.address, rssi: raw.rssi, at: .now(), by: adapter)
             }
             guard !state.subscribers.isEmpty else { return }
             state.batch.append(raw)
@@ -174,7 +180,7 @@ final class Scanner: Sendable {
 
     /// The adapter that receives a device best; nil if it is not known.
     func bestAdapter(for address: UInt64) -> Int? {
-        state.withLock { $0.reception.bestAdapter(for: address) }
+        state.withLock { $0.reception.bestAdapter(for: address, at: .now()) }
     }
 
     var advertisementCount: UInt64 { state.withLock { $0.advertisementCount } }

@@ -15,6 +15,8 @@ final class Client: Sendable {
     /// The number of requests that devices have not finished.
     private let unfinishedRequestCount = Atomic(0)
 
+    /// Whether the session has ended. Nothing more is done for the client.
+    let hasEnded = Atomic(false)
     let receivesAdvertisements = Atomic(false)
     let advertisementCount = Atomic<UInt64>(0)
     let droppedAdvertisementCount = Atomic<UInt64>(0)
