@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, soak-gateway, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-sensors, soak-gateway, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -12,7 +12,7 @@ DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway demo-gateway test-gateway soak-gateway
+.PHONY: gateway demo-gateway test-gateway test-sensors soak-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -73,6 +73,9 @@ demo-gateway: gateway ## Serves simulated sensors and a lamp to Home Assistant.
 test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of Home Assistant and bleak.
 	$(SWIFT) test --package-path Gateway
 	@BLE_GATEWAY=$${BLE_GATEWAY:-Gateway/.build/debug/ble-gateway} Gateway/Tests/run
+
+test-sensors: setup ## Compares the decoders of sensors with those of PyPI, for COUNT=10000 advertisements of each format.
+	@Gateway/Tests/Sensors/run $(or $(COUNT),10000)
 
 soak-gateway: build gateway ## Runs a gateway with 20 links and 1,000 advertisements a second for MINUTES=30.
 	@Gateway/Tests/run --soak $(or $(MINUTES),30)

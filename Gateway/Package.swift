@@ -67,7 +67,7 @@ let package = Package(
         .target(
             name: "GatewayCore",
             dependencies: [
-                "ESPHomeMessages", "ESPHomeProtocol",
+                "ESPHomeMessages", "ESPHomeProtocol", "SensorDecoders",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -82,10 +82,11 @@ let package = Package(
         .executableTarget(
             name: "Gateway",
             dependencies: [
-                "GatewayCore", "ESPHomeProtocol",
+                "GatewayCore", "ESPHomeProtocol", "SensorDecoders",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: nio),
                 .product(name: "NIOPosix", package: nio),
@@ -96,7 +97,7 @@ let package = Package(
         .testTarget(
             name: "GatewayCommandTests",
             dependencies: [
-                "Gateway", "GatewayCore",
+                "Gateway", "GatewayCore", "SensorDecoders",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -120,7 +121,7 @@ let package = Package(
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages",
+                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages", "SensorDecoders",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "NIOCore", package: nio),
                 .product(name: "NIOEmbedded", package: nio),

@@ -88,6 +88,39 @@ struct DatabaseCacheTests {
         #expect(conversation.requests == [hashRequest])
     }
 
+    @Test("A discarded cache is dropped, and the whole database is learned again")
+    func discardedCacheIsLearnedAgain() throws {
+        let conversation = try Conversation(services)
+        conversation.client.discardDatabase()
+        conversation.run()
+        #expect(conversation.requests.isEmpty && conversation.caches.isEmpty)
+        conversation.trust()
+        let learned = try #require(conversation.cache)
+        let count = conversation.requests.count
+        conversation.client.discardDatabase()
+        conversation.run()
+        #expect(conversation.caches.suffix(2) == [nil, learned])
+        #expect(conversation.requests.dropFirst(count).contains { $0.first == 0x10 })
+    }
+
+    @Test("A cache that is discarded while it is learned is learned once more")
+    func cacheDiscardedWhileItIsLearnedIsLearnedOnceMore() throws {
+        let conversation = try Conversation(services)
+        conversation.client.trust(nil)
+        var searches = 0
+        conversation.onRequest = { [client = conversation.client] request in
+            guard request.first == 0x10 else { return }
+            searches += 1
+            if searches == 1 { client.discardDatabase() }
+        }
+        conversation.run()
+        #expect(conversation.cache != nil)
+        #expect(searches > 1)
+        let once = try Conversation(services)
+        once.trust()
+        #expect(once.requests.count < conversation.requests.count)
+    }
+
     /// Discovers everything in every way.
     private func walk(_ conversation: Conversation) throws -> [String] {
         var found: [String] = []

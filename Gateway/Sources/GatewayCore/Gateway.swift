@@ -46,9 +46,18 @@ public final class Gateway: Service {
         settings.stateLocation = configuration.stateDirectory.map { .directory($0) } ?? .nowhere
         var sources = adapters.map { AdapterRunner.Source.adapter($0) }
         sources += configuration.adapters.map { .specification($0, settings) }
+        let sensors = configuration.whenObserved.map { observed in
+            SensorReader(
+                gateway: configuration.name,
+                keys: configuration.sensorKeys,
+                logger: logger,
+                observed: observed
+            )
+        }
         let scanner = Scanner(
             adapterCount: sources.count,
             mode: configuration.scanMode,
+            sensors: sensors,
             eventLoop: group.next(),
             logger: logger
         )
@@ -72,18 +81,10 @@ public final class Gateway: Service {
                 for runner in adapters.runners {
                     tasks.addTask { [hub] in await runner.run { hub.devices.adaptersChanged() } }
                 }
-                let server = try await APIServer.start(
-                    hub: hub,
-                    information: await makeInformation(),
-                    configuration: configuration,
-                    group: group
-                )
-                port.withLock { $0 = server.port }
-                configuration.logger.info("serving", metadata: ["port": "\(server.port ?? 0)"])
-                configuration.whenServing(server.port ?? 0)
+                let server = configuration.servesAPI ? try await startServer() : nil
                 try? await gracefulShutdown()
                 port.withLock { $0 = nil }
-                await server.stop()
+                await server?.stop()
                 hub.endClients()
                 await hub.devices.stop(timeout: Self.disconnectionTimeout)
                 tasks.cancelAll()
@@ -93,6 +94,19 @@ public final class Gateway: Service {
             throw error
         }
         try? await group.shutdownGracefully()
+    }
+
+    private func startServer() async throws -> APIServer {
+        let server = try await APIServer.start(
+            hub: hub,
+            information: await makeInformation(),
+            configuration: configuration,
+            group: group
+        )
+        port.withLock { $0 = server.port }
+        configuration.logger.info("serving", metadata: ["port": "\(server.port ?? 0)"])
+        configuration.whenServing(server.port ?? 0)
+        return server
     }
 
     /// Returns the information about the gateway that clients can request, once an adapter is open or the time is over.

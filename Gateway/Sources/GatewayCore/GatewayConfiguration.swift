@@ -1,6 +1,7 @@
 import BLE
 import ESPHomeProtocol
 import Logging
+import SensorDecoders
 
 /// Settings of a gateway.
 public struct GatewayConfiguration: Sendable {
@@ -14,6 +15,8 @@ public struct GatewayConfiguration: Sendable {
     public var port: Int
     /// The pre-shared key of the encryption; nil to serve clients without encryption.
     public var encryptionKey: NoiseKey?
+    /// Whether the native API is served.
+    public var servesAPI = true
     /// The adapters to open.
     public var adapters: [AdapterSpecification]
     /// The directory in which bonds and identities are kept; nil to keep nothing.
@@ -24,6 +27,14 @@ public struct GatewayConfiguration: Sendable {
     public var clientLimit: Int
     /// How adapters scan until a client requests another mode.
     public var scanMode: ScanMode
+    /// The keys of sensors that encrypt their readings. The kind of an address, public or random, is ignored.
+    public var sensorKeys: [DeviceAddress: BindKey] = [:]
+    /// Is called for each report of a sensor that says something new, and for each sensor at least once a minute while
+    /// it reports; nil to decode no sensors.
+    ///
+    /// Calls for one sensor are in the order of its advertisements. They come from the adapters' threads, so the closure
+    /// must not block.
+    public var whenObserved: (@Sendable (SensorObservation) -> Void)?
     /// Receives the gateway's messages.
     public var logger: Logger
     /// Is called once with the TCP port, when clients can connect.

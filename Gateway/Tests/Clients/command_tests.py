@@ -162,3 +162,46 @@ async def demo(world: World):
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+@test("run: readings of sensors are lines of JSON, without any client")
+async def readings(world: World):
+    process = await asyncio.create_subprocess_exec(
+        world.gateway_binary, "demo", "--no-api", "--readings", "json", "--state-dir", str(world.directory / "state"),
+        stdout=asyncio.subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    try:
+        lines = []
+        async with asyncio.timeout(30):
+            while len(lines) < 2:
+                lines.append(json.loads(await process.stdout.readline()))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await process.stdout.read()
+        expect(await process.wait(), 0, "the exit status")
+    first, second = lines
+    expect(list(first), ["time", "gateway", "address", "name", "rssi", "format", "readings"], "the fields")
+    expect(first["address"], "C0:DE:00:00:00:02", "the address")
+    expect(first["format"], "bthome_v2", "the format")
+    expect([line["readings"]["packet_id"]["value"] for line in lines], [0, 1], "the packets")
+    expect(second["readings"]["temperature"]["unit"], "°C", "the unit")
+
+
+@test("run: a reader of the readings that goes away ends nothing")
+async def readings_without_reader(world: World):
+    state = world.directory / "state"
+    process = await asyncio.create_subprocess_exec(
+        world.gateway_binary, "demo", "--no-api", "--readings", "json", "--state-dir", str(state),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(60):
+            await process.stdout.readline()
+            process._transport.get_pipe_transport(1).close()
+            while b"cannot be written" not in await process.stderr.readline():
+                pass
+        (await run(world.gateway_binary, "status", "--state-dir", str(state))).succeeded()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await process.stderr.read()
+        expect(await process.wait(), 0, "the exit status")

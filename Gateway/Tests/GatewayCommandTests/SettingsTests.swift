@@ -1,5 +1,7 @@
+import BLE
 import Configuration
 import GatewayCore
+import SensorDecoders
 import Testing
 
 @testable import Gateway
@@ -47,7 +49,8 @@ struct SettingsTests {
                 {"name": "hall", "friendlyName": "Hall", "adapters": ["hci1", "tcp:127.0.0.1:6402"],
                  "host": "127.0.0.1", "port": 7000, "plaintext": true, "api": true, "scanMode": "passive",
                  "connectionLimit": 5, "clientLimit": 2, "stateDirectory": "/elsewhere", "logLevel": "debug",
-                 "logFormat": "json"}
+                 "logFormat": "json", "readings": "none",
+                 "bindKeys": ["A4:C1:38:00:00:01=000102030405060708090A0B0C0D0E0F"]}
                 """
         )
         var expected = GatewaySettings(stateDirectory: "/elsewhere")
@@ -62,6 +65,9 @@ struct SettingsTests {
         expected.clientLimit = 2
         expected.logLevel = .debug
         expected.logFormat = .json
+        expected.readings = .none
+        let address = try #require(DeviceAddress("A4:C1:38:00:00:01", isRandom: false))
+        expected.bindKeys = [address: try #require(BindKey(Array(0..<16)))]
         #expect(merged == expected)
     }
 
@@ -82,7 +88,10 @@ struct SettingsTests {
         (#"{"scanMode": "fast"}"#, #""fast" is not valid; use one of passive, active"#),
         (#"{"connectionLimit": 0}"#, "use a number from 1 to 255"),
         (#"{"friendlyName": ""}"#, "use a text that is not empty"),
-        (#"{"api": false}"#, "nothing else to serve"),
+        (#"{"api": false, "readings": "none"}"#, "nothing else to do"),
+        (#"{"readings": "xml"}"#, #""xml" is not valid; use one of json, none"#),
+        (#"{"bindKeys": ["A4:C1:38:00:00:01"]}"#, "number 1 is not valid; use an address and 32 hexadecimal digits"),
+        (#"{"bindKeys": ["A4:C1:38:00:00:01=0123"]}"#, "number 1 is not valid; use an address and 32 hexadecimal"),
         ("[]", "gateway.json: the file must hold a JSON object"),
         ("{", "gateway.json: the file must hold a JSON object"),
     ])
@@ -98,6 +107,21 @@ struct SettingsTests {
             fault(environment: ["BLE_GATEWAY_PORT": "x"])?.hasPrefix("environment variable BLE_GATEWAY_PORT") == true
         )
         #expect(fault(environment: ["BLE_ADAPTER": "x", "BLE_GATEWAY_CONFIG": "x"]) == nil)
+    }
+
+    @Test func noErrorShowsAKey() throws {
+        let key = "000102030405060708090A0B0C0D0E0F"
+        for file in [
+            #"{"bindKeys": ["\#(key)"]}"#, #"{"bindKeys": ["A4:C1:38:00:00:01=\#(key)00"]}"#,
+            #"{"bindKeys": ["A4:C1:38:00:00:01=\#(key)", "A4:C1:38:00:00:01=\#(key)"]}"#,
+        ] {
+            let message = try #require(fault(file: file))
+            #expect(!message.contains(key), "\(message)")
+        }
+    }
+
+    @Test func readingsAloneAreEnough() throws {
+        #expect(try !settings(file: #"{"api": false}"#).servesAPI)
     }
 
     @Test func faultInOptionNamesTheOption() {
@@ -122,14 +146,14 @@ struct SettingsTests {
         let options = try SettingsOptions.parse([
             "--adapter", "hci0", "--adapter", "hci1", "--host", "::1", "--port", "0", "--plaintext", "--name", "hall",
             "--scan-mode", "passive", "--connection-limit", "3", "--log-level", "debug", "--log-format", "json",
-            "--no-api",
+            "--no-api", "--readings", "none", "--bind-key", "a=b",
         ])
         #expect(
             options.values == [
                 .adapters: .stringArray(["hci0", "hci1"]), .host: .string("::1"), .port: .int(0),
                 .plaintext: .bool(true), .name: .string("hall"), .scanMode: .string("passive"),
                 .connectionLimit: .int(3), .logLevel: .string("debug"), .logFormat: .string("json"),
-                .api: .bool(false),
+                .api: .bool(false), .readings: .string("none"), .bindKeys: .stringArray(["a=b"]),
             ]
         )
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BLE
+import Foundation
 import GatewayCore
 import Logging
 import ServiceLifecycle
@@ -29,6 +30,7 @@ struct GatewayProcess {
     let settings: GatewaySettings
     let directory: StateDirectory
     let configuration: GatewayConfiguration
+    private let readings: LineWriter?
     private let logger: Logger
 
     /// Prepares the state directory and the key.
@@ -48,8 +50,19 @@ struct GatewayProcess {
         configuration.connectionLimit = settings.connectionLimit
         configuration.clientLimit = settings.clientLimit
         configuration.scanMode = settings.scanMode
+        configuration.servesAPI = settings.servesAPI
+        configuration.sensorKeys = settings.bindKeys
+        if settings.readings == .json {
+            let writer = LineWriter(descriptor: STDOUT_FILENO, logger: logger)
+            configuration.whenObserved = { writer.write($0.json) }
+            readings = writer
+        } else {
+            readings = nil
+        }
         configuration.logger = logger
-        if settings.isEncrypted {
+        if !settings.servesAPI {
+            logger.info("clients are not served")
+        } else if settings.isEncrypted {
             let (key, isNew) = try directory.keyFile.readOrCreate()
             configuration.encryptionKey = key
             if isNew { logger.notice("made an encryption key; `ble-gateway key` prints it") }
@@ -74,6 +87,7 @@ struct GatewayProcess {
         )
         group.maximumGracefulShutdownDuration = .seconds(10)
         group.maximumCancellationDuration = .seconds(5)
+        defer { readings?.finish(timeout: .seconds(1)) }
         try await ServiceGroup(configuration: group).run()
         logger.notice("stopped")
     }

@@ -2,6 +2,7 @@ import BLE
 import Configuration
 import GatewayCore
 import Logging
+import SensorDecoders
 
 /// All settings of the gateway, complete and valid.
 struct GatewaySettings: Equatable {
@@ -22,6 +23,9 @@ struct GatewaySettings: Equatable {
     var scanMode = ScanMode.active
     var connectionLimit = 20
     var clientLimit = 16
+    var readings = ReadingsFormat.json
+    /// The keys of sensors that encrypt their readings.
+    var bindKeys: [DeviceAddress: BindKey] = [:]
     /// The directory of the key, the bonds and the status socket.
     var stateDirectory: String
     var logLevel = Logger.Level.info
@@ -65,13 +69,15 @@ struct GatewaySettings: Equatable {
         scanMode = try values.choice(.scanMode) ?? scanMode
         connectionLimit = try values.number(.connectionLimit, in: 1...Self.greatestLimit) ?? connectionLimit
         clientLimit = try values.number(.clientLimit, in: 1...Self.greatestLimit) ?? clientLimit
+        readings = try values.choice(.readings) ?? readings
+        bindKeys = try values.bindKeys()
         logLevel = try values.choice(.logLevel) ?? logLevel
         logFormat = try values.choice(.logFormat) ?? logFormat
-        guard servesAPI else {
+        guard servesAPI || readings != .none else {
             throw SettingsError(
                 place: "--no-api",
                 value: nil,
-                advice: "the gateway has nothing else to serve; remove the option or \"api\": false"
+                advice: "without readings, the gateway has nothing else to do; leave out one of them"
             )
         }
     }
@@ -81,6 +87,14 @@ struct GatewaySettings: Equatable {
         let isAllowed: (Character) -> Bool = { ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0 == "-" }
         return (1...31).contains(text.count) && text.allSatisfy(isAllowed) && text.first != "-" && text.last != "-"
     }
+}
+
+/// How readings of sensors are written to standard output.
+enum ReadingsFormat: String, CaseIterable {
+    /// One JSON object a line.
+    case json
+    /// Not at all.
+    case none
 }
 
 /// Reads typed values from the first place that has them.
@@ -125,6 +139,35 @@ private struct SettingsReader {
             return nil
         }
         return Choice(rawValue: text)
+    }
+
+    /// The keys of sensors. No error shows a key.
+    func bindKeys() throws(SettingsError) -> [DeviceAddress: BindKey] {
+        guard let value = try first(.bindKeys), case .stringArray(let texts) = value.content else { return [:] }
+        var keys: [DeviceAddress: BindKey] = [:]
+        for (index, text) in texts.enumerated() {
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let address = DeviceAddress(String(parts[0]), isRandom: false),
+                let key = BindKey(hexadecimal: parts[1])
+            else {
+                throw SettingsError(
+                    place: value.place,
+                    value: "number \(index + 1)",
+                    advice: "use an address and 32 hexadecimal digits, as in A4:C1:38:00:00:01=…"
+                )
+            }
+            guard keys.updateValue(key, forKey: address) == nil else {
+                throw SettingsError(place: value.place, value: "\(address)", advice: "it has two keys; remove one")
+            }
+        }
+        guard keys.count <= SensorDecoder.maximumKeyCount else {
+            throw SettingsError(
+                place: value.place,
+                value: "\(keys.count) keys",
+                advice: "use at most \(SensorDecoder.maximumKeyCount)"
+            )
+        }
+        return keys
     }
 
     func adapters() throws(SettingsError) -> [AdapterSpecification] {

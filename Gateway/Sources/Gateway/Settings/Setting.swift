@@ -12,6 +12,8 @@ enum Setting: String, CaseIterable {
     case scanMode
     case connectionLimit
     case clientLimit
+    case readings
+    case bindKeys
     case stateDirectory
     case logLevel
     case logFormat
@@ -41,6 +43,8 @@ enum Setting: String, CaseIterable {
         case .plaintext: "--plaintext"
         case .scanMode: "--scan-mode"
         case .connectionLimit: "--connection-limit"
+        case .readings: "--readings"
+        case .bindKeys: "--bind-key"
         case .logLevel: "--log-level"
         case .logFormat: "--log-format"
         }
@@ -49,7 +53,7 @@ enum Setting: String, CaseIterable {
     /// The type of the value.
     var type: ConfigType {
         switch self {
-        case .adapters: .stringArray
+        case .adapters, .bindKeys: .stringArray
         case .port, .connectionLimit, .clientLimit: .int
         case .plaintext, .api: .bool
         default: .string

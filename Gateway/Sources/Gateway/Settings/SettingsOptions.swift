@@ -53,8 +53,25 @@ struct SettingsOptions: ParsableArguments {
     @Flag(help: "Serve without encryption: everyone in the network can use the adapters.")
     var plaintext = false
 
-    @Flag(name: .customLong("no-api"), help: "Do not serve the ESPHome native API; an error today.")
+    @Flag(name: .customLong("no-api"), help: "Do not serve the ESPHome native API: only readings of sensors.")
     var omitsAPI = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How readings of sensors are written to standard output: json (default; none for demo) or none.",
+            valueName: "format"
+        )
+    )
+    var readings: String?
+
+    @Option(
+        name: .customLong("bind-key"),
+        help: ArgumentHelp(
+            "The address and the key of a sensor that encrypts its readings; may be repeated.",
+            valueName: "address=key"
+        )
+    )
+    var bindKeys: [String] = []
 
     @Option(help: "The name of the gateway in the network (default: the host name).")
     var name: String?
@@ -85,6 +102,8 @@ struct SettingsOptions: ParsableArguments {
         if !adapters.isEmpty { values[.adapters] = .stringArray(adapters) }
         if plaintext { values[.plaintext] = .bool(true) }
         if omitsAPI { values[.api] = .bool(false) }
+        if !bindKeys.isEmpty { values[.bindKeys] = .stringArray(bindKeys) }
+        values[.readings] = readings.map { .string($0) }
         values[.host] = host.map { .string($0) }
         values[.port] = port.map { .int($0) }
         values[.name] = name.map { .string($0) }

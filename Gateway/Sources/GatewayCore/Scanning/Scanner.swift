@@ -22,8 +22,11 @@ final class Scanner: Sendable {
         var reception = ReceptionTable()
         var advertisementCount: UInt64 = 0
 
+        /// Whether adapters scan even without subscribers.
+        let scansAlways: Bool
+
         /// How adapters have to scan; nil if nobody needs advertisements.
-        var demand: ScanMode? { subscribers.isEmpty ? nil : mode }
+        var demand: ScanMode? { subscribers.isEmpty && !scansAlways ? nil : mode }
     }
 
     /// The longest time that an advertisement waits for others.
@@ -33,17 +36,27 @@ final class Scanner: Sendable {
     private let eventLoop: any EventLoop
     private let logger: Logger
     private let usesSeveralAdapters: Bool
+    private let sensors: SensorReader?
     private let state: Mutex<State>
 
-    /// - Parameter eventLoop: runs the timer of batches.
-    init(adapterCount: Int, mode: ScanMode, eventLoop: any EventLoop, logger: Logger) {
+    /// - Parameters:
+    ///   - sensors: receives all advertisements; nil if only clients need them.
+    ///   - eventLoop: runs the timer of batches.
+    init(
+        adapterCount: Int,
+        mode: ScanMode,
+        sensors: SensorReader? = nil,
+        eventLoop: any EventLoop,
+        logger: Logger
+    ) {
+        self.sensors = sensors
         configuredMode = mode
         self.eventLoop = eventLoop
         self.logger = logger
         usesSeveralAdapters = adapterCount > 1
         let states = [AdapterState](repeating: .idle, count: adapterCount)
         let demands = [AsyncStream<ScanMode?>.Continuation?](repeating: nil, count: adapterCount)
-        state = Mutex(State(mode: mode, adapterStates: states, demands: demands))
+        state = Mutex(State(mode: mode, adapterStates: states, demands: demands, scansAlways: sensors != nil))
     }
 
     // MARK: Clients
@@ -136,6 +149,7 @@ final class Scanner: Sendable {
             isRandom: advertisement.address.isRandom,
             data: mode == .active ? Self.mergedData(of: advertisement) : advertisement.advertisingData
         )
+        sensors?.receive(raw.data, of: advertisement)
         state.withLock { state in
             state.advertisementCount += 1
             if usesSeveralAdapters {

@@ -1,0 +1,82 @@
+import BLE
+import Foundation
+import Logging
+import NIOCore
+import SensorDecoders
+import Synchronization
+
+/// Decodes the advertisements of sensors, and passes on what is new.
+final class SensorReader: Sendable {
+    private struct State {
+        var decoder: SensorDecoder
+        var news = SensorNews()
+        /// The addresses about whose encryption the log has a message.
+        var logged: Set<DeviceAddress> = []
+    }
+
+    /// The greatest number of addresses about whose encryption the log has a message.
+    private static let logLimit = 1024
+
+    private let gateway: String
+    private let logger: Logger
+    private let observed: @Sendable (SensorObservation) -> Void
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - gateway: the name of the gateway.
+    ///   - keys: the keys of encrypted sensors.
+    ///   - observed: is called on the adapters' threads, and must not block.
+    init(
+        gateway: String,
+        keys: [DeviceAddress: BindKey],
+        logger: Logger,
+        observed: @escaping @Sendable (SensorObservation) -> Void
+    ) {
+        self.gateway = gateway
+        self.logger = logger
+        self.observed = observed
+        var decoder = SensorDecoder()
+        for (address, key) in keys where !decoder.setKey(key, for: address) {
+            logger.warning("there are too many keys of sensors; \(address) is not decrypted")
+        }
+        state = Mutex(State(decoder: decoder))
+    }
+
+    /// Decodes an advertisement.
+    ///
+    /// - Parameter data: the AD structures of the advertisement and of the scan response.
+    func receive(_ data: [UInt8], of advertisement: Advertisement) {
+        let address = advertisement.address
+        // The lock is held while observations are passed on, which keeps their order.
+        state.withLock { state in
+            let reports = state.decoder.decode(data.rawSpan, from: address, at: advertisement.time)
+            for report in reports {
+                log(report.protection, address, &state)
+                guard state.news.isNews(report, from: address, at: .now()) else { continue }
+                observed(
+                    SensorObservation(
+                        time: Date(),
+                        gateway: gateway,
+                        address: address,
+                        name: advertisement.localName,
+                        rssi: advertisement.rssi,
+                        report: report
+                    )
+                )
+            }
+        }
+    }
+
+    private func log(_ protection: SensorProtection, _ address: DeviceAddress, _ state: inout State) {
+        let problem: Logger.Message
+        switch protection {
+        case .none, .authenticated, .replayed: return
+        case .needsKey: problem = "the sensor encrypts its readings; set its key with --bind-key"
+        case .wrongKey: problem = "the readings of the sensor do not match its key; check --bind-key"
+        case .downgraded: problem = "the sensor has a key, but a report under its address is not encrypted"
+        case .unsupported: problem = "the sensor encrypts its readings in a way that is not supported"
+        }
+        guard state.logged.count < Self.logLimit, state.logged.insert(address).inserted else { return }
+        logger.notice(problem, metadata: ["device": "\(address)"])
+    }
+}
