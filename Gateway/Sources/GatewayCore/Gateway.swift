@@ -154,6 +154,7 @@ public final class Gateway: Service {
     public var status: GatewayStatus {
         get async {
             GatewayStatus(
+                servesClients: configuration.servesAPI,
                 port: port.withLock { $0 },
                 connectionLimit: configuration.connectionLimit,
                 adapters: adapters.runners.map { runner in

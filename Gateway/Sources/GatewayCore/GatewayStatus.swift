@@ -14,6 +14,15 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
         public var failure: String?
         /// The number of connections through it.
         public var connectionCount: Int
+
+        /// Creates a status.
+        public init(name: String, isOpen: Bool, isScanning: Bool, failure: String?, connectionCount: Int) {
+            self.name = name
+            self.isOpen = isOpen
+            self.isScanning = isScanning
+            self.failure = failure
+            self.connectionCount = connectionCount
+        }
     }
 
     /// A client of the native API.
@@ -40,6 +49,8 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
         public var client: String
     }
 
+    /// Whether the native API is to be served.
+    public var servesClients: Bool
     /// The TCP port that clients connect to; nil if the gateway does not serve yet.
     public var port: Int?
     /// The greatest number of connections.

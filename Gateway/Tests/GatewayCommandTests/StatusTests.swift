@@ -11,7 +11,7 @@ struct StatusTests {
         GatewayStatus.self,
         from: Data(
             """
-            {"port": 6053, "connectionLimit": 20, "adapters": [], "clients": [], "connections": [],
+            {"servesClients": true, "port": 6053, "connectionLimit": 20, "adapters": [], "clients": [], "connections": [],
              "advertisementCount": 7, "closedClientCounts": {"wrong key": 2}}
             """.utf8
         )
@@ -26,6 +26,16 @@ struct StatusTests {
                 clients closed, wrong key: 2
                 """
         )
+    }
+
+    @Test func textOfAnAdapterIsSafeOnTerminals() {
+        var status = Self.idle
+        status.servesClients = false
+        status.port = nil
+        status.adapters = [
+            .init(name: "hci0", isOpen: false, isScanning: false, failure: "no\u{1B}[2J", connectionCount: 0)
+        ]
+        #expect(status.text.hasPrefix("clients are not served\nadapter hci0: failed: no\\u{1B}[2J, 0 connections\n"))
     }
 
     @Test func runningGatewayReportsItsStatusAndKeepsItsSocket() async throws {

@@ -298,6 +298,18 @@ struct GatewayTests {
 
     // MARK: Adapters
 
+    @Test func slotsAreFreeOnlyWhileAnAdapterCanBeUsed() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            try await client.send(.subscribeConnectionsFreeRequest)
+            _ = try await client.slots { $0.free == 20 }
+            await world.adapter.close()
+            _ = try await client.slots { $0.free == 0 && $0.limit == 20 }
+            let refused = try await client.requestConnection(world.devices[0].address.value)
+            #expect(refused.error == 17)
+        }
+    }
+
     @Test func adapterThatCannotBeOpenedIsReported() async throws {
         try await withGateway(otherAdapters: [.unix(path: "/nowhere/controller")]) { world in
             let client = try await world.client()

@@ -6,6 +6,8 @@ import Testing
 struct World: Sendable {
     let gateway: Gateway
     let port: Int
+    /// The gateway's first adapter.
+    let adapter: Adapter
     let devices: [Device]
 
     func client() async throws -> APIClient {
@@ -88,7 +90,7 @@ func withGateway<Result: Sendable>(
     let run = Task { try await gateway.run() }
     do {
         let port = await waitForPort(of: gateway)
-        let result = try await body(World(gateway: gateway, port: port, devices: devices))
+        let result = try await body(World(gateway: gateway, port: port, adapter: adapter, devices: devices))
         run.cancel()
         try await run.value
         await adapter.close()

@@ -1,3 +1,4 @@
+import ESPHomeProtocol
 import Foundation
 import GatewayCore
 
@@ -13,11 +14,12 @@ extension GatewayStatus {
 
     /// The status as lines for people.
     var text: String {
-        var lines = [port.map { "listening on port \($0)" } ?? "not listening yet"]
+        let isWaiting = servesClients ? "not listening yet" : "clients are not served"
+        var lines = [port.map { "listening on port \($0)" } ?? isWaiting]
         for adapter in adapters {
             let state =
                 if let failure = adapter.failure {
-                    "failed: \(failure)"
+                    "failed: \(failure.printable())"
                 } else {
                     adapter.isOpen ? (adapter.isScanning ? "open, scanning" : "open") : "not open"
                 }

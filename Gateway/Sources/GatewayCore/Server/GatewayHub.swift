@@ -50,8 +50,8 @@ final class GatewayHub: Sendable {
 
     /// Adds a client that has not greeted; false if the gateway stops.
     ///
-    /// Such clients have places of their own. If there are too many, the oldest of the network address with the most of
-    /// them is disconnected, so an address without the key cannot keep others out.
+    /// Such clients have places of their own. If there are too many, the oldest of the network with the most of them is
+    /// disconnected, so a machine without the key cannot keep others out; see ``NetworkPrefix``.
     func add(_ client: Client) -> Bool {
         let (isAdded, displaced) = state.withLock { state -> (Bool, Client?) in
             guard !state.isStopping else { return (false, nil) }
@@ -65,9 +65,10 @@ final class GatewayHub: Sendable {
     }
 
     private static func removeDisplaced(from newcomers: inout [Client]) -> Client? {
-        let counts = newcomers.reduce(into: [:]) { $0[$1.networkAddress, default: 0] += 1 }
+        let networks = newcomers.map { NetworkPrefix($0.networkAddress) }
+        let counts = networks.reduce(into: [:]) { $0[$1, default: 0] += 1 }
         let greatest = counts.values.max()
-        let oldest = newcomers.firstIndex { counts[$0.networkAddress] == greatest }
+        let oldest = networks.firstIndex { counts[$0] == greatest }
         return oldest.map { newcomers.remove(at: $0) }
     }
 
