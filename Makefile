@@ -10,6 +10,8 @@ DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 
 # The sources of the gateway, which is a package of its own.
 GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
+# The Debian packages that it is built with.
+GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: gateway demo-gateway test-gateway test-sensors soak-gateway
@@ -65,16 +67,19 @@ test-avatar: setup ## Runs Avatar's LE host and LE security suites: our device b
 	@Tests/Avatar/run
 
 gateway: setup ## Builds `ble-gateway` into Gateway/.build/release; see Docs/Gateway.md.
+	@./.ci/setup $(GATEWAY_PACKAGES)
 	$(SWIFT) build -c release --package-path Gateway --product ble-gateway
 
 demo-gateway: gateway ## Serves simulated sensors and a lamp to Home Assistant.
 	@Gateway/.build/release/ble-gateway demo
 
-test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of Home Assistant and bleak.
+test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of Home Assistant and bleak, and with an MQTT broker.
+	@./.ci/setup $(GATEWAY_PACKAGES) mosquitto mosquitto-clients openssl
 	$(SWIFT) test --package-path Gateway
 	@BLE_GATEWAY=$${BLE_GATEWAY:-Gateway/.build/debug/ble-gateway} Gateway/Tests/run
 
 test-sensors: setup ## Compares the decoders of sensors with those of PyPI, for COUNT=10000 advertisements of each format.
+	@./.ci/setup $(GATEWAY_PACKAGES)
 	@Gateway/Tests/Sensors/run $(or $(COUNT),10000)
 
 soak-gateway: build gateway ## Runs a gateway with 20 links and 1,000 advertisements a second for MINUTES=30.

@@ -34,6 +34,7 @@ let package = Package(
             name: "BluetoothCodecs",
             targets: ["BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLEL2CAP", "BLEATT", "BLEGATT", "BLESMP"]
         ),
+        .library(name: "BluetoothSensors", targets: ["BluetoothSensors"]),
         .library(name: "BluetoothTesting", targets: ["BluetoothTesting"]),
         .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
         .executable(name: "ble", targets: ["BLETool"]),
@@ -76,6 +77,17 @@ let package = Package(
             name: "BLECryptography",
             dependencies: [
                 "BLESMP",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
+            swiftSettings: engine
+        ),
+
+        // Decoders of the advertisements of sensors, without I/O.
+        .target(
+            name: "BluetoothSensors",
+            dependencies: [
+                "BLEByteCoding", "BluetoothTypes",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
@@ -234,6 +246,11 @@ let package = Package(
         .testTarget(
             name: "BLECryptographyTests",
             dependencies: ["BLECryptography", "BLESMP", "BluetoothTypes"],
+            swiftSettings: tests
+        ),
+        .testTarget(
+            name: "BluetoothSensorsTests",
+            dependencies: ["BluetoothSensors", "BLEByteCoding", "BluetoothTypes"],
             swiftSettings: tests
         ),
         .testTarget(

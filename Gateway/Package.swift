@@ -11,10 +11,7 @@ let nio = "swift-nio"
 
 let package = Package(
     name: "swift-ble-gateway",
-    products: [
-        .executable(name: "ble-gateway", targets: ["Gateway"]),
-        .library(name: "SensorDecoders", targets: ["SensorDecoders"]),
-    ],
+    products: [.executable(name: "ble-gateway", targets: ["Gateway"])],
     dependencies: [
         .package(name: "swift-ble", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -25,6 +22,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -46,20 +44,13 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Decoders of the advertisements of sensors, without I/O.
-        .target(
-            name: "SensorDecoders",
-            dependencies: [
-                .product(name: "BluetoothCodecs", package: "swift-ble"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
-            ],
-            swiftSettings: settings
-        ),
         // Decodes lines of hexadecimal digits, for the comparison with other decoders: `Tests/Sensors/run`.
         .executableTarget(
             name: "sensor-decoder",
-            dependencies: ["SensorDecoders", .product(name: "BluetoothCodecs", package: "swift-ble")],
+            dependencies: [
+                .product(name: "BluetoothCodecs", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
+            ],
             path: "Tests/Sensors/Decoder",
             swiftSettings: settings
         ),
@@ -67,8 +58,9 @@ let package = Package(
         .target(
             name: "GatewayCore",
             dependencies: [
-                "ESPHomeMessages", "ESPHomeProtocol", "SensorDecoders",
+                "ESPHomeMessages", "ESPHomeProtocol",
                 .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -78,13 +70,30 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // The client of MQTT brokers: Debian's libmosquitto-dev.
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+        // Publishes the readings of sensors to an MQTT broker.
+        .target(
+            name: "GatewayMQTT",
+            dependencies: [
+                "CMosquitto", "GatewayCore",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
         // The program.
         .executableTarget(
             name: "Gateway",
             dependencies: [
-                "GatewayCore", "ESPHomeProtocol", "SensorDecoders",
+                "GatewayCore", "GatewayMQTT", "ESPHomeProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -97,9 +106,20 @@ let package = Package(
         .testTarget(
             name: "GatewayCommandTests",
             dependencies: [
-                "Gateway", "GatewayCore", "SensorDecoders",
+                "Gateway", "GatewayCore", "GatewayMQTT",
                 .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayMQTTTests",
+            dependencies: [
+                "GatewayMQTT", "GatewayCore",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings
@@ -114,15 +134,11 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
-            name: "SensorDecodersTests",
-            dependencies: ["SensorDecoders", .product(name: "BluetoothCodecs", package: "swift-ble")],
-            swiftSettings: settings
-        ),
-        .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages", "SensorDecoders",
+                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages",
                 .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "NIOCore", package: nio),
                 .product(name: "NIOEmbedded", package: nio),
                 .product(name: "NIOPosix", package: nio),

@@ -150,6 +150,18 @@ public final class Gateway: Service {
 
     // MARK: Status
 
+    /// Returns once the thread of the clients and those of all adapters have answered.
+    public func answer() async {
+        try? await group.next().submit {}.get()
+        for runner in adapters.runners { _ = try? await runner.adapter?.information }
+    }
+
+    /// Waits until clients can connect; returns at once if none are served.
+    public func waitUntilServing() async {
+        guard configuration.servesAPI else { return }
+        while port.withLock({ $0 }) == nil, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(20)) }
+    }
+
     /// What the gateway does now.
     public var status: GatewayStatus {
         get async {

@@ -1,7 +1,7 @@
 import BLE
+import BluetoothSensors
 import ESPHomeProtocol
 import Logging
-import SensorDecoders
 
 /// Settings of a gateway.
 public struct GatewayConfiguration: Sendable {

@@ -49,6 +49,35 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
         public var client: String
     }
 
+    /// The connection to an MQTT broker.
+    public struct BrokerStatus: Sendable, Codable, Equatable {
+        /// The broker's address.
+        public var address: String
+        /// Whether it is connected.
+        public var isConnected: Bool
+        /// The number of messages that wait, or that the broker has not confirmed.
+        public var waitingCount: Int
+        /// The number of messages that the broker has confirmed.
+        public var deliveredCount: UInt64
+        /// The number of messages that were dropped because too many waited.
+        public var droppedCount: UInt64
+
+        /// Creates a status.
+        public init(
+            address: String,
+            isConnected: Bool,
+            waitingCount: Int,
+            deliveredCount: UInt64,
+            droppedCount: UInt64
+        ) {
+            self.address = address
+            self.isConnected = isConnected
+            self.waitingCount = waitingCount
+            self.deliveredCount = deliveredCount
+            self.droppedCount = droppedCount
+        }
+    }
+
     /// Whether the native API is to be served.
     public var servesClients: Bool
     /// The TCP port that clients connect to; nil if the gateway does not serve yet.
@@ -62,4 +91,6 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
     public var advertisementCount: UInt64
     /// The number of clients that were disconnected, by reason.
     public var closedClientCounts: [String: UInt64]
+    /// The broker that readings of sensors are published to; nil for none.
+    public var broker: BrokerStatus?
 }

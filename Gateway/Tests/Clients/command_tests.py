@@ -1,6 +1,7 @@
 """The commands of `ble-gateway`."""
 
 import asyncio
+import contextlib
 import json
 import re
 import signal
@@ -205,3 +206,33 @@ async def readings_without_reader(world: World):
         process.send_signal(signal.SIGTERM)
         await process.stderr.read()
         expect(await process.wait(), 0, "the exit status")
+
+
+@test("run: systemd is told that the gateway serves, lives and stops")
+async def notifications(world: World):
+    import socket
+
+    path = str(world.directory / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.setblocking(False)
+        received = []
+
+        def receive():
+            with contextlib.suppress(BlockingIOError):
+                received.append(manager.recv(100).decode())
+            return received
+
+        (port,) = free_ports(1)
+        process = await asyncio.create_subprocess_exec(
+            world.gateway_binary, "run", "--adapter", "virtual", "--host", "127.0.0.1", "--port", str(port),
+            "--state-dir", str(world.directory / "state"), "--log-level", "warning",
+            env=environment() | {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"},
+        )  # fmt: skip
+        try:
+            await until(lambda: receive().count("WATCHDOG=1") >= 3, "three signs of life", 30)
+            expect(received[0], "READY=1", "the first message")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            expect(await process.wait(), 0, "the exit status")
+        await until(lambda: "STOPPING=1" in receive(), "the end")

@@ -1,8 +1,8 @@
 import BLE
+import BluetoothSensors
 import Foundation
 import GatewayCore
 import Logging
-import SensorDecoders
 import Synchronization
 import Testing
 

@@ -1,7 +1,8 @@
 import BLE
+import BluetoothSensors
 import Configuration
 import GatewayCore
-import SensorDecoders
+import GatewayMQTT
 import Testing
 
 @testable import Gateway
@@ -50,6 +51,8 @@ struct SettingsTests {
                  "host": "127.0.0.1", "port": 7000, "plaintext": true, "api": true, "scanMode": "passive",
                  "connectionLimit": 5, "clientLimit": 2, "stateDirectory": "/elsewhere", "logLevel": "debug",
                  "logFormat": "json", "readings": "none",
+                 "mqtt": "mqtts://me@broker", "mqttPassword": "secret", "mqttTopic": "home/ble", "mqttDiscovery": "none",
+                 "mqttAuthority": "/a.pem", "mqttCertificate": "/c.pem", "mqttPrivateKey": "/k.pem",
                  "bindKeys": ["A4:C1:38:00:00:01=000102030405060708090A0B0C0D0E0F"]}
                 """
         )
@@ -66,6 +69,13 @@ struct SettingsTests {
         expected.logLevel = .debug
         expected.logFormat = .json
         expected.readings = .none
+        expected.broker = BrokerAddress(parsing: "mqtts://me@broker")
+        expected.mqttPassword = "secret"
+        expected.mqttTopic = "home/ble"
+        expected.mqttDiscovery = nil
+        expected.mqttAuthority = "/a.pem"
+        expected.mqttCertificate = "/c.pem"
+        expected.mqttPrivateKey = "/k.pem"
         let address = try #require(DeviceAddress("A4:C1:38:00:00:01", isRandom: false))
         expected.bindKeys = [address: try #require(BindKey(Array(0..<16)))]
         #expect(merged == expected)
@@ -89,6 +99,9 @@ struct SettingsTests {
         (#"{"connectionLimit": 0}"#, "use a number from 1 to 255"),
         (#"{"friendlyName": ""}"#, "use a text that is not empty"),
         (#"{"api": false, "readings": "none"}"#, "nothing else to do"),
+        (#"{"mqtt": "broker"}"#, #""broker" is not valid; use mqtt://HOST"#),
+        (#"{"mqtt": "mqtt://me:secret@broker"}"#, "is not valid; use mqtt://HOST"),
+        (#"{"mqttTopic": "a/#"}"#, "use a topic without wildcards"),
         (#"{"readings": "xml"}"#, #""xml" is not valid; use one of json, none"#),
         (#"{"bindKeys": ["A4:C1:38:00:00:01"]}"#, "number 1 is not valid; use an address and 32 hexadecimal digits"),
         (#"{"bindKeys": ["A4:C1:38:00:00:01=0123"]}"#, "number 1 is not valid; use an address and 32 hexadecimal"),
@@ -120,6 +133,13 @@ struct SettingsTests {
         }
     }
 
+    @Test func withABrokerReadingsAreNotWrittenUnlessWanted() throws {
+        #expect(try settings().readings == .json)
+        #expect(try settings(file: #"{"mqtt": "mqtt://broker"}"#).readings == .none)
+        #expect(try settings(file: #"{"mqtt": "mqtt://broker", "readings": "json"}"#).readings == .json)
+        #expect(try !settings(file: #"{"mqtt": "mqtt://broker", "api": false}"#).servesAPI)
+    }
+
     @Test func readingsAloneAreEnough() throws {
         #expect(try !settings(file: #"{"api": false}"#).servesAPI)
     }
@@ -146,14 +166,14 @@ struct SettingsTests {
         let options = try SettingsOptions.parse([
             "--adapter", "hci0", "--adapter", "hci1", "--host", "::1", "--port", "0", "--plaintext", "--name", "hall",
             "--scan-mode", "passive", "--connection-limit", "3", "--log-level", "debug", "--log-format", "json",
-            "--no-api", "--readings", "none", "--bind-key", "a=b",
+            "--no-api", "--readings", "none", "--bind-key", "a=b", "--mqtt", "c",
         ])
         #expect(
             options.values == [
                 .adapters: .stringArray(["hci0", "hci1"]), .host: .string("::1"), .port: .int(0),
                 .plaintext: .bool(true), .name: .string("hall"), .scanMode: .string("passive"),
                 .connectionLimit: .int(3), .logLevel: .string("debug"), .logFormat: .string("json"),
-                .api: .bool(false), .readings: .string("none"), .bindKeys: .stringArray(["a=b"]),
+                .api: .bool(false), .readings: .string("none"), .bindKeys: .stringArray(["a=b"]), .mqtt: .string("c"),
             ]
         )
     }

@@ -38,6 +38,18 @@ struct StatusTests {
         #expect(status.text.hasPrefix("clients are not served\nadapter hci0: failed: no\\u{1B}[2J, 0 connections\n"))
     }
 
+    @Test func textHasTheBroker() {
+        var status = Self.idle
+        status.broker = .init(
+            address: "mqtt://a:1883",
+            isConnected: true,
+            waitingCount: 3,
+            deliveredCount: 2,
+            droppedCount: 1
+        )
+        #expect(status.text.contains("\nbroker mqtt://a:1883: connected, 2 delivered, 3 waiting, 1 dropped\n"))
+    }
+
     @Test func runningGatewayReportsItsStatusAndKeepsItsSocket() async throws {
         let path = NSTemporaryDirectory() + "/status-\(UUID().uuidString.prefix(8))"
         let server = try StatusServer(path: path, logger: Logger(label: "test")) { Self.idle }

@@ -1,7 +1,7 @@
 import BLE
+import BluetoothSensors
 import Foundation
 import NIOCore
-import SensorDecoders
 import Synchronization
 import Testing
 

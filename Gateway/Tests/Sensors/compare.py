@@ -1,4 +1,4 @@
-"""Compares SensorDecoders with decoders from PyPI on generated advertisements. See `run`.
+"""Compares BluetoothSensors with decoders from PyPI on generated advertisements. See `run`.
 
 Each advertisement is decoded by a new decoder on both sides. A difference of values, units, protection, firmware or
 model fails, except for these, which are deliberate:

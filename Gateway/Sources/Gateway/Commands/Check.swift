@@ -33,6 +33,7 @@ extension GatewaySettings {
             ("readings", readings == .none ? "not written" : "\(readings.rawValue), \(bindKeys.count) keys"),
             ("connections", "at most \(connectionLimit)"),
             ("clients", "at most \(clientLimit)"),
+            ("broker", broker.map { "\($0)" } ?? "none"),
             ("state directory", stateDirectory),
             ("log", "\(logLevel.rawValue), \(logFormat.rawValue)"),
         ]

@@ -20,7 +20,7 @@ struct Demo: AsyncParsableCommand {
         let air = "demo-\(getpid())"
         settings.adapters = [.virtual(name: air)]
         if options.state.stateDir == nil { settings.stateDirectory += "/demo" }
-        if options.readings == nil { settings.readings = .none }
+        if options.readings == nil, settings.servesAPI { settings.readings = .none }
         if options.name == nil { settings.name = "ble-gateway-demo" }
         if options.logLevel == nil { settings.logLevel = .warning }
         LineLogHandler.bootstrap(settings)

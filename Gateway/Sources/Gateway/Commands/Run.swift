@@ -2,6 +2,7 @@ import ArgumentParser
 import BLE
 import Foundation
 import GatewayCore
+import GatewayMQTT
 import Logging
 import ServiceLifecycle
 
@@ -30,7 +31,6 @@ struct GatewayProcess {
     let settings: GatewaySettings
     let directory: StateDirectory
     let configuration: GatewayConfiguration
-    private let readings: LineWriter?
     private let logger: Logger
 
     /// Prepares the state directory and the key.
@@ -52,13 +52,6 @@ struct GatewayProcess {
         configuration.scanMode = settings.scanMode
         configuration.servesAPI = settings.servesAPI
         configuration.sensorKeys = settings.bindKeys
-        if settings.readings == .json {
-            let writer = LineWriter(descriptor: STDOUT_FILENO, logger: logger)
-            configuration.whenObserved = { writer.write($0.json) }
-            readings = writer
-        } else {
-            readings = nil
-        }
         configuration.logger = logger
         if !settings.servesAPI {
             logger.info("clients are not served")
@@ -78,17 +71,61 @@ struct GatewayProcess {
     func run(whenServing: @escaping @Sendable (_ port: Int) -> Void = { _ in }) async throws {
         var configuration = configuration
         configuration.whenServing = whenServing
+        let publisher = try makePublisher()
+        let writer = settings.readings == .json ? LineWriter(descriptor: STDOUT_FILENO, logger: logger) : nil
+        configuration.whenObserved = observer(publisher, writer)
         let gateway = Gateway(configuration: configuration)
-        let status = try StatusServer(path: directory.statusSocketPath, logger: logger) { await gateway.status }
+        let status = try StatusServer(path: directory.statusSocketPath, logger: logger) {
+            var status = await gateway.status
+            status.broker = publisher?.status
+            return status
+        }
+        var services: [any Service] = [gateway, status]
+        if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
+            services.append(
+                ServiceReporter(
+                    manager: manager,
+                    logger: logger,
+                    serves: { await gateway.waitUntilServing() },
+                    answers: { await gateway.answer() }
+                )
+            )
+        }
         var group = ServiceGroupConfiguration(
-            services: [gateway, status],
+            // The one that stops last is the first.
+            services: (publisher.map { [$0] } ?? []) + services,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         group.maximumGracefulShutdownDuration = .seconds(10)
         group.maximumCancellationDuration = .seconds(5)
-        defer { readings?.finish(timeout: .seconds(1)) }
+        defer { writer?.finish(timeout: .seconds(1)) }
         try await ServiceGroup(configuration: group).run()
         logger.notice("stopped")
+    }
+
+    /// Passes observations to where they are wanted; nil for nowhere.
+    private func observer(
+        _ publisher: MQTTPublisher?,
+        _ writer: LineWriter?
+    ) -> (@Sendable (SensorObservation) -> Void)? {
+        guard publisher != nil || writer != nil else { return nil }
+        return { observation in
+            writer?.write(observation.json)
+            publisher?.publish(observation)
+        }
+    }
+
+    private func makePublisher() throws -> MQTTPublisher? {
+        guard let broker = settings.broker else { return nil }
+        var configuration = MQTTConfiguration(broker: broker, gateway: settings.name, logger: logger)
+        configuration.password = settings.mqttPassword
+        configuration.authorityPath = settings.mqttAuthority
+        configuration.certificatePath = settings.mqttCertificate
+        configuration.privateKeyPath = settings.mqttPrivateKey
+        configuration.topicPrefix = settings.mqttTopic
+        configuration.discoveryPrefix = settings.mqttDiscovery
+        configuration.storePath = directory.path + "/mqtt.sqlite"
+        return try MQTTPublisher(configuration)
     }
 }

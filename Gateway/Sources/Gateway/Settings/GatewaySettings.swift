@@ -1,8 +1,9 @@
 import BLE
+import BluetoothSensors
 import Configuration
 import GatewayCore
+import GatewayMQTT
 import Logging
-import SensorDecoders
 
 /// All settings of the gateway, complete and valid.
 struct GatewaySettings: Equatable {
@@ -24,6 +25,15 @@ struct GatewaySettings: Equatable {
     var connectionLimit = 20
     var clientLimit = 16
     var readings = ReadingsFormat.json
+    /// The broker that readings are published to; nil for none.
+    var broker: BrokerAddress?
+    var mqttPassword: String?
+    var mqttTopic = "ble"
+    /// The first part of the topics of Home Assistant's discovery; nil for no discovery.
+    var mqttDiscovery: String? = "homeassistant"
+    var mqttAuthority: String?
+    var mqttCertificate: String?
+    var mqttPrivateKey: String?
     /// The keys of sensors that encrypt their readings.
     var bindKeys: [DeviceAddress: BindKey] = [:]
     /// The directory of the key, the bonds and the status socket.
@@ -69,17 +79,37 @@ struct GatewaySettings: Equatable {
         scanMode = try values.choice(.scanMode) ?? scanMode
         connectionLimit = try values.number(.connectionLimit, in: 1...Self.greatestLimit) ?? connectionLimit
         clientLimit = try values.number(.clientLimit, in: 1...Self.greatestLimit) ?? clientLimit
-        readings = try values.choice(.readings) ?? readings
+        try readMQTT(values)
+        readings = try values.choice(.readings) ?? (broker == nil ? readings : .none)
         bindKeys = try values.bindKeys()
         logLevel = try values.choice(.logLevel) ?? logLevel
         logFormat = try values.choice(.logFormat) ?? logFormat
-        guard servesAPI || readings != .none else {
+        guard servesAPI || readings != .none || broker != nil else {
             throw SettingsError(
                 place: "--no-api",
                 value: nil,
                 advice: "without readings, the gateway has nothing else to do; leave out one of them"
             )
         }
+    }
+
+    private mutating func readMQTT(_ values: SettingsReader) throws(SettingsError) {
+        if let (text, value) = try values.text(.mqtt) {
+            guard let address = BrokerAddress(parsing: text) else {
+                throw value.invalid("use mqtt://HOST, mqtt://USER@HOST:PORT or mqtts://…, without a password")
+            }
+            broker = address
+        }
+        mqttPassword = try values.text(.mqttPassword)?.text
+        let isTopic: (String) -> Bool = { !$0.isEmpty && !$0.contains { "+#$\0".contains($0) } && $0.utf8.count <= 200 }
+        let advice = "use a topic without wildcards, of at most 200 bytes"
+        mqttTopic = try values.text(.mqttTopic, advice, isTopic)?.text ?? mqttTopic
+        if let prefix = try values.text(.mqttDiscovery, advice, isTopic)?.text {
+            mqttDiscovery = prefix == "none" ? nil : prefix
+        }
+        mqttAuthority = try values.text(.mqttAuthority)?.text
+        mqttCertificate = try values.text(.mqttCertificate)?.text
+        mqttPrivateKey = try values.text(.mqttPrivateKey)?.text
     }
 
     /// Whether a name can be a host name, and is short enough for clients.

@@ -14,6 +14,13 @@ enum Setting: String, CaseIterable {
     case clientLimit
     case readings
     case bindKeys
+    case mqtt
+    case mqttPassword
+    case mqttTopic
+    case mqttDiscovery
+    case mqttAuthority
+    case mqttCertificate
+    case mqttPrivateKey
     case stateDirectory
     case logLevel
     case logFormat
@@ -33,7 +40,9 @@ enum Setting: String, CaseIterable {
     /// The option of `run`; nil if only the file and the environment have the setting.
     var option: String? {
         switch self {
-        case .friendlyName, .clientLimit: nil
+        case .friendlyName, .clientLimit, .mqttPassword, .mqttTopic, .mqttDiscovery, .mqttAuthority, .mqttCertificate,
+            .mqttPrivateKey:
+            nil
         case .adapters: "--adapter"
         case .api: "--no-api"
         case .stateDirectory: "--state-dir"
@@ -45,6 +54,7 @@ enum Setting: String, CaseIterable {
         case .connectionLimit: "--connection-limit"
         case .readings: "--readings"
         case .bindKeys: "--bind-key"
+        case .mqtt: "--mqtt"
         case .logLevel: "--log-level"
         case .logFormat: "--log-format"
         }

@@ -58,11 +58,19 @@ struct SettingsOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How readings of sensors are written to standard output: json (default; none for demo) or none.",
+            "How readings of sensors are written to standard output: json (default without --mqtt) or none.",
             valueName: "format"
         )
     )
     var readings: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The MQTT broker that readings of sensors are published to, as mqtt://user@host:port or mqtts://….",
+            valueName: "address"
+        )
+    )
+    var mqtt: String?
 
     @Option(
         name: .customLong("bind-key"),
@@ -104,6 +112,7 @@ struct SettingsOptions: ParsableArguments {
         if omitsAPI { values[.api] = .bool(false) }
         if !bindKeys.isEmpty { values[.bindKeys] = .stringArray(bindKeys) }
         values[.readings] = readings.map { .string($0) }
+        values[.mqtt] = mqtt.map { .string($0) }
         values[.host] = host.map { .string($0) }
         values[.port] = port.map { .int($0) }
         values[.name] = name.map { .string($0) }

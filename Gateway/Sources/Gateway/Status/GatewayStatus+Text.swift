@@ -35,6 +35,12 @@ extension GatewayStatus {
             let state = connection.isConnected ? "connected" : "connecting"
             lines.append("  \(connection.address): \(state) for \(connection.client)")
         }
+        if let broker {
+            let state = broker.isConnected ? "connected" : "not connected"
+            let counts =
+                "\(broker.deliveredCount) delivered, \(broker.waitingCount) waiting, \(broker.droppedCount) dropped"
+            lines.append("broker \(broker.address): \(state), \(counts)")
+        }
         lines.append("advertisements received: \(advertisementCount)")
         for (reason, count) in closedClientCounts.sorted(by: { $0.key < $1.key }) {
             lines.append("clients closed, \(reason): \(count)")

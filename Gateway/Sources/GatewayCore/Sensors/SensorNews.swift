@@ -1,7 +1,7 @@
 import BLE
+import BluetoothSensors
 import DequeModule
 import NIOCore
-import SensorDecoders
 
 /// Tells which reports are worth passing on: those that say something new, and otherwise one a minute.
 struct SensorNews {
@@ -15,7 +15,7 @@ struct SensorNews {
         var time: NIODeadline
     }
 
-    /// The greatest number of sensors that are remembered. Beyond it, the one that came first is forgotten.
+    /// The greatest number of sensors that are remembered. If there are more, the sensor that came first is forgotten.
     static let limit = 8192
     /// After this time, a report is passed on again though nothing has changed.
     static let repetition = TimeAmount.seconds(60)

@@ -1,6 +1,6 @@
 import BLE
+import BluetoothSensors
 import Foundation
-import SensorDecoders
 
 /// What a sensor has reported, and where and when it was received.
 public struct SensorObservation: Sendable {

@@ -1,11 +1,11 @@
 import BLE
+import BluetoothSensors
 import Foundation
 import Logging
 import NIOCore
-import SensorDecoders
 import Synchronization
 
-/// Decodes the advertisements of sensors, and passes on what is new.
+/// Decodes the advertisements of sensors, and passes on the reports that are new.
 final class SensorReader: Sendable {
     private struct State {
         var decoder: SensorDecoder

@@ -1,6 +1,6 @@
 import BLEByteCoding
+import BluetoothSensors
 import BluetoothTypes
-import SensorDecoders
 
 /// Reads lines `ADDRESS KEY DATA`, each in hexadecimal digits, `-` for no key, and writes a JSON array of reports for
 /// each. Each line is decoded by a new decoder.

@@ -2,7 +2,7 @@ import BLEByteCoding
 import BluetoothTypes
 import Testing
 
-@testable import SensorDecoders
+@testable import BluetoothSensors
 
 /// Reports of given bytes, with the examples of the formats' documentation.
 @Suite struct SensorDecoderTests {

@@ -2,7 +2,7 @@ import BLEByteCoding
 import BluetoothTypes
 import Testing
 
-@testable import SensorDecoders
+@testable import BluetoothSensors
 
 /// The test vectors of https://docs.ruuvi.com/communication/bluetooth-advertisements.
 struct RuuviTests {

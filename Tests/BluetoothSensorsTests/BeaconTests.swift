@@ -2,7 +2,7 @@ import BLEByteCoding
 import BluetoothTypes
 import Testing
 
-@testable import SensorDecoders
+@testable import BluetoothSensors
 
 /// Reports of the formats without keys.
 @Suite struct BeaconTests {

@@ -1,0 +1,165 @@
+import BLE
+import BluetoothSensors
+import GatewayCore
+
+/// The messages by which Home Assistant learns which sensors there are
+/// (https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery).
+struct HomeAssistantDiscovery {
+    /// The greatest number of readings that are announced.
+    static let limit = 16_384
+    /// After this time without a message, Home Assistant shows a sensor as unavailable.
+    private static let expiryInSeconds = 3600
+
+    let prefix: String
+    let topics: Topics
+    private var announced: Set<String> = []
+
+    init(prefix: String, topics: Topics) {
+        self.prefix = prefix
+        self.topics = topics
+    }
+
+    /// Forgets what was announced, so that it is announced again.
+    mutating func restart() {
+        announced.removeAll(keepingCapacity: true)
+    }
+
+    /// The messages for the readings of an observation that were not announced yet.
+    mutating func announcements(for observation: SensorObservation) -> [MQTTMessage] {
+        var messages: [MQTTMessage] = []
+        for reading in observation.report.readings {
+            guard let component = reading.component, announced.count < Self.limit else { continue }
+            let identifier = "ble_\(observation.address.digits)_\(reading.name.identifier)"
+            guard announced.insert(identifier).inserted else { continue }
+            messages.append(
+                MQTTMessage(
+                    topic: "\(prefix)/\(component.rawValue)/\(identifier)/config",
+                    payload: configuration(of: reading, component, identifier, observation),
+                    isRetained: true
+                )
+            )
+        }
+        return messages
+    }
+
+    private func configuration(
+        of reading: SensorReading,
+        _ component: SensorReading.Component,
+        _ identifier: String,
+        _ observation: SensorObservation
+    ) -> String {
+        let path = "value_json.readings[\(JSONText.string(reading.name))]"
+        let value = component == .binarySensor ? "{{ 'ON' if \(path).value else 'OFF' }}" : "{{ \(path).value }}"
+        let words = reading.name.split(separator: "_").joined(separator: " ")
+        var fields = [
+            ("name", JSONText.string(words.prefix(1).uppercased() + words.dropFirst())),
+            ("unique_id", JSONText.string(identifier)),
+            ("state_topic", JSONText.string(topics.readings(of: observation.address, by: "+"))),
+            (
+                "value_template",
+                JSONText.string(
+                    "{% if \(JSONText.string(reading.name)) in value_json.readings %}\(value)"
+                        + "{% else %}{{ this.state }}{% endif %}"
+                )
+            ),
+            ("expire_after", "\(Self.expiryInSeconds)"),
+            ("availability_topic", JSONText.string(topics.status)),
+        ]
+        if let deviceClass = reading.homeAssistantClass {
+            fields.append(("device_class", JSONText.string(deviceClass)))
+        }
+        if component == .sensor {
+            if let unit = reading.unit { fields.append(("unit_of_measurement", JSONText.string(unit))) }
+            if case .number = reading.value { fields.append(("state_class", JSONText.string("measurement"))) }
+        }
+        var device = [
+            ("identifiers", "[\(JSONText.string("ble_\(observation.address.digits)"))]"),
+            ("connections", "[[\"bluetooth\", \(JSONText.string(observation.address.text))]]"),
+            ("name", JSONText.string(observation.name ?? observation.address.text)),
+        ]
+        device.append(("model", JSONText.string(observation.report.model ?? observation.report.format.rawValue)))
+        fields.append(("device", JSONText.object(device)))
+        return JSONText.object(fields)
+    }
+}
+
+/// The topics of a gateway.
+struct Topics: Sendable {
+    let prefix: String
+    let gateway: String
+
+    /// The topic on which the gateway says whether it is there.
+    var status: String { "\(prefix)/gateways/\(gateway)/status" }
+
+    /// The topic of a sensor's readings.
+    func readings(of address: DeviceAddress, by gateway: String) -> String {
+        "\(prefix)/sensors/\(address.digits)/\(gateway)"
+    }
+}
+
+extension DeviceAddress {
+    /// The address as six pairs of digits with colons.
+    fileprivate var text: String {
+        let digits = digits
+        return stride(from: 0, to: 12, by: 2).map { offset in
+            let start = digits.index(digits.startIndex, offsetBy: offset)
+            return String(digits[start...].prefix(2))
+        }.joined(separator: ":")
+    }
+
+    /// The address as twelve hexadecimal digits.
+    fileprivate var digits: String {
+        let digits = String(value, radix: 16, uppercase: true)
+        return String(repeating: "0", count: max(0, 12 - digits.count)) + digits
+    }
+}
+
+extension String {
+    /// The text with only those characters that an identifier of Home Assistant can have.
+    fileprivate var identifier: String {
+        String(map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") ? $0 : "_" })
+    }
+}
+
+extension SensorReading {
+    /// The kind of an entity in Home Assistant.
+    enum Component: String {
+        case sensor
+        case binarySensor = "binary_sensor"
+    }
+
+    /// The kind of the entity; nil for what is no state.
+    var component: Component? {
+        switch value {
+        // The number of a packet says nothing about the sensor's surroundings.
+        case _ where deviceClass == .packetID: nil
+        case .number, .text: .sensor
+        case .boolean: .binarySensor
+        case .event: nil
+        }
+    }
+
+    /// The class by which Home Assistant knows the reading; nil if it has none for it.
+    var homeAssistantClass: String? {
+        let name = deviceClass.rawValue
+        switch value {
+        case .boolean: return Self.binaryClasses.contains(name) ? name : nil
+        case .number: return unit != nil && Self.numberClasses.contains(name) ? name : nil
+        case .text, .event: return nil
+        }
+    }
+
+    private static let numberClasses: Set<String> = [
+        "battery", "carbon_dioxide", "carbon_monoxide", "conductivity", "current", "distance", "duration", "energy",
+        "gas",
+        "humidity", "illuminance", "moisture", "pm1", "pm10", "pm25", "power", "precipitation", "pressure",
+        "signal_strength", "sound_pressure", "speed", "temperature", "volatile_organic_compounds", "voltage", "volume",
+        "volume_flow_rate", "volume_storage", "water",
+    ]
+
+    private static let binaryClasses: Set<String> = [
+        "battery", "battery_charging", "carbon_monoxide", "cold", "connectivity", "door", "garage_door", "gas", "heat",
+        "light", "lock", "moisture", "motion", "moving", "occupancy", "opening", "plug", "power", "presence", "problem",
+        "running", "safety", "smoke", "sound", "tamper", "vibration", "window",
+    ]
+}

@@ -1,0 +1,41 @@
+import Logging
+
+/// How readings are published.
+public struct MQTTConfiguration: Sendable {
+    /// The broker.
+    public var broker: BrokerAddress
+    /// The password of the broker's user.
+    public var password: String?
+    /// A file with the certificates of the authorities that may sign the broker's; nil for the system's.
+    public var authorityPath: String?
+    /// A file with the gateway's certificate; nil for none.
+    public var certificatePath: String?
+    /// A file with the private key of the certificate.
+    public var privateKeyPath: String?
+    /// The first part of all topics.
+    public var topicPrefix = "ble"
+    /// The first part of the topics of Home Assistant's discovery; nil for no discovery.
+    public var discoveryPrefix: String? = "homeassistant"
+    /// The name of the gateway.
+    public var gateway: String
+    /// The file in which messages wait for the broker; nil to keep them in memory only.
+    public var storePath: String?
+    /// The greatest number of messages that wait for the broker.
+    public var storeLimit = 100_000
+    /// Receives messages about the connection.
+    public var logger: Logger
+
+    /// Creates a configuration with default values.
+    public init(broker: BrokerAddress, gateway: String, logger: Logger) {
+        self.broker = broker
+        self.gateway = gateway
+        self.logger = logger
+    }
+}
+
+/// The reason why nothing can be published.
+public struct MQTTError: Error, Hashable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
