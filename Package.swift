@@ -86,11 +86,7 @@ let package = Package(
         // Decoders of the advertisements of sensors, without I/O.
         .target(
             name: "BluetoothSensors",
-            dependencies: [
-                "BLEByteCoding", "BluetoothTypes",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
-            ],
+            dependencies: ["BLEByteCoding", "BluetoothTypes", "BLECryptography"],
             swiftSettings: engine
         ),
 
@@ -144,8 +140,8 @@ let package = Package(
         .target(
             name: "BLE",
             dependencies: [
-                "BluetoothHost", "BluetoothTypes", "BLEATT", "BLEGATT", "BLEHCI", "BLEHCITransport", "BLEKeyStore",
-                "BLEL2CAP", "BLESMP",
+                "BluetoothHost", "BluetoothTypes", "BLEATT", "BLECryptography", "BLEGATT", "BLEHCI", "BLEHCITransport",
+                "BLEKeyStore", "BLEL2CAP", "BLESMP",
                 "BLEVirtualController",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

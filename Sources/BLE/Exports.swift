@@ -30,6 +30,7 @@ import BLESMP
 @_exported import struct BluetoothTypes.ADType
 @_exported import struct BluetoothTypes.AdvertisingData
 @_exported import struct BluetoothTypes.AdvertisingFlags
+@_exported import struct BluetoothTypes.EncryptedDataKeyMaterial
 @_exported import enum BluetoothTypes.LERole
 
 // MARK: Links

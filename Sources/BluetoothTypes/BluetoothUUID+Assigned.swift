@@ -48,6 +48,8 @@ extension BluetoothUUID {
     public static let clientSupportedFeatures = BluetoothUUID(0x2B29 as UInt16)
     /// Database Hash, 0x2B2A, of the GATT service (Vol 3, Part G, 7.3).
     public static let databaseHash = BluetoothUUID(0x2B2A as UInt16)
+    /// The key with which a device encrypts its advertising data, 0x2B88 (Vol 3, Part C, 12.6).
+    public static let encryptedDataKeyMaterial = BluetoothUUID(0x2B88 as UInt16)
     /// Server Supported Features, 0x2B3A, of the GATT service (Vol 3, Part G, 7.4).
     public static let serverSupportedFeatures = BluetoothUUID(0x2B3A as UInt16)
 }

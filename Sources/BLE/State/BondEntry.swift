@@ -19,6 +19,7 @@ struct BondEntry: Codable {
         case ownSigningKey
         case server
         case client
+        case advertisingKey
         case privileged
     }
 
@@ -46,6 +47,12 @@ struct BondEntry: Codable {
         // Only older versions wrote the data here. The client can discover it again, so damage to it does not damage
         // the bond.
         record.clientCache = (try? container.decodeIfPresent(DatabaseCacheEntry.self, forKey: .client))?.cache
+        record.advertisingKey = try container.decodeIfPresent(String.self, forKey: .advertisingKey).map { digits in
+            guard let key = [UInt8](hexadecimal: digits).flatMap(EncryptedDataKeyMaterial.init(decoding:)) else {
+                throw container.problem(.advertisingKey, "this is not 48 hexadecimal digits")
+            }
+            return key
+        }
         self.record = record
     }
 
@@ -59,6 +66,7 @@ struct BondEntry: Codable {
         try container.encodeIfPresent(bond.identityResolvingKey?.digits, forKey: .identityResolvingKey)
         try container.encodeIfPresent(bond.peerSigningKey.map(SigningKeyEntry.init), forKey: .peerSigningKey)
         try container.encodeIfPresent(bond.ownSigningKey.map(SigningKeyEntry.init), forKey: .ownSigningKey)
+        try container.encodeIfPresent(record.advertisingKey?.encoded.hexadecimal, forKey: .advertisingKey)
         try container.encode(record.isPrivileged, forKey: .privileged)
         try container.encodeIfPresent(record.serverState.map(ServerStateEntry.init), forKey: .server)
     }

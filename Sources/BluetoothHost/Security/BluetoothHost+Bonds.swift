@@ -29,6 +29,23 @@ extension BluetoothHost {
         return true
     }
 
+    /// Saves the key of a bonded peer's encrypted advertising data.
+    ///
+    /// - Returns: whether the link's peer is bonded.
+    @discardableResult
+    package func setAdvertisingKey(_ key: EncryptedDataKeyMaterial, of link: LinkIdentifier) -> Bool {
+        guard let identity = try? self.link(link).identity, bonds[identity] != nil else { return false }
+        perform(bonds.update(identity, .advertisingKey(key)))
+        return true
+    }
+
+    /// The keys of encrypted advertising data, by the identity addresses of the bonded peers.
+    package func advertisingKeys() -> [DeviceAddress: EncryptedDataKeyMaterial] {
+        var keys: [DeviceAddress: EncryptedDataKeyMaterial] = [:]
+        for record in bonds.records { keys[record.bond.identity] = record.advertisingKey }
+        return keys
+    }
+
     /// Removes the bond with a peer and disconnects the peer, because this host no longer has the key of its links.
     ///
     /// Operations that wait for the peer's identity end, and are not sent.

@@ -53,6 +53,8 @@ public struct ADType: RawRepresentable, Hashable, Sendable {
     public static let uri = ADType(rawValue: 0x24)
     /// The advertising interval, if it needs 24 or 32 bits, in units of 0.625 ms (1.15).
     public static let advertisingIntervalLong = ADType(rawValue: 0x2F)
+    /// AD structures that are encrypted: see ``EncryptedDataKeyMaterial`` (1.23).
+    public static let encryptedData = ADType(rawValue: 0x31)
     /// A ``CompanyIdentifier`` and data that the company defines (1.4).
     public static let manufacturerSpecificData = ADType(rawValue: 0xFF)
 

@@ -306,6 +306,7 @@ extension KeptSecurity {
             knownDatabaseHash: 0xABCD,
             isServiceChangedOwed: true
         )
+        record.advertisingKey = EncryptedDataKeyMaterial(decoding: (0..<24).map { $0 })
         record.clientCache = DatabaseCache(
             hash: 0x0102,
             services: [
@@ -374,6 +375,7 @@ extension KeptSecurity {
               },
               "peerIOCapability": 3,
               "identityResolvingKey": "ffeeddccbbaa99887766554433221100",
+              "advertisingKey": "000102030405060708090a0b0c0d0e0f1011121314151617",
               "ownSigningKey": {
                 "value": "80000000000000000000000000000000", "authenticated": true, "nextCounter": 5
               },

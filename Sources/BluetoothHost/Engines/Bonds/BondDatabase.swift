@@ -155,6 +155,7 @@ struct BondDatabase {
         if let serverState {
             record.serverState = serverState
             record.clientCache = byIdentity[peer]?.clientCache
+            record.advertisingKey = byIdentity[peer]?.advertisingKey
         }
         do throws(SecurityError) {
             return (.bonded, try add(record, inUse: inUse))
@@ -212,6 +213,7 @@ struct BondDatabase {
         case .privileged(let isPrivileged): record.isPrivileged = isPrivileged
         case .serverState(let state): record.serverState = state
         case .clientCache(let cache): record.clientCache = cache.flatMap(BondDatabase.limited)
+        case .advertisingKey(let key): record.advertisingKey = key
         case .counterUsed(let next, _): record.bond.peerSigningKey?.nextCounter = next
         }
         guard record != byIdentity[identity] else { return change.waiter.map { [.finish($0, isSaved: false)] } ?? [] }

@@ -48,6 +48,8 @@ enum BondChange {
     /// The client has learned the peer's database; nil if it knows nothing of it. A cache with more than
     /// ``DiscoveryLimits/attributes`` attributes is not kept.
     case clientCache(DatabaseCache?)
+    /// The client has read the key of the peer's encrypted advertising data.
+    case advertisingKey(EncryptedDataKeyMaterial)
     /// The peer has signed with the counter before this one.
     case counterUsed(next: UInt32, SaveWaiter)
 
@@ -55,7 +57,7 @@ enum BondChange {
     var isGathered: Bool {
         switch self {
         case .used, .serverState, .clientCache: true
-        case .privileged, .counterUsed: false
+        case .privileged, .advertisingKey, .counterUsed: false
         }
     }
 

@@ -33,6 +33,8 @@ package struct BondRecord: Hashable, Sendable {
     package var serverState: ServerSession.PersistentState?
     /// As a client: the peer's database by its hash.
     package var clientCache: DatabaseCache?
+    /// The key of the peer's encrypted advertising data, as the peer's server gave it.
+    package var advertisingKey: EncryptedDataKeyMaterial?
     /// Whether the bond stays when there are too many: its key is authenticated, this device began the pairing for the app,
     /// or the app has marked it.
     package var isPrivileged = false
