@@ -177,7 +177,7 @@ let package = Package(
                 "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "BLEExamples", "BLEKeyStore",
                 "BluetoothTypes",
                 "BLEByteCoding", "BLEATT", "BLEGATT", "BLEL2CAP", "BLEHCI", "BLEHCITransport", "BLESMP", "BLECapture",
-                "BLEDissection", "BLEProfiles",
+                "BLEDissection", "BLEProfiles", "BluetoothSensors",
                 "BLEVirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -414,7 +414,7 @@ let package = Package(
             dependencies: [
                 "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "BLEByteCoding", "BLECapture", "BLEExamples",
                 "BLEKeyStore",
-                "BLESMP", "BluetoothTypes", "BLEATT", "BLEGATT", "BLEHCITransport", "BLEProfiles",
+                "BLESMP", "BluetoothTypes", "BluetoothSensors", "BLEATT", "BLEGATT", "BLEHCITransport", "BLEProfiles",
                 "BLEVirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

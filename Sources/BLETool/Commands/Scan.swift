@@ -9,7 +9,11 @@ struct Scan: AsyncParsableCommand {
         commandName: "scan",
         abstract: "Show the devices that advertise.",
         discussion:
-            "Scans until the duration is over (default: the value of --timeout), or until it is stopped."
+            """
+            Scans until the duration is over (default: the value of --timeout), or until it is stopped.
+            --decode shows the readings of BTHome, Ruuvi, MiBeacon, ATC, pvvx, Govee and SwitchBot sensors, and of \
+            iBeacon, AltBeacon and Eddystone beacons. An advertisement that is not encrypted can come from any device.
+            """
     )
 
     @OptionGroup var options: GlobalOptions
@@ -35,7 +39,10 @@ struct Scan: AsyncParsableCommand {
     @Flag(help: "Print every packet, not only changes.")
     var duplicates = false
 
+    @OptionGroup(title: "Sensors") var sensors: SensorOptions
+
     func run() async throws {
+        let reader = try sensors.reader()
         let limit = (duration ?? options.timeout)?.duration
         let isLive = !options.output.json && !duplicates && Terminal.isPresent
         let scanOptions = ScanOptions(
@@ -50,9 +57,9 @@ struct Scan: AsyncParsableCommand {
                 let isOver =
                     try await within(limit) {
                         if isLive {
-                            try await paint(adapter.central.scan(scanOptions))
+                            try await paint(adapter.central.scan(scanOptions), reader)
                         } else {
-                            try await print(adapter.central.scan(scanOptions))
+                            try await print(adapter.central.scan(scanOptions), reader)
                         }
                     } == nil
                 guard isOver || Task.isCancelled else { throw ToolError.scanEnded }
@@ -63,9 +70,10 @@ struct Scan: AsyncParsableCommand {
         }
     }
 
-    private func print(_ results: ScanResults) async throws {
+    private func print(_ results: ScanResults, _ reader: SensorReader?) async throws {
+        var reader = reader
         for try await advertisement in results {
-            let sighting = Sighting(advertisement)
+            let sighting = Sighting(advertisement, &reader)
             if options.output.json {
                 try Output.standard.json(sighting.json)
             } else {
@@ -74,11 +82,12 @@ struct Scan: AsyncParsableCommand {
         }
     }
 
-    private func paint(_ results: ScanResults) async throws {
-        let painter = ScanPainter()
+    private func paint(_ results: ScanResults, _ reader: SensorReader?) async throws {
+        let painter = ScanPainter(showsReadings: reader != nil)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                for try await advertisement in results { painter.note(Sighting(advertisement)) }
+                var reader = reader
+                for try await advertisement in results { painter.note(Sighting(advertisement, &reader)) }
             }
             group.addTask {
                 while true {
@@ -96,12 +105,16 @@ struct Scan: AsyncParsableCommand {
 /// Repaints the table of a scan in place.
 private final class ScanPainter: Sendable {
     private struct State {
-        var table = ScanTable()
+        var table: ScanTable
         var isNew = true
         var height = 0
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(showsReadings: Bool) {
+        state = Mutex(State(table: ScanTable(showsReadings: showsReadings)))
+    }
 
     func note(_ sighting: Sighting) {
         state.withLock { state in
@@ -126,12 +139,14 @@ private final class ScanPainter: Sendable {
 }
 
 extension Sighting {
-    init(_ advertisement: Advertisement) {
+    /// - Parameter reader: decodes the readings of sensors; nil if they are not shown.
+    init(_ advertisement: Advertisement, _ reader: inout SensorReader?) {
         self.init(
             address: advertisement.address,
             rssi: advertisement.rssi,
             isConnectable: advertisement.isConnectable,
-            data: advertisement.data
+            data: advertisement.data,
+            sensors: reader?.reports(in: advertisement.data, from: advertisement.address, at: advertisement.time)
         )
     }
 }

@@ -5,8 +5,14 @@ struct ScanTable {
     /// Maximum number of advertisers. Beyond it, the advertiser that was silent longest is removed.
     static let capacity = 1000
 
+    private let showsReadings: Bool
     private var sightings: [DeviceAddress: (sighting: Sighting, order: UInt64)] = [:]
     private var order: UInt64 = 0
+
+    /// - Parameter showsReadings: whether there is a column for the readings of sensors.
+    init(showsReadings: Bool = false) {
+        self.showsReadings = showsReadings
+    }
 
     var count: Int { sightings.count }
 
@@ -16,6 +22,7 @@ struct ScanTable {
         var sighting = sighting
         if let earlier = sightings[sighting.address]?.sighting, sighting.data.length == 0 {
             sighting.data = earlier.data
+            sighting.sensors = earlier.sensors
         }
         if sightings.count >= ScanTable.capacity, sightings[sighting.address] == nil,
             let silent = sightings.min(by: { $0.value.order < $1.value.order })
@@ -31,7 +38,10 @@ struct ScanTable {
             (-(left.rssi ?? -128), left.address.value) < (-(right.rssi ?? -128), right.address.value)
         }
         let visible = max(0, height - 2)
-        let table = TextTable(header: Sighting.columns, rows: sorted.prefix(visible).map(\.cells))
+        let table = TextTable(
+            header: showsReadings ? Sighting.columnsWithReadings : Sighting.columns,
+            rows: sorted.prefix(visible).map { showsReadings ? $0.cellsWithReadings : $0.cells }
+        )
         let hidden = sorted.count - visible
         let footer = hidden > 0 ? "… and \(hidden) more; Ctrl-C ends" : "\(sorted.count) found; Ctrl-C ends"
         return table.lines(width: width) + [footer.fitted(to: width)]

@@ -1,4 +1,5 @@
 import BLEProfiles
+import BluetoothSensors
 import BluetoothTypes
 
 /// An advertiser as a scan shows it.
@@ -8,19 +9,25 @@ struct Sighting: Hashable, Sendable {
     var rssi: Int?
     var isConnectable: Bool
     var data: AdvertisingData
+    /// The readings of sensors; nil if they are not decoded.
+    var sensors: [SensorReport]?
 
     var json: JSON {
+        .object(members + (sensors.map { [JSON.Member(key: "sensors", value: .array($0.map(\.json)))] } ?? []))
+    }
+
+    private var members: [JSON.Member] {
         [
-            "event": "advertisement",
-            "address": .string("\(address)"),
-            "addressType": .string(address.typeName),
-            "name": JSON(data.localName),
-            "rssi": JSON(rssi),
-            "connectable": .bool(isConnectable),
-            "serviceUUIDs": .array(data.serviceUUIDs.map { .string("\($0)") }),
-            "serviceData": .object(serviceData),
-            "manufacturerData": .object(manufacturerData),
-            "txPower": JSON(data.txPower.map(Int.init)),
+            .init(key: "event", value: "advertisement"),
+            .init(key: "address", value: .string("\(address)")),
+            .init(key: "addressType", value: .string(address.typeName)),
+            .init(key: "name", value: JSON(data.localName)),
+            .init(key: "rssi", value: JSON(rssi)),
+            .init(key: "connectable", value: .bool(isConnectable)),
+            .init(key: "serviceUUIDs", value: .array(data.serviceUUIDs.map { .string("\($0)") })),
+            .init(key: "serviceData", value: .object(serviceData)),
+            .init(key: "manufacturerData", value: .object(manufacturerData)),
+            .init(key: "txPower", value: JSON(data.txPower.map(Int.init))),
         ]
     }
 
@@ -39,6 +46,8 @@ struct Sighting: Hashable, Sendable {
     }
 
     static let columns = ["ADDRESS", "TYPE", "RSSI", "NAME", "SERVICES AND DATA"]
+    /// The columns of a scan that decodes.
+    static let columnsWithReadings = ["ADDRESS", "TYPE", "RSSI", "NAME", "READINGS", "SERVICES AND DATA"]
 
     /// The cells of a table under ``columns``.
     var cells: [String] {
@@ -51,11 +60,25 @@ struct Sighting: Hashable, Sendable {
         ]
     }
 
+    /// The cells under ``columnsWithReadings``.
+    var cellsWithReadings: [String] {
+        var cells = cells
+        cells.insert(readings ?? "-", at: 4)
+        return cells
+    }
+
+    /// The readings of all sensors; nil if there are none.
+    private var readings: String? {
+        guard let sensors, !sensors.isEmpty else { return nil }
+        return sensors.map(\.line).joined(separator: "; ")
+    }
+
     /// One line with all data.
     var line: String {
         let cells = cells
         var line = "\(cells[0])  \(cells[1].padded(to: 6))  \(cells[2].padded(to: 4)) dBm  \(cells[3])"
         if !isConnectable { line += "  (not connectable)" }
+        if let readings { line += "  \(readings)" }
         if !cells[4].isEmpty { line += "  \(cells[4])" }
         return line
     }
