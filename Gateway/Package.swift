@@ -120,6 +120,7 @@ let package = Package(
                 "GatewayMQTT", "GatewayCore",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings

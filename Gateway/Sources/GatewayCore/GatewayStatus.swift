@@ -61,20 +61,24 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
         public var deliveredCount: UInt64
         /// The number of messages that were dropped because too many waited.
         public var droppedCount: UInt64
+        /// The reason why messages cannot be stored; nil if they can.
+        public var storeFailure: String?
 
         /// Creates a status.
         public init(
             address: String,
-            isConnected: Bool,
-            waitingCount: Int,
-            deliveredCount: UInt64,
-            droppedCount: UInt64
+            isConnected: Bool = false,
+            waitingCount: Int = 0,
+            deliveredCount: UInt64 = 0,
+            droppedCount: UInt64 = 0,
+            storeFailure: String? = nil
         ) {
             self.address = address
             self.isConnected = isConnected
             self.waitingCount = waitingCount
             self.deliveredCount = deliveredCount
             self.droppedCount = droppedCount
+            self.storeFailure = storeFailure
         }
     }
 

@@ -13,4 +13,9 @@ public struct MQTTMessage: Hashable, Sendable {
         self.payload = payload
         self.isRetained = isRetained
     }
+
+    /// Whether a broker takes a message with this topic.
+    var hasValidTopic: Bool {
+        (1...65_535).contains(topic.utf8.count) && !topic.contains { "+#\0".contains($0) }
+    }
 }

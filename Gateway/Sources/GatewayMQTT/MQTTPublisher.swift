@@ -10,25 +10,44 @@ import Synchronization
 ///
 /// Calls return at once: everything happens on a queue of the publisher. The messages of a sensor keep their order.
 public final class MQTTPublisher: Service {
-    private struct State {
+    fileprivate struct State {
         var outbox: Outbox
         var discovery: HomeAssistantDiscovery?
-        var isConnected = false
+        var connection: BrokerConnection?
         var deliveredCount: UInt64 = 0
         var lastReason: String?
+        /// The announcements and states that the broker has not confirmed. They are worthless later.
+        var announcements: Set<Int32> = []
+        /// Resumed when the broker has confirmed everything.
+        var drained: CheckedContinuation<Void, Never>?
+    }
+
+    /// What callers give to the queue.
+    private struct Intake {
+        /// The number of observations that wait for the queue.
+        var count = 0
+        var sequence: UInt64 = 0
+        var overflowCount: UInt64 = 0
     }
 
     /// The greatest number of observations that wait for the queue.
     private static let queueLimit = 4096
+    /// The greatest number of announcements that the broker has not confirmed. Others follow with later readings.
+    private static let announcementLimit = 256
+    /// How long the broker may take to confirm the last messages.
+    private static let drainTimeout = DispatchTimeInterval.seconds(2)
 
     private let configuration: MQTTConfiguration
     private let topics: Topics
     private let logger: Logger
+    /// Distinguishes the runs of a gateway: eight hexadecimal digits.
+    private let boot: String
     private let queue = DispatchQueue(label: "ble-gateway.mqtt")
-    private let queuedCount = Atomic(0)
-    private let overflowCount = Atomic<UInt64>(0)
-    // Used on the queue only, except for the status.
+    private let intake = Mutex(Intake())
+    /// Used on the queue only.
     private let state: Mutex<State>
+    /// The status after the last change. A slow disk does not hold it up.
+    private let published: Mutex<GatewayStatus.BrokerStatus>
     private let client = Mutex<MQTTClient?>(nil)
 
     /// - Throws: ``MQTTError`` if the configuration cannot be used.
@@ -37,11 +56,13 @@ public final class MQTTPublisher: Service {
         var logger = configuration.logger
         logger[metadataKey: "broker"] = "\(configuration.broker)"
         self.logger = logger
-        topics = Topics(prefix: configuration.topicPrefix, gateway: configuration.gateway)
+        boot = Self.randomBoot()
+        let topics = Topics(prefix: configuration.topicPrefix, gateway: configuration.gateway)
+        self.topics = topics
         let outbox = Outbox(limit: configuration.storeLimit, logger: logger)
-        let topics = topics
         let discovery = configuration.discoveryPrefix.map { HomeAssistantDiscovery(prefix: $0, topics: topics) }
         state = Mutex(State(outbox: outbox, discovery: discovery))
+        published = Mutex(GatewayStatus.BrokerStatus(address: "\(configuration.broker)"))
         let will = MQTTMessage(topic: topics.status, payload: "offline", isRetained: true)
         let client = try MQTTClient(configuration, will: will) { [weak self] event in
             guard let self else { return }
@@ -50,20 +71,9 @@ public final class MQTTPublisher: Service {
         self.client.withLock { $0 = client }
     }
 
-    /// Opens the store. One that is damaged is set aside.
-    private static func openStore(_ path: String?, _ logger: Logger) -> MessageStore? {
-        guard let path else { return nil }
-        do {
-            return try MessageStore(path: path)
-        } catch {
-            logger.error(
-                "the messages that wait for the broker cannot be read: \(error)",
-                metadata: ["path": "\(path)"]
-            )
-            for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
-            _ = rename(path, path + ".damaged")
-            return try? MessageStore(path: path)
-        }
+    private static func randomBoot() -> String {
+        let digits = String(UInt32.random(in: 0...UInt32.max), radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
     // MARK: Service
@@ -71,23 +81,64 @@ public final class MQTTPublisher: Service {
     /// Publishes until graceful shutdown or until the task is cancelled. Nothing else may use the store meanwhile.
     public func run() async throws {
         let client = client.withLock { $0 }
-        await Self.run(on: queue) { [self] in
-            if let store = Self.openStore(configuration.storePath, logger) { state.withLock { $0.outbox.use(store) } }
+        await perform { [configuration] state in
+            if let path = configuration.storePath { state.outbox.useStore(at: path) }
         }
         client?.start()
         try? await gracefulShutdown()
-        await Self.run(on: queue) { [self] in
-            send(MQTTMessage(topic: topics.status, payload: "offline", isRetained: true))
-        }
-        await Self.run(on: DispatchQueue.global()) { client?.stop() }
-    }
-
-    private static func run(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) async {
+        await drain()
         await withCheckedContinuation { continuation in
-            queue.async {
-                body()
+            DispatchQueue.global().async {
+                client?.stop()
                 continuation.resume()
             }
+        }
+        // What the broker has not confirmed outlives the process.
+        await perform { state in
+            state.connection = nil
+            state.outbox.connectionLost()
+        }
+    }
+
+    /// Runs `body` on the queue.
+    private func perform(_ body: @escaping @Sendable (inout State) -> Void) async {
+        await withCheckedContinuation { continuation in
+            queue.async { [self] in
+                change(body)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Changes the state, on the queue.
+    private func change(_ body: (inout State) -> Void) {
+        state.withLock { state in
+            body(&state)
+            let isConfirmed = state.outbox.isConfirmed && state.announcements.isEmpty
+            if isConfirmed || state.connection == nil { state.endDrain() }
+            let overflowCount = intake.withLock(\.overflowCount)
+            published.withLock { status in
+                status.isConnected = state.connection != nil
+                status.waitingCount = state.outbox.count
+                status.deliveredCount = state.deliveredCount
+                status.droppedCount = state.outbox.droppedCount + overflowCount
+                status.storeFailure = state.outbox.storeFailure
+            }
+        }
+    }
+
+    /// Sends the last message, and waits until the broker has confirmed everything, for a limited time.
+    private func drain() async {
+        await withCheckedContinuation { continuation in
+            queue.async { [self] in
+                change { state in
+                    // If the socket were closed before the confirmation has come, the kernel would reset the connection,
+                    // and the broker would publish the will.
+                    state.announce(MQTTMessage(topic: topics.status, payload: "offline", isRetained: true))
+                    state.drained = continuation
+                }
+            }
+            queue.asyncAfter(deadline: .now() + Self.drainTimeout) { [self] in change { $0.endDrain() } }
         }
     }
 
@@ -95,77 +146,84 @@ public final class MQTTPublisher: Service {
 
     /// Publishes an observation.
     public func publish(_ observation: SensorObservation) {
-        guard queuedCount.wrappingAdd(1, ordering: .relaxed).newValue <= Self.queueLimit else {
-            queuedCount.wrappingSubtract(1, ordering: .relaxed)
-            overflowCount.wrappingAdd(1, ordering: .relaxed)
-            return
-        }
-        queue.async { [self] in
-            queuedCount.wrappingSubtract(1, ordering: .relaxed)
-            let topic = topics.readings(of: observation.address, by: observation.gateway)
-            state.withLock { state in
-                if state.isConnected {
-                    for announcement in state.discovery?.announcements(for: observation) ?? [] { send(announcement) }
-                }
-                let message = MQTTMessage(topic: topic, payload: observation.json)
-                state.outbox.append(message, isConnected: state.isConnected)
-                sendAll(&state)
+        // The lock makes the order of the numbers that of the messages. Numbers of observations that are dropped here
+        // are missing, so a consumer notices.
+        intake.withLock { intake in
+            intake.sequence += 1
+            guard intake.count < Self.queueLimit else {
+                intake.overflowCount += 1
+                return
+            }
+            intake.count += 1
+            let sequence = intake.sequence
+            queue.async { [self] in
+                self.intake.withLock { $0.count -= 1 }
+                change { publish(observation, sequence, &$0) }
             }
         }
     }
 
-    private func sendAll(_ state: inout State) {
-        guard state.isConnected else { return }
-        state.outbox.sendAll { client.withLock { $0 }?.publish($0) }
-    }
-
-    /// Sends a message that is worthless later.
-    private func send(_ message: MQTTMessage) {
-        _ = client.withLock { $0 }?.publish(message)
+    private func publish(_ observation: SensorObservation, _ sequence: UInt64, _ state: inout State) {
+        if state.connection != nil, state.announcements.count < Self.announcementLimit {
+            for announcement in state.discovery?.announcements(for: observation) ?? [] { state.announce(announcement) }
+        }
+        let message = MQTTMessage(
+            topic: topics.readings(of: observation.address, by: observation.gateway),
+            payload: observation.json(boot: boot, sequence: sequence)
+        )
+        state.outbox.append(message, isConnected: state.connection != nil)
+        state.sendAll()
     }
 
     // MARK: The connection
 
     private func handle(_ event: MQTTClient.Event) {
-        state.withLock { state in
+        change { state in
             switch event {
-            case .connected:
-                state.isConnected = true
+            case .connected(let connection):
+                state.connection = connection
                 state.lastReason = nil
                 logger.info("connected to the broker", metadata: ["waiting": "\(state.outbox.count)"])
-                send(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
-                announceAgain(&state)
-                if let prefix = state.discovery?.prefix { client.withLock { $0 }?.subscribe(to: "\(prefix)/status") }
-                sendAll(&state)
+                state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
+                state.discovery?.restart()
+                if let prefix = state.discovery?.prefix { connection.subscribe(to: "\(prefix)/status") }
+                state.sendAll()
             case .disconnected(let reason):
-                state.isConnected = false
+                state.connection = nil
+                state.announcements = []
+                state.outbox.connectionLost()
                 if state.lastReason != reason { logger.warning("the broker cannot be reached: \(reason)") }
                 state.lastReason = reason
             case .delivered(let number):
-                state.deliveredCount += 1
-                state.outbox.confirm(number)
-                sendAll(&state)
-            case .received(_, let payload):
+                if state.outbox.confirm(number) { state.deliveredCount += 1 }
+                state.announcements.remove(number)
+                state.sendAll()
+            case .received(let reception):
+                guard let prefix = state.discovery?.prefix, reception.topic == "\(prefix)/status" else { return }
                 // Home Assistant has started.
-                if payload == "online" { announceAgain(&state) }
+                if let payload = reception.payload, payload.elementsEqual("online".utf8) { state.discovery?.restart() }
             }
         }
     }
 
-    private func announceAgain(_ state: inout State) {
-        state.discovery?.restart()
+    /// What the publisher has done.
+    public var status: GatewayStatus.BrokerStatus { published.withLock { $0 } }
+}
+
+extension MQTTPublisher.State {
+    /// Sends the messages that wait, as far as the broker confirms them.
+    fileprivate mutating func sendAll() {
+        guard let connection else { return }
+        outbox.sendAll { connection.publish($0) }
     }
 
-    /// What the publisher has done.
-    public var status: GatewayStatus.BrokerStatus {
-        state.withLock { state in
-            GatewayStatus.BrokerStatus(
-                address: "\(configuration.broker)",
-                isConnected: state.isConnected,
-                waitingCount: state.outbox.count,
-                deliveredCount: state.deliveredCount,
-                droppedCount: state.outbox.droppedCount + overflowCount.load(ordering: .relaxed)
-            )
-        }
+    /// Sends a message that is worthless later, if the broker is there.
+    fileprivate mutating func announce(_ message: MQTTMessage) {
+        if let number = connection?.publish(message) { announcements.insert(number) }
+    }
+
+    fileprivate mutating func endDrain() {
+        drained?.resume()
+        drained = nil
     }
 }

@@ -1,28 +1,37 @@
 import Foundation
 import GRDB
 
-/// Messages that wait for the broker in a file, the oldest first.
+/// Messages that wait for the broker in a file, in the order of their numbers.
 ///
 /// A message that was appended survives the end of the process. It is removed once the broker has confirmed it.
 struct MessageStore: Sendable {
-    /// A message with its number in the store.
+    /// A message with its number.
     struct Entry: Sendable {
         let number: Int64
         let message: MQTTMessage
     }
 
+    /// How long a transaction waits for another program that has locked the file.
+    private static let lockTimeout = 1.0
+
+    /// The path of the file.
+    let path: String
     private let database: DatabaseQueue
-    /// The number of messages.
-    private(set) var count: Int
+    /// The number of messages when the file was opened.
+    let initialCount: Int
+    /// The greatest number of a message when the file was opened; 0 if there was none.
+    let initialLastNumber: Int64
 
     /// Opens a file, or creates it.
     init(path: String) throws {
+        self.path = path
         var configuration = Configuration()
+        configuration.busyMode = .timeout(Self.lockTimeout)
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
         }
         database = try DatabaseQueue(path: path, configuration: configuration)
-        count = try database.write { database in
+        (initialCount, initialLastNumber) = try database.write { database in
             try database.execute(
                 sql: """
                     CREATE TABLE IF NOT EXISTS message (
@@ -30,20 +39,40 @@ struct MessageStore: Sendable {
                     )
                     """
             )
-            return try Int.fetchOne(database, sql: "SELECT count(*) FROM message") ?? 0
+            let row = try Row.fetchOne(database, sql: "SELECT count(*), coalesce(max(number), 0) FROM message")
+            return (row?[0] ?? 0, row?[1] ?? 0)
         }
     }
 
-    /// Appends messages, in one transaction.
-    mutating func append(_ messages: some Collection<MQTTMessage>) throws {
+    /// Whether an error says that the file is no valid database. Another error may pass, such as a full disk.
+    static func isDamage(_ error: any Error) -> Bool {
+        guard let error = error as? DatabaseError else { return false }
+        return [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
+    }
+
+    /// Renames a damaged file and its log, and opens a new file in its place.
+    static func replaceDamaged(_ path: String) throws -> MessageStore {
+        unlink(path + "-shm")
+        for suffix in ["-wal", ""] where rename(path + suffix, path + ".damaged" + suffix) != 0 && errno != ENOENT {
+            throw CocoaError(.fileWriteUnknown)
+        }
+        return try MessageStore(path: path)
+    }
+
+    /// Adds messages, in one transaction. Their numbers must be new.
+    func append(_ entries: some Collection<Entry>) throws {
+        guard !entries.isEmpty else { return }
         try database.write { database in
-            let statement = try database.cachedStatement(sql: "INSERT INTO message (topic, payload) VALUES (?, ?)")
-            for message in messages { try statement.execute(arguments: [message.topic, message.payload]) }
+            let statement = try database.cachedStatement(
+                sql: "INSERT INTO message (number, topic, payload) VALUES (?, ?, ?)"
+            )
+            for entry in entries {
+                try statement.execute(arguments: [entry.number, entry.message.topic, entry.message.payload])
+            }
         }
-        count += messages.count
     }
 
-    /// The oldest messages after a number.
+    /// The oldest messages after a number. A row that is no message has an empty topic.
     func entries(after number: Int64, limit: Int) throws -> [Entry] {
         try database.read { database in
             let rows = try Row.fetchAll(
@@ -51,29 +80,33 @@ struct MessageStore: Sendable {
                 sql: "SELECT number, topic, payload FROM message WHERE number > ? ORDER BY number LIMIT ?",
                 arguments: [number, limit]
             )
-            return rows.map { Entry(number: $0[0], message: MQTTMessage(topic: $0[1], payload: $0[2])) }
+            return rows.map { row in
+                let texts = [1, 2].map { String.fromDatabaseValue(row[$0] as DatabaseValue) ?? "" }
+                return Entry(number: row[0], message: MQTTMessage(topic: texts[0], payload: texts[1]))
+            }
         }
     }
 
     /// Removes messages that the broker has confirmed.
-    mutating func remove(_ numbers: [Int64]) throws {
-        count -= try database.write { database in
+    func remove(_ numbers: [Int64]) throws {
+        guard !numbers.isEmpty else { return }
+        try database.write { database in
             let statement = try database.cachedStatement(sql: "DELETE FROM message WHERE number = ?")
-            var removed = 0
-            for number in numbers {
-                try statement.execute(arguments: [number])
-                removed += database.changesCount
-            }
-            return removed
+            for number in numbers { try statement.execute(arguments: [number]) }
         }
     }
 
-    /// Removes the oldest messages.
-    mutating func removeOldest(_ number: Int) throws {
-        count -= try database.write { database in
+    /// Removes the oldest messages after a number.
+    ///
+    /// - Returns: how many were removed.
+    func removeOldest(_ count: Int, after number: Int64) throws -> Int {
+        try database.write { database in
             try database.execute(
-                sql: "DELETE FROM message WHERE number IN (SELECT number FROM message ORDER BY number LIMIT ?)",
-                arguments: [number]
+                sql: """
+                    DELETE FROM message
+                    WHERE number IN (SELECT number FROM message WHERE number > ? ORDER BY number LIMIT ?)
+                    """,
+                arguments: [number, count]
             )
             return database.changesCount
         }

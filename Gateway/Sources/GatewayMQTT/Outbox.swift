@@ -3,133 +3,247 @@ import Logging
 
 /// The messages that wait for the broker, and those that it has not confirmed, in their order.
 ///
-/// While the broker is there, messages are in memory only. While it is away, they are stored in a file; after it has come
-/// back, later messages follow them. If the file cannot be written, messages wait in memory.
+/// ## Places
+///
+/// Messages are, the oldest first:
+/// 1. sent and not confirmed,
+/// 2. ready: in memory, next to be sent,
+/// 3. stored: in a file,
+/// 4. not stored: in memory, because the file could not be written.
+///
+/// While the broker confirms messages, they are in memory only. When the connection is lost, those that it has not
+/// confirmed are stored, and later messages follow them. Each message gets a number when it becomes ready or is stored;
+/// the order of the numbers is the order of the messages.
 struct Outbox {
     private struct Entry {
+        let number: Int64
         let message: MQTTMessage
-        /// The number in the store; nil if the message is not stored.
-        let number: Int64?
+        /// Whether the message is in the store as well.
+        var isStored: Bool
     }
 
     /// The greatest number of messages that the broker has not confirmed.
     static let window = 64
-    /// The greatest number of messages that wait in memory.
+    /// The greatest number of messages in memory that could not be stored.
     static let memoryLimit = 4096
+    /// The greatest number of messages that are ready. Others are stored, although the broker is there.
+    static let readyLimit = 256
 
-    /// The number of messages that were dropped because too many waited.
+    /// The number of messages that were dropped because too many waited, or because the store was damaged.
     private(set) var droppedCount: UInt64 = 0
-    private var store: MessageStore?
     private let limit: Int
+    private let memoryLimit: Int
     private let logger: Logger
-    private var memory: Deque<Entry> = []
+    private var file: StoreFile
     private var unconfirmed: [Int32: Entry] = [:]
+    private var ready: Deque<Entry> = []
+    /// The number of stored messages after ``lastLoaded``.
+    private var storedCount = 0
+    /// The number of the last message that was loaded from the store.
     private var lastLoaded: Int64 = 0
-    /// The number of stored messages that are not in memory.
-    private var storedCount: Int
-    private var confirmed: [Int64] = []
-    private var hasFailed = false
+    private var unstored: Deque<MQTTMessage> = []
+    private var lastNumber: Int64 = 0
+    /// The stored messages that the broker has confirmed, and that are not removed yet.
+    private var confirmed: Set<Int64> = []
+    /// The number of messages that were dropped since the last time that none waited.
+    private var recentDropCount: UInt64 = 0
 
-    /// - Parameter limit: the greatest number of stored messages.
-    init(limit: Int, logger: Logger) {
+    /// - Parameters:
+    ///   - limit: the greatest number of stored messages.
+    ///   - memoryLimit: the greatest number of messages in memory that could not be stored.
+    init(limit: Int, memoryLimit: Int = Self.memoryLimit, logger: Logger) {
         self.limit = limit
+        self.memoryLimit = memoryLimit
         self.logger = logger
-        storedCount = 0
+        file = StoreFile(logger: logger)
     }
 
-    /// Uses a store from now on. The messages in it follow those in memory.
-    mutating func use(_ store: MessageStore) {
-        self.store = store
-        storedCount = store.count
+    /// Uses the store at a path from now on, before the first message is sent. The messages in it precede those that
+    /// wait. If the file cannot be opened now, it is tried again later.
+    mutating func useStore(at path: String) {
+        file.path = path
+        openStore()
+        storeWaiting()
     }
 
     /// The number of messages that wait, or that the broker has not confirmed.
-    var count: Int { memory.count + storedCount + unconfirmed.count }
+    var count: Int { unconfirmed.count + ready.count + storedCount + unstored.count }
 
-    /// Whether another message can be sent before the broker confirms an earlier one.
-    var hasRoom: Bool { unconfirmed.count < Self.window }
+    /// Whether the broker has confirmed all messages that were sent.
+    var isConfirmed: Bool { unconfirmed.isEmpty }
+
+    /// Why messages cannot be stored or read now; nil if they can, or if there is no store.
+    var storeFailure: String? { file.failure }
+
+    // MARK: Appending
 
     /// Appends a message.
     mutating func append(_ message: MQTTMessage, isConnected: Bool) {
-        if !isConnected || storedCount > 0, store(message) { return }
-        memory.append(Entry(message: message, number: nil))
-        if memory.count > Self.memoryLimit {
-            memory.removeFirst()
-            drop(1)
+        if isConnected, storedCount == 0, unstored.isEmpty, ready.count < Self.readyLimit {
+            ready.append(numbered(message))
+        } else {
+            unstored.append(message)
+            storeWaiting()
+        }
+    }
+
+    private mutating func numbered(_ message: MQTTMessage) -> Entry {
+        lastNumber += 1
+        return Entry(number: lastNumber, message: message, isStored: false)
+    }
+
+    private mutating func openStore() {
+        guard let store = file.open() else { return }
+        // Numbers follow those of the store. Messages that are ready keep theirs: they are not stored.
+        lastNumber = max(lastNumber, store.initialLastNumber)
+        lastLoaded = 0
+        storedCount = store.initialCount
+    }
+
+    /// Stores the messages that are not stored, as far as the store takes them.
+    private mutating func storeWaiting() {
+        // A store that appears late would put its old messages behind those that are ready.
+        if !file.isOpen, ready.isEmpty, unconfirmed.isEmpty { openStore() }
+        while file.isOpen, !unstored.isEmpty {
+            let entries = zip(1..., unstored.prefix(Self.window)).map { [lastNumber] in
+                MessageStore.Entry(number: lastNumber + Int64($0), message: $1)
+            }
+            guard change(.append, { try $0.append(entries) }) != nil else { break }
+            lastNumber += Int64(entries.count)
+            storedCount += entries.count
+            unstored.removeFirst(entries.count)
+        }
+        dropExcess()
+    }
+
+    private mutating func dropExcess() {
+        if storedCount > limit {
+            // Some more are removed, so that not each message costs a search.
+            let excess = min(storedCount - limit + limit / 100, storedCount)
+            let last = lastLoaded
+            if let removed = change(.remove, { try $0.removeOldest(excess, after: last) }) {
+                storedCount -= excess
+                drop(removed)
+            }
+        }
+        if unstored.count > memoryLimit {
+            let excess = unstored.count - memoryLimit
+            unstored.removeFirst(excess)
+            drop(excess)
         }
     }
 
     private mutating func drop(_ count: Int) {
-        if droppedCount == 0 { logger.warning("the broker is away for too long: the oldest messages are dropped") }
+        guard count > 0 else { return }
+        if recentDropCount == 0 {
+            logger.warning("too many messages wait for the broker: the oldest are dropped")
+        }
         droppedCount += UInt64(count)
+        recentDropCount += UInt64(count)
     }
 
-    private mutating func store(_ message: MQTTMessage) -> Bool {
-        let isStored = change { store in
-            try store.append(CollectionOfOne(message))
-        }
-        guard isStored else { return false }
-        storedCount += 1
-        // Some are removed at once, so that not each message costs a search.
-        if let count = store?.count, count > limit {
-            let excess = min(count - limit + limit / 100, storedCount)
-            if change({ try $0.removeOldest(excess) }) {
-                storedCount -= excess
-                drop(excess)
-            }
-        }
-        return true
-    }
-
-    /// Changes the store.
-    ///
-    /// - Returns: false if there is none, or if it fails.
-    private mutating func change(_ body: (inout MessageStore) throws -> Void) -> Bool {
-        guard var changed = store else { return false }
-        defer { store = changed }
-        do {
-            try body(&changed)
-            if hasFailed { logger.notice("messages for the broker are stored again") }
-            hasFailed = false
-            return true
-        } catch {
-            if !hasFailed { logger.error("messages for the broker cannot be stored: \(error)") }
-            hasFailed = true
-            return false
-        }
-    }
-
-    /// Takes the next message; nil if none waits.
-    private mutating func next() -> Entry? {
-        if let entry = memory.popFirst() { return entry }
-        guard storedCount > 0 else { return nil }
-        var entries: [MessageStore.Entry] = []
-        let last = lastLoaded
-        guard change({ entries = try $0.entries(after: last, limit: Self.window) }), !entries.isEmpty else {
-            return nil
-        }
-        lastLoaded = entries.last?.number ?? lastLoaded
-        storedCount = max(0, storedCount - entries.count)
-        memory.append(contentsOf: entries.map { Entry(message: $0.message, number: $0.number) })
-        return memory.popFirst()
-    }
+    // MARK: Sending
 
     /// Sends messages until the window is full.
     ///
     /// - Parameter send: gives a message to the connection; returns the number of its delivery, nil if it is not taken.
     mutating func sendAll(_ send: (MQTTMessage) -> Int32?) {
-        while hasRoom, let entry = next() {
-            guard let delivery = send(entry.message) else { return memory.prepend(entry) }
+        while unconfirmed.count < Self.window, let entry = next() {
+            guard let delivery = send(entry.message) else { return ready.prepend(entry) }
             unconfirmed[delivery] = entry
         }
+        guard recentDropCount > 0, count == unconfirmed.count else { return }
+        logger.notice("all messages that waited were sent; \(recentDropCount) had been dropped")
+        recentDropCount = 0
+    }
+
+    /// Takes the next message; nil if none waits, or if the store cannot be read now.
+    private mutating func next() -> Entry? {
+        while ready.isEmpty, storedCount > 0 {
+            guard load() else { break }
+        }
+        if let entry = ready.popFirst() { return entry }
+        guard storedCount == 0, let message = unstored.popFirst() else { return nil }
+        return numbered(message)
+    }
+
+    /// Makes stored messages ready; false if the store cannot be read.
+    private mutating func load() -> Bool {
+        let last = lastLoaded
+        guard let entries = change(.read, { try $0.entries(after: last, limit: Self.window) }) else { return false }
+        guard let newLast = entries.last?.number else {
+            // Another program has removed them.
+            storedCount = 0
+            return true
+        }
+        lastLoaded = newLast
+        for entry in entries where !confirmed.contains(entry.number) {
+            storedCount = max(0, storedCount - 1)
+            if entry.message.hasValidTopic {
+                ready.append(Entry(number: entry.number, message: entry.message, isStored: true))
+            } else {
+                // The broker would end the connection.
+                confirmed.insert(entry.number)
+                drop(1)
+            }
+        }
+        return true
     }
 
     /// Removes a message that the broker has confirmed.
-    mutating func confirm(_ delivery: Int32) {
-        guard let entry = unconfirmed.removeValue(forKey: delivery) else { return }
-        if let number = entry.number { confirmed.append(number) }
-        guard confirmed.count >= Self.window || unconfirmed.isEmpty, !confirmed.isEmpty else { return }
-        let numbers = confirmed
-        if change({ try $0.remove(numbers) }) { confirmed = [] }
+    ///
+    /// - Returns: false if there is no such message.
+    @discardableResult
+    mutating func confirm(_ delivery: Int32) -> Bool {
+        guard let entry = unconfirmed.removeValue(forKey: delivery) else { return false }
+        if entry.isStored { confirmed.insert(entry.number) }
+        if confirmed.count >= Self.window || unconfirmed.isEmpty { removeConfirmed() }
+        return true
+    }
+
+    private mutating func removeConfirmed() {
+        guard !confirmed.isEmpty else { return }
+        let numbers = confirmed.sorted()
+        if change(.remove, { try $0.remove(numbers) }) != nil { confirmed = [] }
+    }
+
+    /// Stores the messages in memory, because the connection was lost or the gateway stops. Those that were not
+    /// confirmed are sent again, before the others.
+    mutating func connectionLost() {
+        removeConfirmed()
+        ready.insert(contentsOf: unconfirmed.values.sorted { $0.number < $1.number }, at: 0)
+        unconfirmed = [:]
+        if let first = ready.first {
+            let entries = ready.lazy.filter { !$0.isStored }
+                .map { MessageStore.Entry(number: $0.number, message: $0.message) }
+            if change(.append, { try $0.append(entries) }) != nil {
+                storedCount += ready.count
+                lastLoaded = first.number - 1
+                ready = []
+            }
+        }
+        storeWaiting()
+    }
+
+    // MARK: The store
+
+    /// Uses the store; nil if there is none, or if it fails.
+    private mutating func change<Result>(
+        _ operation: StoreFile.Operation,
+        _ body: (MessageStore) throws -> Result
+    ) -> Result? {
+        switch file.perform(operation, body) {
+        case .success(let result): return result
+        case .failure: return nil
+        case .damaged:
+            // The messages in memory go to the new file when the connection is lost.
+            drop(storedCount)
+            storedCount = 0
+            lastLoaded = 0
+            confirmed = []
+            for index in ready.indices { ready[index].isStored = false }
+            for key in unconfirmed.keys { unconfirmed[key]?.isStored = false }
+            return nil
+        }
     }
 }

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from harness import World, environment, expect, free_ports, run, test, until
 
+# What only messages for the broker have.
+ORIGIN = re.compile(r'"boot": "[0-9a-f]{8}", "sequence": [0-9]+, ')
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
 
 
@@ -82,7 +85,13 @@ class Subscriber:
             await self.reader
 
     def readings(self) -> list[str]:
-        return [payload for topic, payload in self.messages if topic.startswith("ble/sensors/")]
+        """The readings as the gateway writes them to its standard output."""
+        return [ORIGIN.sub("", payload) for topic, payload in self.messages if topic.startswith("ble/sensors/")]
+
+    def origins(self) -> list[tuple[str, int]]:
+        """The boot and the sequence number of each reading."""
+        found = [json.loads(payload) for topic, payload in self.messages if topic.startswith("ble/sensors/")]
+        return [(each["boot"], each["sequence"]) for each in found]
 
     def status(self) -> list[str]:
         return [payload for topic, payload in self.messages if topic.endswith("/status")]
@@ -132,6 +141,9 @@ async def published(world: World):
         await until(lambda: "offline" in subscriber.status(), "the end of the gateway")
         expect(subscriber.status(), ["online", "offline"], "the states")
         expect(subscriber.readings(), demo.lines[: len(subscriber.readings())], "the readings")
+        expect([sequence for _, sequence in subscriber.origins()], list(range(1, len(subscriber.readings()) + 1)),
+               "the sequence")  # fmt: skip
+        expect(len({boot for boot, _ in subscriber.origins()}), 1, "the number of boots")
         topics = [topic for topic, _ in subscriber.messages]
         assert topics[0] == "ble/gateways/hall/status", topics
         assert "ble/sensors/C0DE00000002/hall" in topics, topics
@@ -169,6 +181,10 @@ async def broker_away(world: World):
             # Delivery is at least once: a message that was not confirmed may come again.
             distinct = list(dict.fromkeys(subscriber.readings()))
             expect(distinct[: len(expected)], expected, "the readings")
+            origins = list(dict.fromkeys(subscriber.origins()))[: len(expected)]
+            sequences = list(range(1, len(demo.lines) + 1)) + [1]
+            expect([sequence for _, sequence in origins], sequences, "the sequence, which begins with each boot")
+            expect(len({boot for boot, _ in origins}), 2, "the number of boots")
         await until(lambda: subscriber.status()[-1] == "offline", "the end of the gateway")
 
 

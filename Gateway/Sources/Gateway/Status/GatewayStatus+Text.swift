@@ -40,6 +40,9 @@ extension GatewayStatus {
             let counts =
                 "\(broker.deliveredCount) delivered, \(broker.waitingCount) waiting, \(broker.droppedCount) dropped"
             lines.append("broker \(broker.address): \(state), \(counts)")
+            if let failure = broker.storeFailure {
+                lines.append("  messages cannot be stored: \(failure.printable())")
+            }
         }
         lines.append("advertisements received: \(advertisementCount)")
         for (reason, count) in closedClientCounts.sorted(by: { $0.key < $1.key }) {

@@ -3,11 +3,23 @@ import Foundation
 
 extension SensorObservation {
     /// The observation as one line of JSON, without its line break.
-    public var json: String {
+    public var json: String { json([]) }
+
+    /// The observation as one line of JSON, with what a consumer needs to notice that messages are lost or come twice.
+    ///
+    /// - Parameters:
+    ///   - boot: distinguishes the runs of the gateway.
+    ///   - sequence: the number of the message in this run.
+    public func json(boot: String, sequence: UInt64) -> String {
+        json([("boot", JSONText.string(boot)), ("sequence", "\(sequence)")])
+    }
+
+    private func json(_ origin: [(String, String)]) -> String {
         var fields = [
             ("time", JSONText.string(time.formatted(Self.timeFormat))), ("gateway", JSONText.string(gateway)),
-            ("address", JSONText.string("\(address)")),
         ]
+        fields += origin
+        fields.append(("address", JSONText.string("\(address)")))
         if let name { fields.append(("name", JSONText.string(name))) }
         if let rssi { fields.append(("rssi", "\(rssi)")) }
         fields.append(("format", JSONText.string(report.format.rawValue)))

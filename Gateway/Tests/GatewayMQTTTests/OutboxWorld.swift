@@ -1,0 +1,77 @@
+import Foundation
+import GRDB
+import Logging
+import Synchronization
+
+@testable import GatewayMQTT
+
+/// Runs `body` with the path of a store in a directory of its own.
+func withStore(_ body: (String) throws -> Void) throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "outbox-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    try body(directory.appending(path: "mqtt.sqlite").path)
+}
+
+/// Lets another program execute statements in a store.
+func execute(_ sql: String, in path: String, isTransaction: Bool = true) throws {
+    let database = try DatabaseQueue(path: path)
+    if isTransaction {
+        try database.write { try $0.execute(sql: sql) }
+    } else {
+        try database.writeWithoutTransaction { try $0.execute(sql: sql) }
+    }
+}
+
+/// A statement that makes a store fail like a full disk, until ``allowInsertions``.
+let refuseInsertions = """
+    CREATE TRIGGER refuse BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'no space'); END
+    """
+let allowInsertions = "DROP TRIGGER refuse"
+
+/// Records the messages of a logger, with their levels.
+final class LogRecorder: Sendable {
+    private let recorded = Mutex<[String]>([])
+
+    var lines: [String] { recorded.withLock { $0 } }
+    var logger: Logger { Logger(label: "test", factory: { _ in Handler(recorder: self) }) }
+
+    private struct Handler: LogHandler {
+        let recorder: LogRecorder
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            recorder.recorded.withLock { $0.append("\(event.level): \(event.message)") }
+        }
+    }
+}
+
+/// A broker that confirms each message at once, or not at all.
+struct TestBroker {
+    private(set) var received: [String] = []
+    private var last: Int32 = 0
+
+    mutating func receive(from outbox: inout Outbox, confirms: Bool = true) {
+        var numbers: [Int32] = []
+        repeat {
+            var received: [String] = []
+            var last = last
+            numbers = []
+            outbox.sendAll { message in
+                last += 1
+                received.append(message.payload)
+                numbers.append(last)
+                return last
+            }
+            self.last = last
+            self.received += received
+            if confirms { for number in numbers { outbox.confirm(number) } }
+        } while confirms && !numbers.isEmpty
+    }
+}
