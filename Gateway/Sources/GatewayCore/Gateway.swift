@@ -58,14 +58,20 @@ public final class Gateway: Service {
             adapterCount: sources.count,
             mode: configuration.scanMode,
             sensors: sensors,
+            devices: configuration.devices,
             eventLoop: group.next(),
             logger: logger
         )
         let runners = sources.enumerated().map { index, source in
-            AdapterRunner(index: index, source: source, scanner: scanner, logger: logger)
+            AdapterRunner(index: index, source: source, scanner: scanner, events: configuration.events, logger: logger)
         }
         self.adapters = AdapterSet(runners: runners, scanner: scanner)
-        let devices = DeviceTable(limit: configuration.connectionLimit, adapters: self.adapters, logger: logger)
+        let devices = DeviceTable(
+            limit: configuration.connectionLimit,
+            adapters: self.adapters,
+            events: configuration.events,
+            logger: logger
+        )
         hub = GatewayHub(configuration: configuration, scanner: scanner, devices: devices)
     }
 
@@ -181,6 +187,9 @@ public final class Gateway: Service {
                 clients: hub.clientStatuses,
                 connections: hub.devices.statuses,
                 advertisementCount: adapters.scanner.advertisementCount,
+                forwardedAdvertisementCount: hub.advertisementCounts.forwarded,
+                droppedAdvertisementCount: hub.advertisementCounts.dropped,
+                scanMode: adapters.scanner.mode,
                 closedClientCounts: hub.closedClientCounts
             )
         }

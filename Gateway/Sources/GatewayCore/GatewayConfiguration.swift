@@ -35,6 +35,10 @@ public struct GatewayConfiguration: Sendable {
     /// Calls for one sensor are in the order of its advertisements. They come from the adapters' threads, so the closure
     /// must not block.
     public var whenObserved: (@Sendable (SensorObservation) -> Void)?
+    /// Receives what happens, for example that a client has connected.
+    public var events = EventLog()
+    /// Receives all advertisements; nil if nothing needs a table of devices.
+    public var devices: ReceivedDevices?
     /// Receives the gateway's messages.
     public var logger: Logger
     /// Is called once with the TCP port, when clients can connect.
@@ -54,7 +58,7 @@ public struct GatewayConfiguration: Sendable {
 }
 
 /// Whether a scan requests scan responses.
-public enum ScanMode: String, Sendable, CaseIterable {
+public enum ScanMode: String, Sendable, CaseIterable, Codable {
     /// The scan only listens.
     case passive
     /// The scan requests scan responses, which many devices put their names in.

@@ -93,6 +93,12 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
     public var connections: [ConnectionStatus]
     /// The number of advertisements received from all adapters.
     public var advertisementCount: UInt64
+    /// The number of advertisements sent to all clients, also to former ones. One that two clients received counts twice.
+    public var forwardedAdvertisementCount: UInt64
+    /// The number of advertisements that clients were too slow to receive, also former ones.
+    public var droppedAdvertisementCount: UInt64
+    /// How adapters scan if they do.
+    public var scanMode: ScanMode
     /// The number of clients that were disconnected, by reason.
     public var closedClientCounts: [String: UInt64]
     /// The broker that readings of sensors are published to; nil for none.

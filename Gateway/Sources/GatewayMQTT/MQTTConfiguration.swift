@@ -1,3 +1,4 @@
+import GatewayCore
 import Logging
 
 /// How readings are published.
@@ -22,6 +23,8 @@ public struct MQTTConfiguration: Sendable {
     public var storePath: String?
     /// The greatest number of messages that wait for the broker.
     public var storeLimit = 100_000
+    /// Receives what happens to the connection.
+    public var events = EventLog()
     /// Receives messages about the connection.
     public var logger: Logger
 

@@ -183,6 +183,7 @@ public final class MQTTPublisher: Service {
             case .connected(let connection):
                 state.connection = connection
                 state.lastReason = nil
+                configuration.events.record(.brokerConnected, "\(configuration.broker)")
                 logger.info("connected to the broker", metadata: ["waiting": "\(state.outbox.count)"])
                 state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
                 state.discovery?.restart()
@@ -192,6 +193,7 @@ public final class MQTTPublisher: Service {
                 state.connection = nil
                 state.announcements = []
                 state.outbox.connectionLost()
+                configuration.events.record(.brokerLost, "\(configuration.broker)", reason)
                 if state.lastReason != reason { logger.warning("the broker cannot be reached: \(reason)") }
                 state.lastReason = reason
             case .delivered(let number):

@@ -12,7 +12,8 @@ struct StatusTests {
         from: Data(
             """
             {"servesClients": true, "port": 6053, "connectionLimit": 20, "adapters": [], "clients": [], "connections": [],
-             "advertisementCount": 7, "closedClientCounts": {"wrong key": 2}}
+             "advertisementCount": 7, "forwardedAdvertisementCount": 5, "droppedAdvertisementCount": 1,
+             "scanMode": "active", "closedClientCounts": {"wrong key": 2}}
             """.utf8
         )
     )

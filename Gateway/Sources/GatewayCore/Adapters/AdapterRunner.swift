@@ -25,13 +25,15 @@ final class AdapterRunner: Sendable {
     let name: String
     private let source: Source
     private let scanner: Scanner
+    private let events: EventLog
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(index: Int, source: Source, scanner: Scanner, logger: Logger) {
+    init(index: Int, source: Source, scanner: Scanner, events: EventLog, logger: Logger) {
         self.index = index
         self.source = source
         self.scanner = scanner
+        self.events = events
         var logger = logger
         switch source {
         case .specification(let specification, _): name = "\(specification)"
@@ -65,8 +67,10 @@ final class AdapterRunner: Sendable {
                 failureCount = 0
                 set(State(adapter: adapter, isReady: true, failure: nil))
                 logger.info("adapter open")
+                events.record(.adapterOpened, name)
                 await serve(adapter, set)
                 set(State(failure: "closed"))
+                events.record(.adapterClosed, name)
                 scanner.report(.failed, of: index)
                 guard case .specification = source else { return }
                 await Self.uncancelled { await adapter.close() }
@@ -74,6 +78,7 @@ final class AdapterRunner: Sendable {
                 set(State(failure: "\(error)"))
                 scanner.report(.failed, of: index)
                 failureCount += 1
+                events.record(.adapterFailed, name, "\(error)")
                 logger.warning("the adapter cannot be opened: \(error)")
                 try? await Task.sleep(for: .seconds(min(1 << min(failureCount - 1, 5), 30)))
             }
@@ -96,13 +101,16 @@ final class AdapterRunner: Sendable {
                 switch event {
                 case .resetting(let reason):
                     logger.warning("the controller is reset: \(reason)")
+                    events.record(.adapterReset, name, reason)
                     set(State(adapter: adapter, failure: reason))
                     scanner.report(.failed, of: index)
                 case .poweredOn:
                     logger.info("the controller is ready")
                     set(State(adapter: adapter, isReady: true, failure: nil))
                     scanner.reportReady(index)
-                case .scanRestarted(let silence): logger.info("the scan was restarted after \(silence) without packets")
+                case .scanRestarted(let silence):
+                    logger.info("the scan was restarted after \(silence) without packets")
+                    events.record(.scanRestarted, name, "after \(silence) without packets")
                 case .stateUnavailable(let reason): logger.warning("\(reason)")
                 case .closed, .eventsDropped: break
                 }

@@ -37,6 +37,7 @@ final class DeviceConnection: Sendable {
     let adapter: Adapter
     let adapterIndex: Int
     let services: ServiceCache
+    private let events: EventLog
     private let logger: Logger
     private let operations: AsyncStream<DeviceOperation>
     private let submission: AsyncStream<DeviceOperation>.Continuation
@@ -48,6 +49,7 @@ final class DeviceConnection: Sendable {
         adapter: Adapter,
         adapterIndex: Int,
         services: ServiceCache,
+        events: EventLog,
         logger: Logger
     ) {
         self.device = device
@@ -55,6 +57,7 @@ final class DeviceConnection: Sendable {
         self.adapter = adapter
         self.adapterIndex = adapterIndex
         self.services = services
+        self.events = events
         var logger = logger
         logger[metadataKey: "device"] = "\(device)"
         self.logger = logger
@@ -155,6 +158,7 @@ final class DeviceConnection: Sendable {
             peripheral = try await adapter.central.connect(to: device, timeout: Self.connectionTimeout)
         } catch {
             logger.debug("the connection failed: \(error)")
+            events.record(.deviceFailed, "\(device)", "\(error)")
             state.withLock { $0.phase = .ending }
             return ClientErrorCode.connection(error)
         }
@@ -164,6 +168,8 @@ final class DeviceConnection: Sendable {
         // The slot is free only when the link has ended, also if this task is cancelled.
         await Task { await peripheral.disconnect() }.value
         client.finishRequests(state.withLock { $0.unfinishedCount })
+        let reason = await Task { try? await peripheral.disconnection() }.value
+        events.record(.deviceDisconnected, "\(device)", reason.map { "\($0)" })
         return error
     }
 
@@ -182,6 +188,7 @@ final class DeviceConnection: Sendable {
         guard !isCancelled else { return ClientErrorCode.connectionCancelled }
         client.send(.connected(address, mtu: mtu))
         logger.debug("connected", metadata: ["mtu": "\(mtu)"])
+        events.record(.deviceConnected, "\(device)", "for the client \(client.networkAddress)")
 
         await withDiscardingTaskGroup { group in
             group.addTask { [submission] in

@@ -30,12 +30,14 @@ final class DeviceTable: Sendable {
     private let limit: Int
     private let adapters: AdapterSet
     private let services = ServiceCache()
+    private let events: EventLog
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(limit: Int, adapters: AdapterSet, logger: Logger) {
+    init(limit: Int, adapters: AdapterSet, events: EventLog = EventLog(), logger: Logger) {
         self.limit = limit
         self.adapters = adapters
+        self.events = events
         self.logger = logger
     }
 
@@ -105,6 +107,7 @@ final class DeviceTable: Sendable {
             adapter: adapter,
             adapterIndex: runner.index,
             services: services,
+            events: events,
             logger: logger
         )
         state.connections.append(connection)

@@ -37,19 +37,23 @@ final class Scanner: Sendable {
     private let logger: Logger
     private let usesSeveralAdapters: Bool
     private let sensors: SensorReader?
+    private let devices: ReceivedDevices?
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - sensors: receives all advertisements; nil if only clients need them.
+    ///   - devices: receives all advertisements; nil if nothing needs them.
     ///   - eventLoop: runs the timer of batches.
     init(
         adapterCount: Int,
         mode: ScanMode,
         sensors: SensorReader? = nil,
+        devices: ReceivedDevices? = nil,
         eventLoop: any EventLoop,
         logger: Logger
     ) {
         self.sensors = sensors
+        self.devices = devices
         configuredMode = mode
         self.eventLoop = eventLoop
         self.logger = logger
@@ -149,6 +153,7 @@ final class Scanner: Sendable {
             isRandom: advertisement.address.isRandom,
             data: mode == .active ? Self.mergedData(of: advertisement) : advertisement.advertisingData
         )
+        devices?.receive(advertisement, by: adapter)
         sensors?.receive(raw.data, of: advertisement)
         state.withLock { state in
             state.advertisementCount += 1
@@ -198,6 +203,9 @@ final class Scanner: Sendable {
     }
 
     var advertisementCount: UInt64 { state.withLock { $0.advertisementCount } }
+
+    /// How adapters scan if they do.
+    var mode: ScanMode { state.withLock { $0.mode } }
 
     func isScanning(_ adapter: Int) -> Bool { state.withLock { $0.adapterStates[adapter] == .running } }
 }

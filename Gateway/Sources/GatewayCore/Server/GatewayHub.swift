@@ -13,12 +13,16 @@ final class GatewayHub: Sendable {
         var newcomers: [Client] = []
         var lastIdentifier: UInt64 = 0
         var closedClientCounts: [String: UInt64] = [:]
+        /// The advertisements of clients that have gone.
+        var forwardedCount: UInt64 = 0
+        var droppedCount: UInt64 = 0
         var isStopping = false
     }
 
     let logger: Logger
     let scanner: Scanner
     let devices: DeviceTable
+    private let events: EventLog
     private let clientLimit: Int
 
     /// The greatest number of clients that have not greeted.
@@ -27,6 +31,7 @@ final class GatewayHub: Sendable {
 
     init(configuration: GatewayConfiguration, scanner: Scanner, devices: DeviceTable) {
         logger = configuration.logger
+        events = configuration.events
         clientLimit = configuration.clientLimit
         self.scanner = scanner
         self.devices = devices
@@ -76,7 +81,7 @@ final class GatewayHub: Sendable {
     ///
     /// - Returns: nil, or the reason why there is none.
     func admit(_ client: Client) -> SessionEnd? {
-        state.withLock { state in
+        let refusal: SessionEnd? = state.withLock { state in
             guard let index = state.newcomers.firstIndex(of: client) else {
                 return state.isStopping ? .serverStopped : .displaced
             }
@@ -84,6 +89,10 @@ final class GatewayHub: Sendable {
             state.clients.append(state.newcomers.remove(at: index))
             return nil
         }
+        if refusal == nil {
+            events.record(.clientConnected, client.networkAddress, client.information.withLock { $0 })
+        }
+        return refusal
     }
 
     /// Removes a client and everything that it has requested.
@@ -92,8 +101,11 @@ final class GatewayHub: Sendable {
             state.clients.removeAll { $0 === client }
             state.newcomers.removeAll { $0 === client }
             state.closedClientCounts[reason.label, default: 0] += 1
+            state.forwardedCount += client.advertisementCount.load(ordering: .relaxed)
+            state.droppedCount += client.droppedAdvertisementCount.load(ordering: .relaxed)
         }
-        Counter(label: "ble_gateway_closed_clients", dimensions: [("reason", reason.label)]).increment()
+        events.record(.clientDisconnected, client.networkAddress, "\(reason)")
+        Counter(label: "ble_gateway_clients_closed_total", dimensions: [("reason", reason.label)]).increment()
         scanner.unsubscribe(client)
         devices.remove(client)
         logger.info("client disconnected: \(reason)", metadata: metadata(of: client))
@@ -121,6 +133,18 @@ final class GatewayHub: Sendable {
                 advertisementCount: client.advertisementCount.load(ordering: .relaxed),
                 droppedAdvertisementCount: client.droppedAdvertisementCount.load(ordering: .relaxed)
             )
+        }
+    }
+
+    /// The advertisements that were sent to clients, and those that clients were too slow to receive.
+    var advertisementCounts: (forwarded: UInt64, dropped: UInt64) {
+        state.withLock { state in
+            state.clients.reduce((state.forwardedCount, state.droppedCount)) { counts, client in
+                (
+                    counts.0 + client.advertisementCount.load(ordering: .relaxed),
+                    counts.1 + client.droppedAdvertisementCount.load(ordering: .relaxed)
+                )
+            }
         }
     }
 

@@ -2,11 +2,11 @@ import NIOCore
 
 /// The part of a network address that one owner has: an IPv4 address, or the first 64 bits of an IPv6 address (RFC 4291,
 /// section 2.5.4).
-struct NetworkPrefix: Hashable {
+package struct NetworkPrefix: Hashable {
     private let text: String
 
     /// - Parameter address: a network address, or another text, which stands for itself.
-    init(_ address: String) {
+    package init(_ address: String) {
         guard case .v6(let socketAddress) = try? SocketAddress(ipAddress: address, port: 0) else {
             text = address
             return

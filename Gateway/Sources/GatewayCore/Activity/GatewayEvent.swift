@@ -1,0 +1,36 @@
+import Foundation
+
+/// Something that happened in a gateway, for people that look for a cause.
+public struct GatewayEvent: Sendable, Equatable {
+    /// What happened.
+    public enum Kind: String, Sendable, CaseIterable {
+        case adapterOpened = "adapter_opened"
+        case adapterFailed = "adapter_failed"
+        case adapterClosed = "adapter_closed"
+        /// The controller was reset.
+        case adapterReset = "adapter_reset"
+        /// A scan without packets was started again.
+        case scanRestarted = "scan_restarted"
+        case clientConnected = "client_connected"
+        case clientDisconnected = "client_disconnected"
+        case deviceConnected = "device_connected"
+        /// A device could not be connected.
+        case deviceFailed = "device_failed"
+        case deviceDisconnected = "device_disconnected"
+        case brokerConnected = "broker_connected"
+        /// The connection to the broker was lost, or could not be made.
+        case brokerLost = "broker_lost"
+    }
+
+    /// The number of the event; each new event and each repetition has a greater one.
+    public var number: UInt64
+    /// The system's time of the last occurrence.
+    public var time: Date
+    public var kind: Kind
+    /// The adapter, the client's network address, the device's address or the broker's address.
+    public var subject: String
+    /// The reason, or more about the subject; nil for nothing.
+    public var detail: String?
+    /// How often it happened.
+    public var count: Int
+}
