@@ -86,15 +86,39 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Metrics and the status page over HTTP.
+        .target(
+            name: "GatewayWeb",
+            dependencies: [
+                "GatewayCore", "ESPHomeProtocol",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: nio),
+                .product(name: "NIOHTTP1", package: nio),
+                .product(name: "NIOPosix", package: nio),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            // Bundles would not be found by a program that is linked statically.
+            resources: [
+                .embedInCode("Page/Resources/icon.svg"),
+                .embedInCode("Page/Resources/index.html"),
+                .embedInCode("Page/Resources/script.js"),
+                .embedInCode("Page/Resources/style.css"),
+            ],
+            swiftSettings: settings
+        ),
         // The program.
         .executableTarget(
             name: "Gateway",
             dependencies: [
-                "GatewayCore", "GatewayMQTT", "ESPHomeProtocol",
+                "GatewayCore", "GatewayMQTT", "GatewayWeb", "ESPHomeProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: nio),
@@ -106,7 +130,7 @@ let package = Package(
         .testTarget(
             name: "GatewayCommandTests",
             dependencies: [
-                "Gateway", "GatewayCore", "GatewayMQTT",
+                "Gateway", "GatewayCore", "GatewayMQTT", "GatewayWeb",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -122,6 +146,21 @@ let package = Package(
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayWebTests",
+            dependencies: [
+                "GatewayWeb", "GatewayCore",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothSensors", package: "swift-ble"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: nio),
+                .product(name: "NIOEmbedded", package: nio),
+                .product(name: "NIOHTTP1", package: nio),
+                .product(name: "NIOPosix", package: nio),
             ],
             swiftSettings: settings
         ),

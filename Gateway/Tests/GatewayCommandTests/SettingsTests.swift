@@ -3,6 +3,7 @@ import BluetoothSensors
 import Configuration
 import GatewayCore
 import GatewayMQTT
+import GatewayWeb
 import Testing
 
 @testable import Gateway
@@ -53,6 +54,7 @@ struct SettingsTests {
                  "logFormat": "json", "readings": "none",
                  "mqtt": "mqtts://me@broker", "mqttPassword": "secret", "mqttTopic": "home/ble", "mqttDiscovery": "none",
                  "mqttAuthority": "/a.pem", "mqttCertificate": "/c.pem", "mqttPrivateKey": "/k.pem",
+                 "http": ":8053", "httpNames": ["gw.example.org"],
                  "bindKeys": ["A4:C1:38:00:00:01=000102030405060708090A0B0C0D0E0F"]}
                 """
         )
@@ -76,6 +78,8 @@ struct SettingsTests {
         expected.mqttAuthority = "/a.pem"
         expected.mqttCertificate = "/c.pem"
         expected.mqttPrivateKey = "/k.pem"
+        expected.http = WebAddress(host: "::", port: 8053)
+        expected.httpNames = ["gw.example.org"]
         let address = try #require(DeviceAddress("A4:C1:38:00:00:01", isRandom: false))
         expected.bindKeys = [address: try #require(BindKey(Array(0..<16)))]
         #expect(merged == expected)
@@ -102,6 +106,7 @@ struct SettingsTests {
         (#"{"mqtt": "broker"}"#, #""broker" is not valid; use mqtt://HOST"#),
         (#"{"mqtt": "mqtt://me:secret@broker"}"#, "is not valid; use mqtt://HOST"),
         (#"{"mqttTopic": "a/#"}"#, "use a topic without wildcards"),
+        (#"{"http": "gateway"}"#, #""gateway" is not valid; use a port"#),
         (#"{"readings": "xml"}"#, #""xml" is not valid; use one of json, none"#),
         (#"{"bindKeys": ["A4:C1:38:00:00:01"]}"#, "number 1 is not valid; use an address and 32 hexadecimal digits"),
         (#"{"bindKeys": ["A4:C1:38:00:00:01=0123"]}"#, "number 1 is not valid; use an address and 32 hexadecimal"),
@@ -144,6 +149,12 @@ struct SettingsTests {
         #expect(try !settings(file: #"{"api": false}"#).servesAPI)
     }
 
+    @Test func statusPageAloneIsEnoughAndIsServedToThisMachineOnly() throws {
+        let merged = try settings(file: #"{"api": false, "readings": "none", "http": "8053"}"#)
+        #expect(merged.http == WebAddress(host: "127.0.0.1", port: 8053))
+        #expect(try settings().http == nil)
+    }
+
     @Test func faultInOptionNamesTheOption() {
         #expect(fault(options: [.port: .int(-1)])?.hasPrefix("--port: -1 is not valid") == true)
     }
@@ -166,7 +177,7 @@ struct SettingsTests {
         let options = try SettingsOptions.parse([
             "--adapter", "hci0", "--adapter", "hci1", "--host", "::1", "--port", "0", "--plaintext", "--name", "hall",
             "--scan-mode", "passive", "--connection-limit", "3", "--log-level", "debug", "--log-format", "json",
-            "--no-api", "--readings", "none", "--bind-key", "a=b", "--mqtt", "c",
+            "--no-api", "--readings", "none", "--bind-key", "a=b", "--mqtt", "c", "--http", "8053",
         ])
         #expect(
             options.values == [
@@ -174,6 +185,7 @@ struct SettingsTests {
                 .plaintext: .bool(true), .name: .string("hall"), .scanMode: .string("passive"),
                 .connectionLimit: .int(3), .logLevel: .string("debug"), .logFormat: .string("json"),
                 .api: .bool(false), .readings: .string("none"), .bindKeys: .stringArray(["a=b"]), .mqtt: .string("c"),
+                .http: .string("8053"),
             ]
         )
     }

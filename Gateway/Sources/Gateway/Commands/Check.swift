@@ -34,6 +34,7 @@ extension GatewaySettings {
             ("connections", "at most \(connectionLimit)"),
             ("clients", "at most \(clientLimit)"),
             ("broker", broker.map { "\($0)" } ?? "none"),
+            ("status page", http.map { "http://\($0)/" } ?? "none"),
             ("state directory", stateDirectory),
             ("log", "\(logLevel.rawValue), \(logFormat.rawValue)"),
         ]

@@ -42,6 +42,8 @@ struct Demo: AsyncParsableCommand {
     private static func introduction(of process: GatewayProcess, port: Int) -> String {
         let configuration = process.configuration
         let key = configuration.encryptionKey.map { "with the encryption key \($0.base64)" } ?? "without encryption"
+        let page =
+            process.settings.http.map { "\nThe status page is at http://\($0)/ with the metrics at /metrics." } ?? ""
         return """
             Three simulated devices are in range of this gateway:
               \(DemoDevices.thermometerAddress)  Demo Thermometer  temperature and battery, with notifications
@@ -53,7 +55,7 @@ struct Demo: AsyncParsableCommand {
             Connect \(key).
             Then Home Assistant shows the hygrometer as a discovered BTHome device.
 
-            `ble-gateway status --state-dir \(process.directory.path)` shows clients and connections. Control-C ends the demo.
+            `ble-gateway status --state-dir \(process.directory.path)` shows clients and connections. Control-C ends the demo.\(page)
             """
     }
 }

@@ -1,8 +1,10 @@
 import ArgumentParser
 import BLE
+import CoreMetrics
 import Foundation
 import GatewayCore
 import GatewayMQTT
+import GatewayWeb
 import Logging
 import ServiceLifecycle
 
@@ -73,14 +75,32 @@ struct GatewayProcess {
         configuration.whenServing = whenServing
         let publisher = try makePublisher()
         let writer = settings.readings == .json ? LineWriter(descriptor: STDOUT_FILENO, logger: logger) : nil
-        configuration.whenObserved = observer(publisher, writer)
+        let devices = settings.http.map { _ in ReceivedDevices() }
+        configuration.devices = devices
+        configuration.whenObserved = observer(publisher, writer, devices)
+        // Metrics go to the backend that is set before they are made.
+        let registry = devices.map { _ in MetricsRegistry() }
+        if let registry { MetricsSystem.bootstrap(registry) }
         let gateway = Gateway(configuration: configuration)
-        let status = try StatusServer(path: directory.statusSocketPath, logger: logger) {
+        let readStatus: @Sendable () async -> GatewayStatus = {
             var status = await gateway.status
             status.broker = publisher?.status
             return status
         }
+        let status = try StatusServer(path: directory.statusSocketPath, logger: logger, status: readStatus)
         var services: [any Service] = [gateway, status]
+        if let address = settings.http, let devices, let registry {
+            let page = StatusPage(
+                StatusPage.Source(
+                    name: settings.friendlyName ?? settings.name,
+                    status: readStatus,
+                    devices: devices,
+                    events: configuration.events,
+                    registry: registry
+                )
+            )
+            services.append(WebServer(address: address, names: settings.httpNames, page: page, logger: logger))
+        }
         if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
             services.append(
                 ServiceReporter(
@@ -107,10 +127,12 @@ struct GatewayProcess {
     /// Passes observations to where they are wanted; nil for nowhere.
     private func observer(
         _ publisher: MQTTPublisher?,
-        _ writer: LineWriter?
+        _ writer: LineWriter?,
+        _ devices: ReceivedDevices?
     ) -> (@Sendable (SensorObservation) -> Void)? {
-        guard publisher != nil || writer != nil else { return nil }
+        guard publisher != nil || writer != nil || devices != nil else { return nil }
         return { observation in
+            devices?.observe(observation)
             writer?.write(observation.json)
             publisher?.publish(observation)
         }
@@ -119,6 +141,7 @@ struct GatewayProcess {
     private func makePublisher() throws -> MQTTPublisher? {
         guard let broker = settings.broker else { return nil }
         var configuration = MQTTConfiguration(broker: broker, gateway: settings.name, logger: logger)
+        configuration.events = self.configuration.events
         configuration.password = settings.mqttPassword
         configuration.authorityPath = settings.mqttAuthority
         configuration.certificatePath = settings.mqttCertificate

@@ -3,6 +3,7 @@ import BluetoothSensors
 import Configuration
 import GatewayCore
 import GatewayMQTT
+import GatewayWeb
 import Logging
 
 /// All settings of the gateway, complete and valid.
@@ -34,6 +35,10 @@ struct GatewaySettings: Equatable {
     var mqttAuthority: String?
     var mqttCertificate: String?
     var mqttPrivateKey: String?
+    /// Where the status page and the metrics are served; nil for nowhere.
+    var http: WebAddress?
+    /// Further names of this machine that browsers may use.
+    var httpNames: [String] = []
     /// The keys of sensors that encrypt their readings.
     var bindKeys: [DeviceAddress: BindKey] = [:]
     /// The directory of the key, the bonds and the status socket.
@@ -80,11 +85,12 @@ struct GatewaySettings: Equatable {
         connectionLimit = try values.number(.connectionLimit, in: 1...Self.greatestLimit) ?? connectionLimit
         clientLimit = try values.number(.clientLimit, in: 1...Self.greatestLimit) ?? clientLimit
         try readMQTT(values)
+        try readHTTP(values)
         readings = try values.choice(.readings) ?? (broker == nil ? readings : .none)
         bindKeys = try values.bindKeys()
         logLevel = try values.choice(.logLevel) ?? logLevel
         logFormat = try values.choice(.logFormat) ?? logFormat
-        guard servesAPI || readings != .none || broker != nil else {
+        guard servesAPI || readings != .none || broker != nil || http != nil else {
             throw SettingsError(
                 place: "--no-api",
                 value: nil,
@@ -110,6 +116,16 @@ struct GatewaySettings: Equatable {
         mqttAuthority = try values.text(.mqttAuthority)?.text
         mqttCertificate = try values.text(.mqttCertificate)?.text
         mqttPrivateKey = try values.text(.mqttPrivateKey)?.text
+    }
+
+    private mutating func readHTTP(_ values: SettingsReader) throws(SettingsError) {
+        if let (text, value) = try values.text(.http) {
+            guard let address = WebAddress(parsing: text) else {
+                throw value.invalid("use a port, which is served to this machine only, HOST:PORT, or :PORT for all")
+            }
+            http = address
+        }
+        httpNames = try values.texts(.httpNames)
     }
 
     /// Whether a name can be a host name, and is short enough for clients.
@@ -146,6 +162,11 @@ private struct SettingsReader {
         guard let value = try first(setting), case .string(let text) = value.content else { return nil }
         guard isValid(text) else { throw value.invalid(advice) }
         return (text, value)
+    }
+
+    func texts(_ setting: Setting) throws(SettingsError) -> [String] {
+        guard let value = try first(setting), case .stringArray(let texts) = value.content else { return [] }
+        return texts
     }
 
     func number(_ setting: Setting, in range: ClosedRange<Int>) throws(SettingsError) -> Int? {

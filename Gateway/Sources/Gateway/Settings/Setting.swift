@@ -21,6 +21,8 @@ enum Setting: String, CaseIterable {
     case mqttAuthority
     case mqttCertificate
     case mqttPrivateKey
+    case http
+    case httpNames
     case stateDirectory
     case logLevel
     case logFormat
@@ -40,7 +42,8 @@ enum Setting: String, CaseIterable {
     /// The option of `run`; nil if only the file and the environment have the setting.
     var option: String? {
         switch self {
-        case .friendlyName, .clientLimit, .mqttPassword, .mqttTopic, .mqttDiscovery, .mqttAuthority, .mqttCertificate,
+        case .friendlyName, .clientLimit, .httpNames, .mqttPassword, .mqttTopic, .mqttDiscovery, .mqttAuthority,
+            .mqttCertificate,
             .mqttPrivateKey:
             nil
         case .adapters: "--adapter"
@@ -55,6 +58,7 @@ enum Setting: String, CaseIterable {
         case .readings: "--readings"
         case .bindKeys: "--bind-key"
         case .mqtt: "--mqtt"
+        case .http: "--http"
         case .logLevel: "--log-level"
         case .logFormat: "--log-format"
         }
@@ -63,7 +67,7 @@ enum Setting: String, CaseIterable {
     /// The type of the value.
     var type: ConfigType {
         switch self {
-        case .adapters, .bindKeys: .stringArray
+        case .adapters, .bindKeys, .httpNames: .stringArray
         case .port, .connectionLimit, .clientLimit: .int
         case .plaintext, .api: .bool
         default: .string

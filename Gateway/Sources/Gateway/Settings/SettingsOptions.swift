@@ -73,6 +73,14 @@ struct SettingsOptions: ParsableArguments {
     var mqtt: String?
 
     @Option(
+        help: ArgumentHelp(
+            "The port of the status page and the metrics, for this machine only, or host:port (default: none).",
+            valueName: "address"
+        )
+    )
+    var http: String?
+
+    @Option(
         name: .customLong("bind-key"),
         help: ArgumentHelp(
             "The address and the key of a sensor that encrypts its readings; may be repeated.",
@@ -113,6 +121,7 @@ struct SettingsOptions: ParsableArguments {
         if !bindKeys.isEmpty { values[.bindKeys] = .stringArray(bindKeys) }
         values[.readings] = readings.map { .string($0) }
         values[.mqtt] = mqtt.map { .string($0) }
+        values[.http] = http.map { .string($0) }
         values[.host] = host.map { .string($0) }
         values[.port] = port.map { .int($0) }
         values[.name] = name.map { .string($0) }

@@ -1,0 +1,145 @@
+import Foundation
+import GatewayCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import ServiceLifecycle
+
+/// Serves metrics, the status page and the state of health over HTTP/1.1.
+public struct WebServer: Service, CustomStringConvertible {
+    /// The greatest number of connections.
+    static let connectionLimit = 64
+    /// The greatest number of bytes of a field of a header, of a whole header, and the greatest number of its fields.
+    static let decoderLimits = {
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = 4096
+        limits.maxHeaderListSize = 8192
+        limits.maxHeaderFieldCount = 64
+        return limits
+    }()
+
+    private let address: WebAddress
+    private let hosts: HostPolicy
+    private let content: any WebContent
+    private let logger: Logger
+    private let whenServing: @Sendable (_ address: WebAddress) -> Void
+
+    /// Creates a server.
+    ///
+    /// - Parameters:
+    ///   - address: where it listens.
+    ///   - names: further names by which browsers know this machine.
+    ///   - page: what it serves.
+    ///   - whenServing: is called once, with the real port.
+    public init(
+        address: WebAddress,
+        names: [String],
+        page: StatusPage,
+        logger: Logger,
+        whenServing: @escaping @Sendable (_ address: WebAddress) -> Void = { _ in }
+    ) {
+        self.init(address: address, names: names, content: page, logger: logger, whenServing: whenServing)
+    }
+
+    init(
+        address: WebAddress,
+        names: [String],
+        content: any WebContent,
+        logger: Logger,
+        whenServing: @escaping @Sendable (_ address: WebAddress) -> Void
+    ) {
+        self.address = address
+        hosts = HostPolicy(names: names)
+        self.content = content
+        self.logger = logger
+        self.whenServing = whenServing
+    }
+
+    public var description: String { "web server" }
+
+    /// Serves until graceful shutdown or until the task is cancelled.
+    ///
+    /// - Throws: ``WebServerError`` if the server cannot listen, or another error of the network.
+    public func run() async throws {
+        let places = ConnectionPlaces(limit: Self.connectionLimit)
+        let server = try await listen(places)
+        var actual = address
+        actual.port = server.localAddress?.port ?? address.port
+        logger.info("the status page is served", metadata: ["address": "http://\(actual)/"])
+        whenServing(actual)
+        // An error says that the task was cancelled, which is a normal end too.
+        try? await gracefulShutdown()
+        try? await server.close()
+        places.close()
+    }
+
+    private func listen(_ places: ConnectionPlaces) async throws -> any Channel {
+        let (content, hosts) = (content, hosts)
+        // One thread for all connections.
+        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton.next())
+            .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(ChannelOptions.backlog, value: 64)
+            .childChannelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: 1)
+            // Requests that a client sends without waiting for answers are kept, so little is read at once.
+            .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try Self.configure(channel, content: content, hosts: hosts)
+                    places.add(channel)
+                    channel.closeFuture.whenComplete { _ in places.remove(channel) }
+                }
+            }
+        do {
+            return try await bind(bootstrap, host: address.host)
+        } catch let error as WebServerError where address.host == "::" && error.errorNumber == EAFNOSUPPORT {
+            // This machine has no IPv6.
+            return try await bind(bootstrap, host: "0.0.0.0")
+        }
+    }
+
+    private func bind(_ bootstrap: ServerBootstrap, host: String) async throws -> any Channel {
+        do {
+            return try await bootstrap.bind(host: host, port: address.port).get()
+        } catch let error as IOError {
+            throw WebServerError(address: address, errorNumber: error.errnoCode)
+        } catch is SocketAddressError {
+            // The name of the host has no address.
+            throw WebServerError(address: address, errorNumber: EADDRNOTAVAIL)
+        }
+    }
+
+    /// Adds the handlers of a connection.
+    static func configure(_ channel: any Channel, content: any WebContent, hosts: HostPolicy) throws {
+        try channel.pipeline.syncOperations.configureHTTPServerPipeline(
+            withPipeliningAssistance: true,
+            withErrorHandling: false,
+            withEncoderConfiguration: .init(),
+            withDecoderLimitConfiguration: decoderLimits
+        )
+        try channel.pipeline.syncOperations.addHandler(RequestHandler(content: content, hosts: hosts))
+    }
+}
+
+/// The reason why the web server cannot listen.
+public struct WebServerError: Error, Hashable, CustomStringConvertible {
+    /// The address to listen on.
+    public let address: WebAddress
+    /// The number of the system's error.
+    public let errorNumber: Int32
+
+    public var description: String {
+        let reason = String(cString: strerror(errorNumber))
+        return "cannot serve the status page on \(address): \(reason); \(advice)"
+    }
+
+    private var advice: String {
+        switch errorNumber {
+        case EADDRINUSE: "stop the other program, or choose another port with --http"
+        case EACCES where address.port < 1024: "use a port from 1024, or give the process CAP_NET_BIND_SERVICE"
+        case EADDRNOTAVAIL: "use an address of this machine with --http"
+        default: "check --http"
+        }
+    }
+}
