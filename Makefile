@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-sensors, soak-gateway, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -14,7 +14,7 @@ GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
 GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway demo-gateway test-gateway test-sensors soak-gateway
+.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -76,9 +76,13 @@ demo-gateway: gateway ## Serves simulated sensors and a lamp to Home Assistant.
 	@Gateway/.build/release/ble-gateway demo
 
 test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of Home Assistant and bleak, and with an MQTT broker.
-	@./.ci/setup $(GATEWAY_PACKAGES) mosquitto mosquitto-clients openssl
+	@./.ci/setup $(GATEWAY_PACKAGES) mosquitto mosquitto-clients openssl prometheus
 	$(SWIFT) test --package-path Gateway
 	@BLE_GATEWAY=$${BLE_GATEWAY:-Gateway/.build/debug/ble-gateway} Gateway/Tests/run
+
+test-web: build gateway ## Tests the status page of `ble-gateway` in headless Chromium, which needs 414 MB of disk.
+	@./.ci/setup chromium
+	@Gateway/Tests/run --with chromium
 
 test-sensors: setup ## Compares the decoders of sensors with those of PyPI, for COUNT=10000 advertisements of each format.
 	@./.ci/setup $(GATEWAY_PACKAGES)

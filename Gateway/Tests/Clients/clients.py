@@ -32,11 +32,13 @@ import hostile_tests  # noqa: E402, F401
 import mqtt_tests  # noqa: E402, F401
 import recovery_tests  # noqa: E402, F401
 import soak  # noqa: E402
+import web_tests  # noqa: E402, F401
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--filter", default="", help="only tests whose name has this text")
+    parser.add_argument("--with", dest="program", help="run the tests that need this program: chromium")
     parser.add_argument("--list", action="store_true", help="list the tests and run none")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many tests run at once")
     parser.add_argument("--keep", default=str(ROOT / ".build-gateway"), help="where logs are left")
@@ -110,9 +112,10 @@ class Runner:
         await asyncio.gather(*(work() for _ in range(self.options.jobs)))
 
 
-def tests(words: str) -> list[tuple[int, Test]]:
-    """The tests whose names have the words, with their numbers."""
-    return [(number, test) for number, test in enumerate(TESTS, 1) if words.lower() in test.name.lower()]
+def tests(words: str, program: str | None) -> list[tuple[int, Test]]:
+    """The tests whose names have the words, with their numbers: those that need a program, or all others."""
+    chosen = [(number, test) for number, test in enumerate(TESTS, 1) if test.program == program]
+    return [(number, test) for number, test in chosen if words.lower() in test.name.lower()]
 
 
 async def main() -> int:
@@ -121,7 +124,7 @@ async def main() -> int:
         body = functools.partial(soak.soak, minutes=options.soak)
         chosen = [(0, Test(f"soak of {options.soak:g} minutes", body, options.soak * 60 + 300))]
     else:
-        chosen = tests(options.filter)
+        chosen = tests(options.filter, options.program)
     if options.list:
         for _, test in chosen:
             print(test.name)

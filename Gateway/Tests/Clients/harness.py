@@ -23,13 +23,14 @@ class Test:
     body: callable
     deadline: float
     group: str | None = None
+    program: str | None = None
 
 
-def test(name: str, deadline: float = 60, group: str | None = None):
-    """Registers a test. Tests of a group run one at a time."""
+def test(name: str, deadline: float = 60, group: str | None = None, program: str | None = None):
+    """Registers a test. Tests of a group run one at a time. A test that needs a large program runs only on request."""
 
     def register(body):
-        TESTS.append(Test(name, body, deadline, group))
+        TESTS.append(Test(name, body, deadline, group, program))
         return body
 
     return register
