@@ -14,8 +14,8 @@ struct ProfileTests {
         let profile = try profile(
             """
             {"name": "Thermo", "appearance": 768, "address": "f0:12:34:56:78:9a",
-             "advertise": {"services": ["1809"], "manufacturerData": {"004C": "0215"}, "connectable": false,
-                           "interval": 62.5},
+             "advertise": {"services": ["1809"], "serviceData": {"FCD2": "400164"},
+                           "manufacturerData": {"004C": "0215"}, "connectable": false, "interval": 62.5},
              "services": [
                {"uuid": "1809", "primary": true, "handle": 16, "includes": [1], "characteristics": [
                  {"uuid": "2A1C", "handle": "0x0012", "properties": ["read", "indicate"],
@@ -32,6 +32,7 @@ struct ProfileTests {
             profile.advertise
                 == Profile.Advertise(
                     services: ["1809"],
+                    serviceData: [.init(service: "FCD2", data: [0x40, 0x01, 0x64])],
                     manufacturerData: [.init(company: CompanyIdentifier(rawValue: 0x004C), data: [0x02, 0x15])],
                     isConnectable: false,
                     interval: .microseconds(62500)
@@ -150,11 +151,15 @@ struct ProfileTests {
         (#"{"advertise": null}"#, "advertise: expected an object, not null"),
         (
             #"{"advertise": {"service": []}}"#,
-            "advertise.service: unknown key; known are services, manufacturerData, connectable, interval"
+            "advertise.service: unknown key; known are services, serviceData, manufacturerData, connectable, interval"
         ),
         (
             #"{"advertise": {"services": ["180F", "18ZZ"]}}"#,
             "advertise.services[1]: \"18ZZ\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"
+        ),
+        (
+            #"{"advertise": {"serviceData": {"FCD": "40"}}}"#,
+            "advertise.serviceData.FCD: \"FCD\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"
         ),
         (
             #"{"advertise": {"manufacturerData": {"4C": ""}}}"#,
@@ -245,6 +250,11 @@ struct ProfileTests {
         ).payload
         #expect(payload.advertisingData.bytes.hexadecimal == "020106" + "03030f18" + "04ff4c00ff" + "0409426174")
         #expect(payload.scanResponseData.bytes.isEmpty)
+    }
+
+    @Test func serviceDataIsAdvertised() throws {
+        let payload = try profile(#"{"advertise": {"serviceData": {"FCD2": "400164"}}}"#).payload
+        #expect(payload.advertisingData.bytes.hexadecimal == "020106" + "0616d2fc400164")
     }
 
     @Test func partsWithoutRoomMoveToTheScanResponse() throws {

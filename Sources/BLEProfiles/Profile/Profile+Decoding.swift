@@ -66,9 +66,13 @@ extension Profile {
 extension Profile.Advertise {
     fileprivate init(_ reader: ProfileReader) throws(ProfileError) {
         self.init()
-        let members = try reader.members(["services", "manufacturerData", "connectable", "interval"])
+        let members = try reader.members(["services", "serviceData", "manufacturerData", "connectable", "interval"])
         if let reader = members["services"] {
             for element in try reader.elements() { services.append(try element.uuid()) }
+        }
+        for (key, reader) in try members["serviceData"]?.entries() ?? [] {
+            guard let service = BluetoothUUID(key) else { throw reader.error(BluetoothUUID.problem(of: key)) }
+            serviceData.append(Profile.ServiceData(service: service, data: try reader.bytes()))
         }
         for (key, reader) in try members["manufacturerData"]?.entries() ?? [] {
             guard key.utf8.count == 4, let company = UInt16(key, radix: 16) else {

@@ -12,6 +12,7 @@ extension Profile {
     package var payload: (advertisingData: AdvertisingData, scanResponseData: AdvertisingData) {
         let flags = AdvertisingData.Structure.flags([.generalDiscoverable, .brEdrNotSupported])
         var structures = AdvertisingData.Structure.lists(of: advertise.services)
+        structures += advertise.serviceData.map { .serviceData($0.service, $0.data) }
         structures += advertise.manufacturerData.map { .manufacturerData($0.company, $0.data) }
         if let name { structures.append(.completeLocalName(name)) }
         if let appearance { structures.append(.appearance(appearance)) }

@@ -12,9 +12,15 @@ package struct Profile: Hashable, Sendable {
 
     package struct Advertise: Hashable, Sendable {
         package var services: [BluetoothUUID] = []
+        package var serviceData: [ServiceData] = []
         package var manufacturerData: [AdvertisingData.ManufacturerData] = []
         package var isConnectable = true
         package var interval: Duration = .milliseconds(100)
+    }
+
+    package struct ServiceData: Hashable, Sendable {
+        package var service: BluetoothUUID
+        package var data: [UInt8]
     }
 
     package struct Service: Hashable, Sendable {
