@@ -49,10 +49,4 @@ import Testing
     @Test func switchBotMeter() {
         #expect(numbers(decode("09163dfd540064059a2d")) == ["temperature": 26.5, "humidity": 45, "battery": 100])
     }
-
-    @Test func standardValues() {
-        let rate = StandardValue.decode([UInt8]([0x01, 0x2C, 0x01]).rawSpan, characteristic: 0x2A37)
-        #expect(rate?.value == .number(300))
-        #expect(StandardValue.decode([UInt8]([101]).rawSpan, characteristic: 0x2A19) == nil)
-    }
 }
