@@ -179,8 +179,10 @@ struct OutputTests {
             exploration.json.description == #"{"address":"F0:12:34:56:78:9A","mtu":517,"services":["#
                 + #"{"uuid":"180F","name":"Battery","primary":true,"handle":1,"endHandle":4,"includes":[5],"#
                 + #""characteristics":[{"uuid":"2A19","name":"Battery Level","handle":3,"valueHandle":4,"#
-                + #""properties":["read","notify"],"value":"64","descriptors":["#
-                + #"{"uuid":"2902","handle":5,"value":"0000"},{"uuid":"2901","handle":6,"error":"readNotPermitted"}]}]},"#
+                + #""properties":["read","notify"],"value":"64","text":"100 %","#
+                + #""fields":{"battery":{"value":100,"unit":"%"}},"descriptors":["#
+                + #"{"uuid":"2902","handle":5,"value":"0000","text":"none","fields":{"subscription":{"value":"none"}}},"#
+                + #"{"uuid":"2901","handle":6,"error":"readNotPermitted"}]}]},"#
                 + #"{"uuid":"12345678-1234-5678-1234-56789ABCDEF0","name":null,"primary":false,"handle":7,"endHandle":9,"#
                 + #""includes":[],"characteristics":["#
                 + #"{"uuid":"FFF1","name":null,"handle":8,"valueHandle":9,"properties":["write"],"descriptors":[]},"#
@@ -196,8 +198,8 @@ struct OutputTests {
                 "F0:12:34:56:78:9A  MTU 517",
                 "├── 0x0001-0x0004  Battery 180F",
                 "│   ├── includes the service at 0x0005",
-                "│   └── 0x0004  Battery Level 2A19  [read, notify]  64 \"d\"",
-                "│       ├── 0x0005  Client Characteristic Configuration 2902  0000",
+                "│   └── 0x0004  Battery Level 2A19  [read, notify]  64 (100 %)",
+                "│       ├── 0x0005  Client Characteristic Configuration 2902  0000 (none)",
                 "│       └── 0x0006  Characteristic User Description 2901  (Read Not Permitted)",
                 "└── 0x0007-0x0009  12345678-1234-5678-1234-56789ABCDEF0  (secondary)",
                 "    ├── 0x0009  FFF1  [write]",
@@ -230,9 +232,11 @@ struct OutputTests {
         )
         #expect(
             delivery.json.description
-                == #"{"event":"notification","characteristic":"2A37","handle":6,"value":"0648","time":1763704000.123456}"#
+                == #"{"event":"notification","characteristic":"2A37","handle":6,"value":"0648","#
+                + #""text":"contact detected, heart rate 72 bpm","fields":{"contact":{"value":"detected"},"#
+                + #""heart_rate":{"value":72,"unit":"bpm"}},"time":1763704000.123456}"#
         )
-        #expect(delivery.line == "05:46:40.123  0648")
+        #expect(delivery.line == "05:46:40.123  0648 (contact detected, heart rate 72 bpm)")
     }
 
     @Test("Instants are converted to times of day")

@@ -64,7 +64,16 @@ struct ServeTests {
             ),
             (
                 .write(peer, level, value: [0x01], offset: 0, .command),
-                #"{"event":"write",\#(members),"characteristic":"2A19","handle":4,"value":"01","offset":0,"kind":"command"}"#
+                #"{"event":"write",\#(members),"characteristic":"2A19","handle":4,"value":"01","text":"1 %","#
+                    + #""fields":{"battery":{"value":1,"unit":"%"}},"offset":0,"kind":"command"}"#
+            ),
+            (
+                .write(peer, level, value: [0x01], offset: 1, .request),
+                #"{"event":"write",\#(members),"characteristic":"2A19","handle":4,"value":"01","offset":1,"kind":"request"}"#
+            ),
+            (
+                .write(peer, .init(uuid: "2A19", handle: 5, isDescriptor: true), value: [0x01], offset: 0, .request),
+                #"{"event":"write",\#(members),"characteristic":"2A19","handle":5,"value":"01","offset":0,"kind":"request"}"#
             ),
             (
                 .subscribed(peer, level, .indication),

@@ -66,8 +66,8 @@ struct ServedProfileTests {
         #expect(try served.handle(.uuid("2A19", service: "180F")) == 19)
         #expect(throws: ArgumentProblem.self) { try served.handle(.uuid("2A19", service: nil)) }
         #expect(served.attribute(19) == .init(uuid: "2A19", handle: 19))
-        #expect(served.attribute(20) == .init(uuid: "2A19", handle: 20))
-        #expect(served.attribute(21) == .init(uuid: "2A19", handle: 21))
+        #expect(served.attribute(20) == .init(uuid: "2A19", handle: 20, isDescriptor: true))
+        #expect(served.attribute(21) == .init(uuid: "2A19", handle: 21, isDescriptor: true))
         #expect(served.attribute(16) == .init(uuid: nil, handle: 16))
     }
 }

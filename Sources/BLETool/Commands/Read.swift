@@ -1,11 +1,17 @@
 import ArgumentParser
 import BLE
 import BLEProfiles
+import BluetoothSensors
+import BluetoothTypes
 
 struct Read: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "read",
-        abstract: "Connect to a peer and read a value."
+        abstract: "Connect to a peer and read a value.",
+        discussion: """
+            The value is shown in hexadecimal digits. If its format is known from its UUID or from a Characteristic \
+            Presentation Format descriptor, the meaning follows.
+            """
     )
 
     @OptionGroup var peer: PeerOptions
@@ -17,18 +23,22 @@ struct Read: AsyncParsableCommand {
     var characteristic: CharacteristicSelector
 
     func run() async throws {
-        let (uuid, handle, value) = try await peer.withPeer { [characteristic] peer in
-            let (uuid, handle) = try await peer.attribute(characteristic)
-            return (uuid, handle, try await peer.read(handle))
+        let (uuid, handle, value, format) = try await peer.withPeer { [characteristic] peer in
+            if case .handle(let handle) = characteristic {
+                return (nil as BluetoothUUID?, handle, try await peer.read(handle), nil as PresentationFormat?)
+            }
+            let found = try await peer.characteristic(characteristic)
+            let value = try await peer.read(found.valueHandle)
+            return (found.uuid, found.valueHandle, value, try await peer.presentationFormat(of: found))
         }
         if peer.options.output.json {
-            try Output.standard.json([
-                "characteristic": JSON(uuid?.description),
-                "handle": JSON(Int(handle.rawValue)),
-                "value": JSON(value),
-            ])
+            let members: [JSON.Member] = [
+                .init(key: "characteristic", value: JSON(uuid?.description)),
+                .init(key: "handle", value: JSON(Int(handle.rawValue))),
+            ]
+            try Output.standard.json(.object(members + .value(value, of: uuid, format: format)))
         } else {
-            try Output.standard.line(readable(value))
+            try Output.standard.line(readable(value, of: uuid, format: format))
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BLE
 import BLEProfiles
+import BluetoothSensors
 import BluetoothTypes
 import Synchronization
 
@@ -42,11 +43,16 @@ struct Subscribe: AsyncParsableCommand {
 
     private func listen(to peer: RemotePeripheral) async throws {
         let characteristic = try await peer.characteristic(characteristic)
+        let format = try await peer.presentationFormat(of: characteristic)
         let subscription = try await peer.subscribe(
             to: characteristic,
             preferring: indications ? .indication : .notification
         )
-        let printer = DeliveryPrinter(characteristic: characteristic.uuid, asJSON: self.peer.options.output.json)
+        let printer = DeliveryPrinter(
+            characteristic: characteristic.uuid,
+            format: format,
+            asJSON: self.peer.options.output.json
+        )
         let limit = count
         do {
             let isDone: Bool? = try await within(duration?.duration) {
@@ -72,11 +78,13 @@ private final class DeliveryPrinter: Sendable {
     }
 
     private let characteristic: BluetoothUUID
+    private let format: PresentationFormat?
     private let asJSON: Bool
     private let state = Mutex(State())
 
-    init(characteristic: BluetoothUUID, asJSON: Bool) {
+    init(characteristic: BluetoothUUID, format: PresentationFormat?, asJSON: Bool) {
         self.characteristic = characteristic
+        self.format = format
         self.asJSON = asJSON
     }
 
@@ -92,6 +100,7 @@ private final class DeliveryPrinter: Sendable {
             characteristic: characteristic,
             handle: received.handle,
             value: received.value,
+            format: format,
             isIndication: received.isIndication,
             time: time
         )

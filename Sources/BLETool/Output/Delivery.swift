@@ -1,4 +1,5 @@
 import BLEProfiles
+import BluetoothSensors
 import BluetoothTypes
 
 /// A notification or an indication as `ble subscribe` shows it.
@@ -6,18 +7,20 @@ struct Delivery: Hashable, Sendable {
     var characteristic: BluetoothUUID
     var handle: AttributeHandle
     var value: [UInt8]
+    /// The characteristic's presentation format, if it has one and needs it.
+    var format: PresentationFormat?
     var isIndication: Bool
     /// Microseconds since the beginning of 1970, UTC.
     var time: Int64
 
     var json: JSON {
-        [
-            "event": isIndication ? "indication" : "notification",
-            "characteristic": .string("\(characteristic)"),
-            "handle": JSON(Int(handle.rawValue)),
-            "value": JSON(value),
-            "time": .decimal(Double(time) / 1e6),
+        let members: [JSON.Member] = [
+            .init(key: "event", value: isIndication ? "indication" : "notification"),
+            .init(key: "characteristic", value: .string("\(characteristic)")),
+            .init(key: "handle", value: JSON(Int(handle.rawValue))),
         ]
+        let time = JSON.Member(key: "time", value: .decimal(Double(time) / 1e6))
+        return .object(members + .value(value, of: characteristic, format: format) + [time])
     }
 
     /// The time of day in UTC, and the value.
@@ -25,7 +28,8 @@ struct Delivery: Hashable, Sendable {
         let milliseconds = time / 1000 % 86_400_000
         let fields = [milliseconds / 3_600_000, milliseconds / 60_000 % 60, milliseconds / 1000 % 60]
         let clock = fields.map { String(100 + $0).dropFirst() }.joined(separator: ":")
-        return "\(clock).\(String(1000 + milliseconds % 1000).dropFirst())  \(readable(value))"
+        return
+            "\(clock).\(String(1000 + milliseconds % 1000).dropFirst())  \(readable(value, of: characteristic, format: format))"
     }
 }
 

@@ -1,5 +1,6 @@
 import BLEATT
 import BLEProfiles
+import BluetoothSensors
 import BluetoothTypes
 
 /// All that a peer's attribute database holds, with the values that could be read.
@@ -22,6 +23,13 @@ struct Exploration: Hashable, Sendable {
         /// Nil if the characteristic cannot be read.
         var value: Reading?
         var descriptors: [Descriptor]
+
+        /// The content of the Characteristic Presentation Format descriptor; nil if there is none, or several.
+        var format: PresentationFormat? {
+            let formats = descriptors.filter { $0.uuid == .characteristicPresentationFormat }
+            guard formats.count == 1, case .value(let value) = formats[0].value else { return nil }
+            return PresentationFormat(decoding: value)
+        }
     }
 
     struct Descriptor: Hashable, Sendable {
@@ -91,13 +99,13 @@ extension Exploration.Characteristic {
                 .init(key: "handle", value: JSON(Int(handle.rawValue))),
                 .init(key: "valueHandle", value: JSON(Int(valueHandle.rawValue))),
                 .init(key: "properties", value: .array(properties.map { .string($0.rawValue) })),
-            ] + value.members + [.init(key: "descriptors", value: .array(descriptors.map(\.json)))]
+            ] + value.members(of: uuid, format) + [.init(key: "descriptors", value: .array(descriptors.map(\.json)))]
         )
     }
 
     fileprivate var title: String {
         let properties = properties.map(\.rawValue).joined(separator: ", ")
-        return "\(valueHandle)  \(uuid.title)  [\(properties)]\(value.text)"
+        return "\(valueHandle)  \(uuid.title)  [\(properties)]\(value.text(of: uuid, format))"
     }
 }
 
@@ -107,25 +115,25 @@ extension Exploration.Descriptor {
             [
                 .init(key: "uuid", value: .string("\(uuid)")),
                 .init(key: "handle", value: JSON(Int(handle.rawValue))),
-            ] + value.members
+            ] + value.members(of: uuid)
         )
     }
 
-    fileprivate var title: String { "\(handle)  \(uuid.title)\(value.text)" }
+    fileprivate var title: String { "\(handle)  \(uuid.title)\(value.text(of: uuid))" }
 }
 
 extension Exploration.Reading? {
-    fileprivate var members: [JSON.Member] {
+    fileprivate func members(of uuid: BluetoothUUID, _ format: PresentationFormat? = nil) -> [JSON.Member] {
         switch self {
-        case .value(let value): [.init(key: "value", value: JSON(value))]
+        case .value(let value): .value(value, of: uuid, format: format)
         case .failed(let error): [.init(key: "error", value: .string(error.identifier))]
         case nil: []
         }
     }
 
-    fileprivate var text: String {
+    fileprivate func text(of uuid: BluetoothUUID, _ format: PresentationFormat? = nil) -> String {
         switch self {
-        case .value(let value): "  \(readable(value, greatestCount: 64))"
+        case .value(let value): "  \(readable(value, of: uuid, format: format, greatestCount: 64))"
         case .failed(let error): "  (\(error))"
         case nil: ""
         }

@@ -33,7 +33,7 @@ struct SensorOptions: ParsableArguments {
         var decoder = SensorDecoder()
         for entry in try (bindKeys.map { try SensorKey.keys(inFile: $0) } ?? []) + bindKey {
             guard decoder.setKey(entry.key, for: entry.address) else {
-                throw ArgumentProblem("there are keys of more than \(SensorDecoder.maximumKeyCount) sensors; give fewer")
+                throw ArgumentProblem("at most \(SensorDecoder.maximumKeyCount) sensors can have keys; give fewer")
             }
         }
         return SensorReader(decoder: decoder)

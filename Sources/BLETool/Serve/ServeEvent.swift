@@ -20,6 +20,8 @@ enum ServeEvent: Hashable, Sendable {
         /// The characteristic's UUID, if the handle belongs to a published one.
         var uuid: BluetoothUUID?
         var handle: AttributeHandle
+        /// Whether the attribute is a descriptor of the characteristic, and not its value.
+        var isDescriptor = false
     }
 
     case ready(adapter: String, address: DeviceAddress)
@@ -53,11 +55,11 @@ enum ServeEvent: Hashable, Sendable {
             )
         case .write(let peer, let attribute, let value, let offset, let kind):
             .object(
-                [.event("write")] + .peer(peer) + attribute.members + [
-                    .init(key: "value", value: JSON(value)),
-                    .init(key: "offset", value: .integer(offset)),
-                    .init(key: "kind", value: .string(kind.rawValue)),
-                ]
+                [.event("write")] + .peer(peer) + attribute.members
+                    + .value(value, of: attribute.isDescriptor || offset > 0 ? nil : attribute.uuid) + [
+                        .init(key: "offset", value: .integer(offset)),
+                        .init(key: "kind", value: .string(kind.rawValue)),
+                    ]
             )
         case .subscribed(let peer, let attribute, let kind):
             .object(

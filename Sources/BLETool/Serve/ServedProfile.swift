@@ -5,6 +5,8 @@ import BluetoothTypes
 /// The services that a server has published, as commands and events name their characteristics.
 struct ServedProfile: Sendable {
     let candidates: [CharacteristicSelector.Candidate]
+    /// The handles of the values.
+    private let values: Set<AttributeHandle>
     /// The characteristic to which an attribute belongs.
     private let owners: [AttributeHandle: BluetoothUUID]
 
@@ -19,10 +21,12 @@ struct ServedProfile: Sendable {
             for handle in characteristic.descriptorHandles { owners[handle] = characteristic.uuid }
         }
         self.owners = owners
+        values = Set(candidates.map(\.valueHandle))
     }
 
     func attribute(_ handle: AttributeHandle) -> ServeEvent.Attribute {
-        ServeEvent.Attribute(uuid: owners[handle], handle: handle)
+        let uuid = owners[handle]
+        return ServeEvent.Attribute(uuid: uuid, handle: handle, isDescriptor: uuid != nil && !values.contains(handle))
     }
 
     /// Returns the handle of the value that a command selects.
