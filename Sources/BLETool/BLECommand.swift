@@ -1,4 +1,5 @@
 import ArgumentParser
+import BLE
 import Glibc
 
 /// The command line tool.
@@ -11,7 +12,7 @@ struct BLECommand: AsyncParsableCommand {
             CHARACTERISTIC is a UUID, SERVICE/UUID or #HANDLE. The exit status is 0 on success only, and 64 if the \
             command line is wrong.
             """,
-        version: "0.1.0",
+        version: SwiftBLE.version,
         groupedSubcommands: [
             CommandGroup(name: "Controller", subcommands: [Adapters.self, Doctor.self, Info.self]),
             CommandGroup(

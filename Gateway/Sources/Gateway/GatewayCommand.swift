@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayCore
 
 /// The program `ble-gateway`.
 struct GatewayCommand: AsyncParsableCommand {
@@ -10,7 +11,7 @@ struct GatewayCommand: AsyncParsableCommand {
             Settings come from options, then from environment variables BLE_GATEWAY_…, then from the file that --config \
             or BLE_GATEWAY_CONFIG names. The exit status is 0 on success only, and 64 if the command line is wrong.
             """,
-        version: "0.1.0",
+        version: Gateway.version,
         subcommands: [Run.self, Check.self, Key.self, Status.self, Demo.self]
     )
 }

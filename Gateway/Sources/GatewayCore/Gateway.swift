@@ -16,7 +16,7 @@ import Synchronization
 /// ```
 public final class Gateway: Service {
     /// The version that is reported to clients.
-    public static let version = "0.1.0"
+    public static let version = SwiftBLE.version
 
     private static let threadCount = 1
     /// How long clients wait for the first adapter, whose address identifies the gateway.
