@@ -3,10 +3,16 @@ import BLE
 
 /// The input and output of a channel, and the lengths that it receives.
 struct ChannelOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The file to send (default: standard input).", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The file to send (default: standard input).", valueName: "file"),
+        completion: .file()
+    )
     var input: String?
 
-    @Option(help: ArgumentHelp("The file for received bytes (default: standard output).", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The file for received bytes (default: standard output).", valueName: "file"),
+        completion: .file()
+    )
     var output: String?
 
     @Option(help: ArgumentHelp("Maximum length of received SDUs: 23 to 65535 bytes.", valueName: "bytes"))

@@ -83,7 +83,7 @@ struct Bonds: AsyncParsableCommand {
 
         @OptionGroup var options: BondOptions
 
-        @Argument(help: "A new file, which only you can read; standard output otherwise.")
+        @Argument(help: "A new file, which only you can read; standard output otherwise.", completion: .file())
         var file: String?
 
         func run() async throws {
@@ -118,7 +118,7 @@ struct Bonds: AsyncParsableCommand {
 
         @OptionGroup var options: BondOptions
 
-        @Argument(help: "The file that `ble bonds export` has written, or - for standard input.")
+        @Argument(help: "The file that `ble bonds export` has written, or - for standard input.", completion: .file())
         var file: String
 
         @Flag(help: "Leave the host's identity as it is.")

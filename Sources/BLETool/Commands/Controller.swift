@@ -43,7 +43,10 @@ struct Controller: AsyncParsableCommand {
 
     @OptionGroup(title: "Faults") var faults: FaultOptions
 
-    @Option(help: ArgumentHelp("Record each controller's HCI traffic into this folder (btsnoop).", valueName: "folder"))
+    @Option(
+        help: ArgumentHelp("Record each controller's HCI traffic into this folder (btsnoop).", valueName: "folder"),
+        completion: .directory
+    )
     var capture: String?
 
     @Flag(help: "Replace keys by zeros in the captures, so that they can be shared.")

@@ -9,7 +9,7 @@ struct Decode: AsyncParsableCommand {
         discussion: PacketOptions.explanation
     )
 
-    @Argument(help: "A capture: btsnoop, pcap, pcapng or Apple PacketLogger; - is standard input.")
+    @Argument(help: "A capture: btsnoop, pcap, pcapng or Apple PacketLogger; - is standard input.", completion: .file())
     var file: String
 
     @OptionGroup var options: PacketOptions

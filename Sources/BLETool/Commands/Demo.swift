@@ -26,7 +26,7 @@ struct Demo: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "Which example.")
+    @Argument(help: "Which example.", completion: .list(Example.all.map(\.name)))
     var name = Example.all[0].name
 
     @Option(help: "Which end runs here: peripheral, central or both.")
@@ -36,13 +36,19 @@ struct Demo: AsyncParsableCommand {
 
     @OptionGroup var state: StateOptions
 
-    @Option(help: ArgumentHelp("Write the HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Write the HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"),
+        completion: .file()
+    )
     var capture: String?
 
     @Flag(help: "Replace keys by zeros in the capture, so that it can be shared.")
     var maskKeys = false
 
-    @Option(help: ArgumentHelp("The file whose text texttransfer sends, or - for standard input.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The file whose text texttransfer sends, or - for standard input.", valueName: "file"),
+        completion: .file()
+    )
     var text: String?
 
     @Flag(help: "List the examples.")

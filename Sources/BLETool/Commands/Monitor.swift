@@ -24,7 +24,8 @@ struct Monitor: AsyncParsableCommand {
         help: ArgumentHelp(
             "Write all packets to this file too, whatever is printed (btsnoop, or .pcapng).",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var capture: String?
 

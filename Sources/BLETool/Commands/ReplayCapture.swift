@@ -25,7 +25,7 @@ struct ReplayCapture: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "A capture: btsnoop, pcap, pcapng or Apple PacketLogger.")
+    @Argument(help: "A capture: btsnoop, pcap, pcapng or Apple PacketLogger.", completion: .file())
     var file: String
 
     @Option(name: .customLong("as"), help: "The role to play: central or peripheral (default: the recorded host's).")

@@ -30,7 +30,7 @@ struct Serve: AsyncParsableCommand {
 
     @OptionGroup(title: "Pairing") var admission: AdmissionOptions
 
-    @Argument(help: "The profile: a file in JSON, or - for standard input.")
+    @Argument(help: "The profile: a file in JSON, or - for standard input.", completion: .file())
     var profile: String
 
     func validate() throws {

@@ -33,11 +33,15 @@ struct PairingOptions: ParsableArguments {
     )
     var passkey: Passkey?
 
-    @Option(help: ArgumentHelp("A JSON file with the out of band data of the peer.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("A JSON file with the out of band data of the peer.", valueName: "file"),
+        completion: .file()
+    )
     var oob: String?
 
     @Option(
-        help: ArgumentHelp("Write the out of band data for the peer into this file.", valueName: "file")
+        help: ArgumentHelp("Write the out of band data for the peer into this file.", valueName: "file"),
+        completion: .file()
     )
     var oobOut: String?
 

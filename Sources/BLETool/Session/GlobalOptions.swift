@@ -8,7 +8,10 @@ import Logging
 struct GlobalOptions: ParsableArguments {
     @OptionGroup var controller: AdapterOptions
 
-    @Option(help: ArgumentHelp("Write all HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Write all HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"),
+        completion: .file()
+    )
     var capture: String?
 
     @Flag(help: "Replace keys by zeros in the capture, so that it can be shared.")
@@ -58,6 +61,7 @@ struct AdapterOptions: ParsableArguments {
             """,
             valueName: "spec"
         ),
+        completion: .custom { _, _, _ in AdapterOptions.candidates },
         transform: { try AdapterSpecification(parsing: $0) }
     )
     var adapter: AdapterSpecification?
@@ -69,6 +73,11 @@ struct AdapterOptions: ParsableArguments {
         } catch {
             throw ValidationError("\(AdapterSpecification.environmentVariable): \(error)")
         }
+    }
+
+    /// The values that shells propose: the kernel's adapters, and a controller in software.
+    private static var candidates: [String] {
+        AdapterInventory.read().adapters.map { "hci\($0.index)" } + ["virtual"]
     }
 
     /// The controller that the options name, or the environment, or the first that is there.

@@ -9,7 +9,8 @@ struct StateOptions: ParsableArguments {
             "The directory for bonds and this host's identity (default: BLE_STATE_DIR, STATE_DIRECTORY or "
                 + "~/.local/state/swift-ble).",
             valueName: "dir"
-        )
+        ),
+        completion: .directory
     )
     var stateDir: String?
 

@@ -1,10 +1,15 @@
 import ArgumentParser
 import Configuration
 import Foundation
+import GatewayCore
+import Logging
 
 /// The options that find the state of a gateway.
 struct StateOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The configuration file, in JSON.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The configuration file, in JSON.", valueName: "file"),
+        completion: .file(extensions: ["json"])
+    )
     var config: String?
 
     @Option(
@@ -12,7 +17,8 @@ struct StateOptions: ParsableArguments {
             "Where the key, the bonds and the status socket are (default: $STATE_DIRECTORY, /var/lib/ble-gateway for "
                 + "root, or ~/.local/state/ble-gateway).",
             valueName: "directory"
-        )
+        ),
+        completion: .directory
     )
     var stateDir: String?
 
@@ -40,7 +46,8 @@ struct SettingsOptions: ParsableArguments {
 
     @Option(
         name: .customLong("adapter"),
-        help: ArgumentHelp("An adapter, for example hci0; may be repeated.", valueName: "adapter")
+        help: ArgumentHelp("An adapter, for example hci0; may be repeated.", valueName: "adapter"),
+        completion: .custom { _, _, _ in SettingsOptions.adapterCandidates() }
     )
     var adapters: [String] = []
 
@@ -60,7 +67,8 @@ struct SettingsOptions: ParsableArguments {
         help: ArgumentHelp(
             "How readings of sensors are written to standard output: json (default without --mqtt) or none.",
             valueName: "format"
-        )
+        ),
+        completion: .list(ReadingsFormat.allCases.map(\.rawValue))
     )
     var readings: String?
 
@@ -92,7 +100,10 @@ struct SettingsOptions: ParsableArguments {
     @Option(help: "The name of the gateway in the network (default: the host name).")
     var name: String?
 
-    @Option(help: ArgumentHelp("How to scan until a client chooses: passive or active (default).", valueName: "mode"))
+    @Option(
+        help: ArgumentHelp("How to scan until a client chooses: passive or active (default).", valueName: "mode"),
+        completion: .list(ScanMode.allCases.map(\.rawValue))
+    )
     var scanMode: String?
 
     @Option(help: ArgumentHelp("The greatest number of connections to devices (default: 20).", valueName: "number"))
@@ -102,11 +113,15 @@ struct SettingsOptions: ParsableArguments {
         help: ArgumentHelp(
             "The least severe messages to log: trace, debug, info (default), notice, warning, error or critical.",
             valueName: "level"
-        )
+        ),
+        completion: .list(Logger.Level.allCases.map(\.rawValue))
     )
     var logLevel: String?
 
-    @Option(help: ArgumentHelp("The format of log lines: text (default) or json.", valueName: "format"))
+    @Option(
+        help: ArgumentHelp("The format of log lines: text (default) or json.", valueName: "format"),
+        completion: .list(LogFormat.allCases.map(\.rawValue))
+    )
     var logFormat: String?
 
     /// Returns the settings from these options, the environment and the file.
@@ -130,5 +145,16 @@ struct SettingsOptions: ParsableArguments {
         values[.logLevel] = logLevel.map { .string($0) }
         values[.logFormat] = logFormat.map { .string($0) }
         return values
+    }
+}
+
+extension SettingsOptions {
+    /// The values of `--adapter` that shells propose: the kernel's adapters, and a controller in software.
+    ///
+    /// - Parameter folder: the folder with an entry for each adapter, and for each connection, as "hci0:42".
+    static func adapterCandidates(in folder: String = "/sys/class/bluetooth") -> [String] {
+        let entries = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let numbers = entries.compactMap { $0.hasPrefix("hci") ? UInt16($0.dropFirst(3)) : nil }
+        return numbers.sorted().map { "hci\($0)" } + ["virtual"]
     }
 }
