@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, programs, install, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -12,9 +12,11 @@ DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
 # The Debian packages that it is built with.
 GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
+# Options of `swift build` for the programs of the package.
+STATIC := -c release --static-swift-stdlib --package-path Gateway --scratch-path Gateway/.build-deb
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway
+.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway programs install
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -90,6 +92,14 @@ test-sensors: setup ## Compares the decoders of sensors with those of PyPI, for 
 
 soak-gateway: build gateway ## Runs a gateway with 20 links and 1,000 advertisements a second for MINUTES=30.
 	@Gateway/Tests/run --soak $(or $(MINUTES),30)
+
+programs: setup ## Builds `ble-gateway` and `ble` with the Swift runtime in them, into Gateway/.build-deb/release.
+	@./.ci/setup $(GATEWAY_PACKAGES)
+	$(SWIFT) build $(STATIC) --product ble
+	$(SWIFT) build $(STATIC) --product ble-gateway
+
+install: ## Installs the built programs, manual pages, completions and the unit into DESTDIR and PREFIX=/usr/local.
+	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr/local) Gateway/Packaging/install Gateway/.build-deb/release
 
 fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TIME=60 seconds.
 	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
