@@ -17,6 +17,7 @@ STATIC := -c release --static-swift-stdlib --package-path Gateway --scratch-path
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway programs install
+.PHONY: bench-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
 setup: ## Installs libbluetooth-dev if it is missing.
@@ -101,7 +102,10 @@ programs: setup ## Builds `ble-gateway` and `ble` with the Swift runtime in them
 install: ## Installs the built programs, manual pages, completions and the unit into DESTDIR and PREFIX=/usr/local.
 	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr/local) Gateway/Packaging/install Gateway/.build-deb/release
 
-fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TIME=60 seconds.
+bench-gateway: build gateway ## Measures `ble-gateway`: CPU of advertisements and reads, latency, memory; PART selects.
+	@Gateway/Benchmarks/measure $(PART)
+
+fuzz: setup ## Fuzzes each target of TARGET (att, smp, gateway ...), or all, for TIME=60 seconds.
 	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
 
 fuzz-coverage: setup ## Prints the coverage of the corpora of TARGET, or of all targets, by file.

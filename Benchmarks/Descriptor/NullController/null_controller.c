@@ -4,7 +4,8 @@
  *     null-controller relay ADDRESS       two hosts on one socket (H4: unix:PATH or tcp:HOST:PORT), linked with each other
  *     null-controller client ADDRESS      one host, a server; this program is the client at the other end of its link
  *     null-controller server ADDRESS      one host, a client; this program is the server at the other end of its link
- *     null-controller reports ADDRESS RATE   one host, which scans: RATE advertising reports per second
+ *     null-controller reports ADDRESS RATE [bthome]   one host, which scans: RATE advertising reports per second, of
+ *                                                     devices in general or of sensors
  *
  * As the client, it reports when its host advertises. As client or server, it reads commands from standard input and
  * answers each with a line of JSON:
@@ -53,6 +54,8 @@ static enum { RELAY, CLIENT, SERVER, REPORTS } mode;
 static struct host hosts[2];
 static int host_count;
 static unsigned rate;
+/* Whether the reports are of sensors in the BTHome format. */
+static bool sensors;
 
 /* The output to a host: collected during a turn of the loop, and written at once at its end. */
 
@@ -513,6 +516,16 @@ static void report(struct host *host)
         12, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xC4
     };
     parameters[41] = 0;
+    if (sensors) {
+        /* Flags, a name, and a packet number, a temperature and a humidity. Each device repeats a report ten times. */
+        static uint32_t count;
+        const uint8_t data[31] = {
+            2, 0x01, 0x06, 14, 0x16, 0xD2, 0xFC, 0x40, 0x00, (uint8_t)(count / 10000), 0x02, (uint8_t)(count / 60000), 0x09,
+            0x03, 0xBF, 0x13, 0x01, 0x5D, 12, 0x09, 'S', 'e', 'n', 's', 'o', 'r', ' ', '0', '0', '0', '0'
+        };
+        count++;
+        memcpy(parameters + 11, data, sizeof(data));
+    }
     parameters[42] = 0xC4;
     if (backlog(host) < BACKLOG_LIMIT)
         event(host, 0x3E, parameters, sizeof(parameters));
@@ -535,10 +548,11 @@ int main(int count, char **arguments)
 {
     static const char *const modes[] = { "relay", "client", "server", "reports" };
     if (count < 3)
-        return fprintf(stderr, "null-controller relay|client|server|reports ADDRESS [RATE]\n"), 2;
+        return fprintf(stderr, "null-controller relay|client|server|reports ADDRESS [RATE [bthome]]\n"), 2;
     for (mode = RELAY; mode < REPORTS && strcmp(arguments[1], modes[mode]);)
         mode++;
     rate = count > 3 ? (unsigned)atoi(arguments[3]) : 0;
+    sensors = count > 4 && !strcmp(arguments[4], "bthome");
     int listener = listen_at(arguments[2]);
     int wanted = mode == RELAY ? 2 : 1;
     int timer = mode == REPORTS && rate > 0 ? report_timer() : -1;
