@@ -248,6 +248,20 @@ async def hostile(world: World):
         expect((await demo.get("/")).status, 200, "the page afterwards")
 
 
+@test("web: requests that are sent together are answered in order, each before the next")
+async def pipelining(world: World):
+    async with Demo(world, "--no-api") as demo:
+        reader, writer = await asyncio.open_connection("127.0.0.1", demo.http_port)
+        paths = ["/health", "/missing", "/style.css", "/metrics"] * 100
+        writer.write("".join(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n" for path in paths).encode())
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        async with asyncio.timeout(30):
+            output = await reader.read()
+        writer.close()
+        statuses = [int(part[:3]) for part in output.decode().split("HTTP/1.1 ")[1:]]
+        expect(statuses, [200, 404, 200, 200] * 100 + [200], "the statuses")
+
+
 @test("web: a port that is in use is named in one line")
 async def port_in_use(world: World):
     with socket.socket() as other:

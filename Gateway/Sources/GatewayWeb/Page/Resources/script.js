@@ -48,6 +48,7 @@ function setChildren(target, key, make) {
 // MARK: Words
 
 const number = new Intl.NumberFormat("en");
+const readingNumber = new Intl.NumberFormat("en", { useGrouping: false, maximumFractionDigits: 4 });
 
 function ageText(seconds) {
     if (seconds < 3) return "now";
@@ -60,7 +61,7 @@ const words = (name) => name.replaceAll("_", " ");
 
 function valueText(reading) {
     if (typeof reading.value === "boolean") return reading.value ? "on" : "off";
-    if (typeof reading.value === "number") return number.format(reading.value);
+    if (typeof reading.value === "number") return readingNumber.format(reading.value).replace("-", "−");
     return reading.value === null ? "–" : String(reading.value);
 }
 
@@ -261,7 +262,7 @@ function updateLists(status) {
         status.clients.map((client) => {
             const sent = `${number.format(client.forwarded)} advertisements sent, ${number.format(client.dropped)} dropped`;
             const detail = client.receivesAdvertisements ? sent : "receives no advertisements";
-            return entry(client.address, client.information || "in the handshake", null, detail);
+            return entry(client.information || "in the handshake", "", null, `${client.address}: ${detail}`);
         }));
     setText(find("no-clients"), status.servesClients ? "No client is connected." : "Clients are not served.");
     const broker = status.broker;
