@@ -29,6 +29,8 @@ public final class Gateway: Service {
     private let adapters: AdapterSet
     private let hub: GatewayHub
     private let port = Mutex<Int?>(nil)
+    /// Performs commands on devices, for others than the clients of the native API.
+    public let commands: DeviceCommands
 
     /// Creates a gateway that opens the configuration's adapters.
     public convenience init(configuration: GatewayConfiguration) {
@@ -73,6 +75,11 @@ public final class Gateway: Service {
             logger: logger
         )
         hub = GatewayHub(configuration: configuration, scanner: scanner, devices: devices)
+        commands = DeviceCommands(
+            devices: devices,
+            idleTimeout: configuration.commandIdleTimeout,
+            logger: logger
+        )
     }
 
     // MARK: Serving
@@ -92,7 +99,9 @@ public final class Gateway: Service {
                 port.withLock { $0 = nil }
                 await server?.stop()
                 hub.endClients()
+                async let commandsEnd: Void = commands.stop(timeout: Self.disconnectionTimeout)
                 await hub.devices.stop(timeout: Self.disconnectionTimeout)
+                await commandsEnd
                 tasks.cancelAll()
             }
         } catch {

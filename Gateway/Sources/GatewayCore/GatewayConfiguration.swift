@@ -25,6 +25,8 @@ public struct GatewayConfiguration: Sendable {
     public var connectionLimit: Int
     /// The greatest number of clients at one time.
     public var clientLimit: Int
+    /// How long a connection for commands remains after the last one, if it has no subscription.
+    public var commandIdleTimeout = Duration.seconds(30)
     /// How adapters scan until a client requests another mode.
     public var scanMode: ScanMode
     /// The keys of sensors that encrypt their readings. The kind of an address, public or random, is ignored.

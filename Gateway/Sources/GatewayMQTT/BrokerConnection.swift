@@ -167,6 +167,12 @@ struct MQTTReception: Sendable {
     /// Whether the broker had kept the message from before.
     let isRetained: Bool
 
+    init(topic: String, payload: [UInt8]?, isRetained: Bool) {
+        self.topic = topic
+        self.payload = payload
+        self.isRetained = isRetained
+    }
+
     fileprivate init?(_ message: mosquitto_message) {
         guard let topic = message.topic else { return nil }
         self.topic = String(cString: topic)

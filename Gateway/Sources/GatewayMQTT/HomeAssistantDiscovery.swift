@@ -91,6 +91,15 @@ struct Topics: Sendable {
     /// The topic on which the gateway says whether it is there.
     var status: String { "\(prefix)/gateways/\(gateway)/status" }
 
+    /// The topic on which the gateway takes commands.
+    var commands: String { "\(prefix)/gateways/\(gateway)/commands" }
+
+    /// The topic of the results of commands.
+    var results: String { "\(prefix)/gateways/\(gateway)/results" }
+
+    /// The topic of the values to which commands have subscribed.
+    var notifications: String { "\(prefix)/gateways/\(gateway)/notifications" }
+
     /// The topic of a sensor's readings.
     func readings(of address: DeviceAddress, by gateway: String) -> String {
         "\(prefix)/sensors/\(address.digits)/\(gateway)"

@@ -19,6 +19,8 @@ final class MQTTClient: Sendable {
 
     /// The longest pause between two attempts to connect, in seconds.
     private static let longestPause = 60.0
+    /// After a connection that has lasted this time, the pauses are short again.
+    private static let stableTime = DispatchTimeInterval.seconds(10)
     /// How long the end of a connection may take.
     private static let disconnectionTimeout = DispatchTimeInterval.seconds(2)
     /// How long ``stop()`` waits. The thread may hang while it resolves a name or connects.
@@ -76,10 +78,12 @@ final class MQTTClient: Sendable {
     private func run() {
         var failureCount = 0
         while !isStopping {
+            let start = DispatchTime.now()
             let (reason, wasAccepted) = runConnection()
             if isStopping { break }
             handle(.disconnected(reason: reason))
-            if wasAccepted { failureCount = 0 }
+            // A broker that accepts connections and closes them at once is no reason to hurry.
+            if wasAccepted, .now() >= start + Self.stableTime { failureCount = 0 }
             // Gateways that lost the same broker do not return at the same time.
             let pause = min(Double(1 << min(failureCount, 6)), Self.longestPause) * .random(in: 0.5...1)
             _ = stopped.wait(timeout: .now() + pause)

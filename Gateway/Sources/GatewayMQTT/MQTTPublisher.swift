@@ -18,6 +18,8 @@ public final class MQTTPublisher: Service {
         var lastReason: String?
         /// The announcements and states that the broker has not confirmed. They are worthless later.
         var announcements: Set<Int32> = []
+        /// The commands from the broker; nil if the gateway takes none.
+        var channel: CommandChannel?
         /// Resumed when the broker has confirmed everything.
         var drained: CheckedContinuation<Void, Never>?
     }
@@ -34,6 +36,8 @@ public final class MQTTPublisher: Service {
     private static let queueLimit = 4096
     /// The greatest number of announcements that the broker has not confirmed. Others follow with later readings.
     private static let announcementLimit = 256
+    /// The greatest number of messages from the broker that wait for the queue. Others wait at the broker.
+    private static let receptionLimit = 64
     /// How long the broker may take to confirm the last messages.
     private static let drainTimeout = DispatchTimeInterval.seconds(2)
 
@@ -64,9 +68,15 @@ public final class MQTTPublisher: Service {
         state = Mutex(State(outbox: outbox, discovery: discovery))
         published = Mutex(GatewayStatus.BrokerStatus(address: "\(configuration.broker)"))
         let will = MQTTMessage(topic: topics.status, payload: "offline", isRetained: true)
+        let receptions = DispatchSemaphore(value: Self.receptionLimit)
         let client = try MQTTClient(configuration, will: will) { [weak self] event in
             guard let self else { return }
-            queue.async { self.handle(event) }
+            guard case .received = event else { return queue.async { self.handle(event) } }
+            receptions.wait()
+            queue.async {
+                self.handle(event)
+                receptions.signal()
+            }
         }
         self.client.withLock { $0 = client }
     }
@@ -114,7 +124,8 @@ public final class MQTTPublisher: Service {
     private func change(_ body: (inout State) -> Void) {
         state.withLock { state in
             body(&state)
-            let isConfirmed = state.outbox.isConfirmed && state.announcements.isEmpty
+            let isConfirmed =
+                state.outbox.isConfirmed && state.announcements.isEmpty && state.channel?.isConfirmed != false
             if isConfirmed || state.connection == nil { state.endDrain() }
             let overflowCount = intake.withLock(\.overflowCount)
             published.withLock { status in
@@ -187,6 +198,7 @@ public final class MQTTPublisher: Service {
                 logger.info("connected to the broker", metadata: ["waiting": "\(state.outbox.count)"])
                 state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
                 state.discovery?.restart()
+                if state.channel != nil { connection.subscribe(to: topics.commands) }
                 if let prefix = state.discovery?.prefix { connection.subscribe(to: "\(prefix)/status") }
                 state.sendAll()
             case .disconnected(let reason):
@@ -194,16 +206,55 @@ public final class MQTTPublisher: Service {
                 state.announcements = []
                 state.outbox.connectionLost()
                 configuration.events.record(.brokerLost, "\(configuration.broker)", reason)
+                state.channel?.connectionLost()
                 if state.lastReason != reason { logger.warning("the broker cannot be reached: \(reason)") }
                 state.lastReason = reason
             case .delivered(let number):
                 if state.outbox.confirm(number) { state.deliveredCount += 1 }
                 state.announcements.remove(number)
+                state.channel?.confirm(number)
                 state.sendAll()
+            case .received(let reception) where reception.topic == topics.commands: perform(reception, state)
             case .received(let reception):
                 guard let prefix = state.discovery?.prefix, reception.topic == "\(prefix)/status" else { return }
                 // Home Assistant has started.
                 if let payload = reception.payload, payload.elementsEqual("online".utf8) { state.discovery?.restart() }
+            }
+        }
+    }
+
+    // MARK: Commands
+
+    /// Takes commands from the broker. To be called before ``run()``.
+    public func takeCommands(_ commands: DeviceCommands) {
+        queue.async { [self] in
+            change { $0.channel = CommandChannel(commands, topics: topics, boot: boot, logger: logger) }
+        }
+    }
+
+    private func perform(_ reception: MQTTReception, _ state: borrowing State) {
+        guard let commands = state.channel?.commands else { return }
+        let request = CommandRequest(reception)
+        let report: @Sendable (Result<DeviceCommandOutcome, DeviceCommandError>) -> Void = { [self] result in
+            appendToChannel { $0.append(result, of: request, isConnected: $1) }
+        }
+        switch request.command {
+        case .failure(let error): report(.failure(error))
+        case .success(let command):
+            commands.perform(command) { [self] notification in
+                appendToChannel { $0.append(notification, isConnected: $1) }
+            } report: {
+                report($0)
+            }
+        }
+    }
+
+    private func appendToChannel(_ append: @escaping @Sendable (inout CommandChannel, Bool) -> Void) {
+        queue.async { [self] in
+            change { state in
+                guard state.channel != nil else { return }
+                append(&state.channel!, state.connection != nil)
+                state.sendAll()
             }
         }
     }
@@ -216,6 +267,8 @@ extension MQTTPublisher.State {
     /// Sends the messages that wait, as far as the broker confirms them.
     fileprivate mutating func sendAll() {
         guard let connection else { return }
+        // Results are few, and somebody waits for them.
+        channel?.sendAll { connection.publish($0) }
         outbox.sendAll { connection.publish($0) }
     }
 

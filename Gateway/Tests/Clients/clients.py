@@ -29,6 +29,8 @@ import bleak_tests  # noqa: E402, F401
 import command_tests  # noqa: E402, F401
 import connection_tests  # noqa: E402, F401
 import hostile_tests  # noqa: E402, F401
+import mqtt_command_tests  # noqa: E402, F401
+import mqtt_fault_tests  # noqa: E402, F401
 import mqtt_tests  # noqa: E402, F401
 import recovery_tests  # noqa: E402, F401
 import soak  # noqa: E402

@@ -74,7 +74,7 @@ class Subscriber:
 
     async def read(self):
         while line := await self.process.stdout.readline():
-            topic, _, payload = line.decode().rstrip("\n").partition(" ")
+            topic, _, payload = line.decode(errors="replace").rstrip("\n").partition(" ")
             self.messages.append((topic, payload))
 
     async def __aexit__(self, *_):

@@ -55,6 +55,7 @@ struct SettingsTests {
                  "mqtt": "mqtts://me@broker", "mqttPassword": "secret", "mqttTopic": "home/ble", "mqttDiscovery": "none",
                  "mqttAuthority": "/a.pem", "mqttCertificate": "/c.pem", "mqttPrivateKey": "/k.pem",
                  "http": ":8053", "httpNames": ["gw.example.org"],
+                 "mqttCommands": true, "mqttIdleTimeout": 60,
                  "bindKeys": ["A4:C1:38:00:00:01=000102030405060708090A0B0C0D0E0F"]}
                 """
         )
@@ -80,6 +81,8 @@ struct SettingsTests {
         expected.mqttPrivateKey = "/k.pem"
         expected.http = WebAddress(host: "::", port: 8053)
         expected.httpNames = ["gw.example.org"]
+        expected.takesCommands = true
+        expected.mqttIdleTimeout = 60
         let address = try #require(DeviceAddress("A4:C1:38:00:00:01", isRandom: false))
         expected.bindKeys = [address: try #require(BindKey(Array(0..<16)))]
         #expect(merged == expected)
@@ -105,6 +108,8 @@ struct SettingsTests {
         (#"{"api": false, "readings": "none"}"#, "nothing else to do"),
         (#"{"mqtt": "broker"}"#, #""broker" is not valid; use mqtt://HOST"#),
         (#"{"mqtt": "mqtt://me:secret@broker"}"#, "is not valid; use mqtt://HOST"),
+        (#"{"mqttCommands": "yes"}"#, "the value is not true or false"),
+        (#"{"mqttIdleTimeout": 0}"#, "use a number from 1 to 3600"),
         (#"{"mqttTopic": "a/#"}"#, "use a topic without wildcards"),
         (#"{"http": "gateway"}"#, #""gateway" is not valid; use a port"#),
         (#"{"readings": "xml"}"#, #""xml" is not valid; use one of json, none"#),

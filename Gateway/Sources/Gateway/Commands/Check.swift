@@ -35,6 +35,7 @@ extension GatewaySettings {
             ("clients", "at most \(clientLimit)"),
             ("broker", broker.map { "\($0)" } ?? "none"),
             ("status page", http.map { "http://\($0)/" } ?? "none"),
+            ("commands", takesCommands ? "taken from the broker" : "not taken from the broker"),
             ("state directory", stateDirectory),
             ("log", "\(logLevel.rawValue), \(logFormat.rawValue)"),
         ]

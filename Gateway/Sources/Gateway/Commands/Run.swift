@@ -81,7 +81,9 @@ struct GatewayProcess {
         // Metrics go to the backend that is set before they are made.
         let registry = devices.map { _ in MetricsRegistry() }
         if let registry { MetricsSystem.bootstrap(registry) }
+        configuration.commandIdleTimeout = .seconds(settings.mqttIdleTimeout)
         let gateway = Gateway(configuration: configuration)
+        if settings.takesCommands { publisher?.takeCommands(gateway.commands) }
         let readStatus: @Sendable () async -> GatewayStatus = {
             var status = await gateway.status
             status.broker = publisher?.status

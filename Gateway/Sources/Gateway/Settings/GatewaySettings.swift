@@ -39,6 +39,10 @@ struct GatewaySettings: Equatable {
     var http: WebAddress?
     /// Further names of this machine that browsers may use.
     var httpNames: [String] = []
+    /// Whether commands are taken from the broker.
+    var takesCommands = false
+    /// How long a connection for commands remains after the last one, in seconds.
+    var mqttIdleTimeout = 30
     /// The keys of sensors that encrypt their readings.
     var bindKeys: [DeviceAddress: BindKey] = [:]
     /// The directory of the key, the bonds and the status socket.
@@ -116,6 +120,8 @@ struct GatewaySettings: Equatable {
         mqttAuthority = try values.text(.mqttAuthority)?.text
         mqttCertificate = try values.text(.mqttCertificate)?.text
         mqttPrivateKey = try values.text(.mqttPrivateKey)?.text
+        takesCommands = try values.flag(.mqttCommands) ?? takesCommands
+        mqttIdleTimeout = try values.number(.mqttIdleTimeout, in: 1...3600) ?? mqttIdleTimeout
     }
 
     private mutating func readHTTP(_ values: SettingsReader) throws(SettingsError) {

@@ -23,6 +23,8 @@ enum Setting: String, CaseIterable {
     case mqttPrivateKey
     case http
     case httpNames
+    case mqttCommands
+    case mqttIdleTimeout
     case stateDirectory
     case logLevel
     case logFormat
@@ -43,8 +45,7 @@ enum Setting: String, CaseIterable {
     var option: String? {
         switch self {
         case .friendlyName, .clientLimit, .httpNames, .mqttPassword, .mqttTopic, .mqttDiscovery, .mqttAuthority,
-            .mqttCertificate,
-            .mqttPrivateKey:
+            .mqttCertificate, .mqttPrivateKey, .mqttCommands, .mqttIdleTimeout:
             nil
         case .adapters: "--adapter"
         case .api: "--no-api"
@@ -68,8 +69,8 @@ enum Setting: String, CaseIterable {
     var type: ConfigType {
         switch self {
         case .adapters, .bindKeys, .httpNames: .stringArray
-        case .port, .connectionLimit, .clientLimit: .int
-        case .plaintext, .api: .bool
+        case .port, .connectionLimit, .clientLimit, .mqttIdleTimeout: .int
+        case .plaintext, .api, .mqttCommands: .bool
         default: .string
         }
     }

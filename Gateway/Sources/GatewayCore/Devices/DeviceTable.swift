@@ -6,7 +6,7 @@ import Synchronization
 /// The connections to devices, and the slots for them.
 final class DeviceTable: Sendable {
     /// A client's request to connect to a device.
-    private struct Request {
+    struct Request {
         let address: UInt64
         /// The type of the address; nil if the client does not know it.
         let isRandom: Bool?
@@ -14,7 +14,7 @@ final class DeviceTable: Sendable {
         let client: Client
     }
 
-    private struct State {
+    struct State {
         /// The connections, also those that are being made or that end, the oldest first.
         var connections: [DeviceConnection] = []
         /// The clients that are informed about slots.
@@ -24,15 +24,20 @@ final class DeviceTable: Sendable {
         /// The last change of what is saved about each device that is not connected, with its number.
         var changes: [UInt64: (number: UInt64, task: Task<Void, Never>)] = [:]
         var lastChange: UInt64 = 0
+        /// The connections for commands, by device.
+        var slots: [UInt64: DeviceSlot] = [:]
         var isStopping = false
+
+        /// The number of slots in use.
+        var usedCount: Int { connections.count + slots.count }
     }
 
-    private let limit: Int
+    let limit: Int
     private let adapters: AdapterSet
     private let services = ServiceCache()
     private let events: EventLog
     private let logger: Logger
-    private let state = Mutex(State())
+    let state = Mutex(State())
 
     init(limit: Int, adapters: AdapterSet, events: EventLog = EventLog(), logger: Logger) {
         self.limit = limit
@@ -54,13 +59,13 @@ final class DeviceTable: Sendable {
     private func slotMessage(_ state: borrowing State) -> Message {
         let isUsable = adapters.runners.contains { $0.usableAdapter != nil }
         return .connectionsFree(
-            free: isUsable ? limit - state.connections.count : 0,
+            free: isUsable ? limit - state.usedCount : 0,
             limit: limit,
-            allocated: state.connections.map(\.address)
+            allocated: state.connections.map(\.address) + state.slots.keys.sorted()
         )
     }
 
-    private func informSubscribers(_ state: borrowing State) {
+    func informSubscribers(_ state: borrowing State) {
         let message = slotMessage(state)
         for client in state.subscribers { client.send(message) }
     }
@@ -79,6 +84,9 @@ final class DeviceTable: Sendable {
         let request = Request(address: address, isRandom: isRandom, usesCache: usesCache, client: client)
         state.withLock { state in
             guard !client.hasEnded.load(ordering: .relaxed) else { return }
+            guard state.slots[address] == nil else {
+                return client.send(.disconnected(address, error: ClientErrorCode.alreadyOpen))
+            }
             guard let connection = state.connections.first(where: { $0.address == address }) else {
                 return start(request, &state)
             }
@@ -95,7 +103,7 @@ final class DeviceTable: Sendable {
     /// Takes a slot for a device that has none and starts to connect, or refuses the request.
     private func start(_ request: Request, _ state: inout State) {
         let address = request.address
-        guard !state.isStopping, state.connections.count < limit, let runner = adapter(for: address, state),
+        guard !state.isStopping, state.usedCount < limit, let runner = adapter(for: address, state),
             let adapter = runner.usableAdapter
         else { return request.client.send(.disconnected(address, error: ClientErrorCode.insufficientResources)) }
         if !request.usesCache { services.remove(address) }
@@ -116,12 +124,12 @@ final class DeviceTable: Sendable {
     }
 
     /// The adapter that receives the device best, otherwise the adapter with the fewest connections; nil if none is usable.
-    private func adapter(for address: UInt64, _ state: borrowing State) -> AdapterRunner? {
+    func adapter(for address: UInt64, _ state: borrowing State) -> AdapterRunner? {
         let open = adapters.runners.filter { $0.usableAdapter != nil }
         if let best = adapters.scanner.bestAdapter(for: address), let runner = open.first(where: { $0.index == best }) {
             return runner
         }
-        let counts = state.connections.map(\.adapterIndex)
+        let counts = state.connections.map(\.adapterIndex) + state.slots.values.map(\.adapterIndex)
         return open.min { left, right in
             counts.count { $0 == left.index } < counts.count { $0 == right.index }
         }
@@ -157,7 +165,9 @@ final class DeviceTable: Sendable {
             let connection = state.connections.first { $0.address == address }
             if let connection, connection.client === client {
                 if connection.submit(operation) { return }
-            } else if connection != nil, operation == .unpair || operation == .clearCache {
+            } else if connection != nil || state.slots[address] != nil,
+                operation == .unpair || operation == .clearCache
+            {
                 // The device is in use.
                 if let message = operation.failure(address, ClientErrorCode.alreadyOpen) { client.send(message) }
                 return
@@ -254,18 +264,29 @@ final class DeviceTable: Sendable {
     }
 
     var statuses: [GatewayStatus.ConnectionStatus] {
-        state.withLock(\.connections).map { connection in
+        let (connections, slots) = state.withLock { ($0.connections, $0.slots.sorted { $0.key < $1.key }.map(\.value)) }
+        return connections.map { connection in
             GatewayStatus.ConnectionStatus(
                 address: "\(connection.device)",
                 isConnected: connection.isConnected,
                 client: connection.client.networkAddress
             )
         }
+            + slots.map { slot in
+                GatewayStatus.ConnectionStatus(
+                    address: "\(slot.device)",
+                    isConnected: slot.isConnected.load(ordering: .relaxed),
+                    client: "MQTT"
+                )
+            }
     }
 
     /// The number of connections through an adapter.
     func connectionCount(of adapter: Int) -> Int {
-        state.withLock { state in state.connections.count { $0.adapterIndex == adapter } }
+        state.withLock { state in
+            state.connections.count { $0.adapterIndex == adapter }
+                + state.slots.values.count { $0.adapterIndex == adapter }
+        }
     }
 }
 
