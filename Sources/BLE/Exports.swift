@@ -25,6 +25,10 @@ import BLESMP
 
 @_exported import struct BluetoothHost.Advertisement
 @_exported import struct BluetoothHost.AdvertisementConfiguration
+@_exported import struct BluetoothHost.PeriodicAdvertisement
+@_exported import struct BluetoothHost.PeriodicAdvertisingConfiguration
+@_exported import struct BluetoothHost.PeriodicTrain
+@_exported import struct BluetoothHost.PeriodicTrainRequest
 @_exported import struct BluetoothHost.ScanOptions
 @_exported import struct BluetoothTypes.ADStructure
 @_exported import struct BluetoothTypes.ADType

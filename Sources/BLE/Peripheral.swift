@@ -280,6 +280,19 @@ public final class AdvertisingSet: Sendable {
         host.cleanUp { await $0.stopAdvertising(identifier) }
     }
 
+    /// Replaces the data of the periodic train from one of the next events on. A controller that refuses the data continues
+    /// with the earlier one.
+    ///
+    /// Data of more than 252 bytes needs several commands, which a running train does not accept (Vol 4, Part E, 7.8.62). So
+    /// the train ends and another one begins: receivers lose it and have to find the new one.
+    ///
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the advertisement has no train, or the data is too long for the
+    ///   controller; ``BLEError/closed`` if the advertisement was stopped.
+    public func setPeriodicData(_ data: AdvertisingData) async throws(BLEError) {
+        let (host, identifier) = (host, identifier)
+        try await translating { () throws(HostError) in try await host.setPeriodicData(data, of: identifier) }
+    }
+
     /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay.
     /// If the task is cancelled, the call returns at once; advertising stops nevertheless.
     public func stop() async {

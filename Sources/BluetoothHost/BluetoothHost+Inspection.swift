@@ -13,6 +13,7 @@ package struct HostInspection: Hashable, Sendable {
     package var commands = 0
     package var scans = 0
     package var advertisements = 0
+    package var synchronizations = 0
     package var connectionAttempts = 0
     /// Peers that share the filter accept list in turns, and links that must end before a connection attempt starts.
     package var awaitedPeers = 0
@@ -27,6 +28,7 @@ package struct HostInspection: Hashable, Sendable {
     package var commandCallers = 0
     package var connectionCallers = 0
     package var scanObservers = 0
+    package var synchronizationObservers = 0
     package var hostObservers = 0
     package var serverObservers = 0
     /// Observers of the ends of links.
@@ -84,6 +86,7 @@ extension BluetoothHost {
         inspection.commands = session.commands.count
         inspection.scans = gap.scanning.scans.sessions.count
         inspection.advertisements = gap.advertising.entries.count
+        inspection.synchronizations = gap.synchronizing.entries.count
         #if DEBUG
             inspection.tasks = turn.taskCount
         #endif
@@ -95,6 +98,7 @@ extension BluetoothHost {
         inspection.commandCallers = observers.commands.count
         inspection.connectionCallers = observers.connections.count
         inspection.scanObservers = observers.scans.count
+        inspection.synchronizationObservers = observers.synchronizations.count
         inspection.serverClosures = services.closureCount
         inspection.indexedLinks = services.indexedLinkCount
         inspection.pendingSaves = bonds.pendingSaveCount
@@ -167,6 +171,9 @@ extension BluetoothHost {
         if session.commands.callerCount != observers.commands.count { return "a caller waits for no command" }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
         if gap.scanning.scans.sessions.keys != observers.scans.keys { return "the scans and their observers differ" }
+        if Set(gap.synchronizing.entries.map(\.identifier)) != Set(observers.synchronizations.keys) {
+            return "the synchronizations and their observers differ"
+        }
         if Set(gap.connecting.attempts.map(\.identifier)) != Set(observers.connections.keys) {
             return "the attempts to connect and their callers differ"
         }

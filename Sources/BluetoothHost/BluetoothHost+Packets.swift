@@ -72,6 +72,10 @@ extension BluetoothHost {
         case .lePHYUpdateComplete(let event): phyUpdated(event)
         case .leAdvertisingSetTerminated(let event): advertisingSetTerminated(event)
         case .leScanTimeout: perform(gap.scanEndedByController(gapContext))
+        case .lePeriodicAdvertisingReport(let event): receive(event)
+        case .lePeriodicAdvertisingSyncEstablished(let event):
+            perform(gap.synchronizationEstablished(event, gapContext))
+        case .lePeriodicAdvertisingSyncLost(let event): perform(gap.synchronizationLost(event.syncHandle, gapContext))
         case .leLongTermKeyRequest(let event): longTermKeyRequested(event)
         case .encryptionChange(let event):
             encryptionChanged(event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off)
@@ -87,8 +91,7 @@ extension BluetoothHost {
             // buffers.
             controllerFailed("its buffers have overflowed")
         case .leReadRemoteFeaturesComplete, .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
-            .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
-            .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanRequestReceived,
+            .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
             .leChannelSelectionAlgorithm, .leSubrateChange:
             break
         case .unknown(let code, let subeventCode, _):

@@ -79,6 +79,8 @@ enum Delivery {
     case linkEnd(@Sendable (DisconnectionReason) -> Void, DisconnectionReason)
     case value(LinkIdentifier, AttributeHandle, subscriber: UInt64, HandleValue)
     indirect case scanEvent(ScanIdentifier, ScanEvent)
+    indirect case synchronizationEvent(SynchronizationIdentifier, SynchronizationEvent)
+    case synchronizationEnd(@Sendable (SynchronizationEvent) -> Void, HostError)
     case scanEnd(@Sendable (ScanEvent) -> Void, HostError)
     /// The last delivery of a host that was closed: all observers are removed.
     case hostEnd
@@ -174,6 +176,8 @@ extension BluetoothHost {
             links[link]?.att.subscribers[handle].first { $0.identifier == subscriber }?.deliver(value)
         case .scanEvent(let scan, let event): observers.scans[scan]?(event)
         case .scanEnd(let deliver, let error): deliver(.ended(error))
+        case .synchronizationEvent(let identifier, let event): observers.synchronizations[identifier]?(event)
+        case .synchronizationEnd(let deliver, let error): deliver(.ended(error))
         case .hostEnd: removeObservers()
         case .access(let handler, let link, let request): handler(link, request)
         case .authorization(let link, let request): services.authorizer?(link, request)

@@ -16,6 +16,8 @@ struct Observers {
     private(set) var security: Closures<SecurityEvent> = [:]
     /// The closures of scans, in the order of the scans in ``ScanTable``.
     var scans: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
+    /// The closures of synchronizations with periodic advertising trains.
+    var synchronizations: [SynchronizationIdentifier: @Sendable (SynchronizationEvent) -> Void] = [:]
     /// The callers of attempts to connect, by the identifiers of the attempts.
     var connections: [UInt64: ConnectionCaller] = [:]
     /// The closures of channels of links.

@@ -15,7 +15,8 @@ struct ProfileTests {
             """
             {"name": "Thermo", "appearance": 768, "address": "f0:12:34:56:78:9a",
              "advertise": {"services": ["1809"], "serviceData": {"FCD2": "400164"},
-                           "manufacturerData": {"004C": "0215"}, "connectable": false, "interval": 62.5},
+                           "manufacturerData": {"004C": "0215"}, "connectable": false, "interval": 62.5,
+                           "periodic": {"interval": 7.5, "data": "03FFFFFF"}},
              "services": [
                {"uuid": "1809", "primary": true, "handle": 16, "includes": [1], "characteristics": [
                  {"uuid": "2A1C", "handle": "0x0012", "properties": ["read", "indicate"],
@@ -35,7 +36,8 @@ struct ProfileTests {
                     serviceData: [.init(service: "FCD2", data: [0x40, 0x01, 0x64])],
                     manufacturerData: [.init(company: CompanyIdentifier(rawValue: 0x004C), data: [0x02, 0x15])],
                     isConnectable: false,
-                    interval: .microseconds(62500)
+                    interval: .microseconds(62500),
+                    periodic: Profile.Periodic(interval: .microseconds(7500), data: [3, 0xFF, 0xFF, 0xFF])
                 )
         )
         #expect(
@@ -151,7 +153,8 @@ struct ProfileTests {
         (#"{"advertise": null}"#, "advertise: expected an object, not null"),
         (
             #"{"advertise": {"service": []}}"#,
-            "advertise.service: unknown key; known are services, serviceData, manufacturerData, connectable, interval"
+            "advertise.service: unknown key; known are services, serviceData, manufacturerData, connectable, interval, "
+                + "periodic"
         ),
         (
             #"{"advertise": {"services": ["180F", "18ZZ"]}}"#,
@@ -170,6 +173,10 @@ struct ProfileTests {
             "advertise.manufacturerData.004C: \"0x0G\" is not hexadecimal: \"G\" is no digit"
         ),
         (#"{"advertise": {"connectable": 1}}"#, "advertise.connectable: expected true or false, not a number"),
+        (
+            #"{"advertise": {"periodic": {"interval": 7}}}"#,
+            "advertise.periodic.interval: 7 is out of range; use 7.5 to 81918"
+        ),
         (#"{"advertise": {"interval": 5}}"#, "advertise.interval: 5 is out of range; use 20 to 10240"),
         (#"{"services": {}}"#, "services: expected an array, not an object"),
         (#"{"services": [{}]}"#, "services[0].uuid: missing"),

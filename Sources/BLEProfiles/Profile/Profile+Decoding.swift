@@ -66,7 +66,9 @@ extension Profile {
 extension Profile.Advertise {
     fileprivate init(_ reader: ProfileReader) throws(ProfileError) {
         self.init()
-        let members = try reader.members(["services", "serviceData", "manufacturerData", "connectable", "interval"])
+        let members = try reader.members([
+            "services", "serviceData", "manufacturerData", "connectable", "interval", "periodic",
+        ])
         if let reader = members["services"] {
             for element in try reader.elements() { services.append(try element.uuid()) }
         }
@@ -88,6 +90,22 @@ extension Profile.Advertise {
         if let reader = members["connectable"] { isConnectable = try reader.bool() }
         if let reader = members["interval"] {
             interval = .microseconds(Int(try reader.number(in: 20...10240) * 1000))
+        }
+        periodic = try members["periodic"].map(Profile.Periodic.init)
+    }
+}
+
+extension Profile.Periodic {
+    fileprivate init(_ reader: ProfileReader) throws(ProfileError) {
+        self.init()
+        let members = try reader.members(["interval", "data"])
+        if let reader = members["interval"] {
+            interval = .microseconds(Int(try reader.number(in: 7.5...81_918) * 1000))
+        }
+        guard let reader = members["data"] else { return }
+        data = try reader.bytes()
+        guard data.count <= 1650 else {
+            throw reader.error("the data of a train has \(data.count) bytes; the maximum is 1650")
         }
     }
 }

@@ -16,6 +16,14 @@ package struct Profile: Hashable, Sendable {
         package var manufacturerData: [AdvertisingData.ManufacturerData] = []
         package var isConnectable = true
         package var interval: Duration = .milliseconds(100)
+        package var periodic: Periodic?
+    }
+
+    /// A periodic advertising train.
+    package struct Periodic: Hashable, Sendable {
+        package var interval: Duration = .milliseconds(100)
+        /// The AD structures of each event.
+        package var data: [UInt8] = []
     }
 
     package struct ServiceData: Hashable, Sendable {

@@ -16,7 +16,11 @@ struct Pair: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @Flag(help: "Read the key of the peer's encrypted advertising data, and save it with the bond for `ble scan`.")
+    var advertisingKey = false
+
     func run() async throws {
+        let readsKey = advertisingKey
         let isAgain = peer.pairing.replaceBond
         let required = RequiredSecurity(
             isAuthenticated: peer.pairing.authenticated,
@@ -28,7 +32,9 @@ struct Pair: AsyncParsableCommand {
             adapter,
             peer in
             let events = await adapter.securityEvents()
-            return (peer.address, try await peer.pair(required, again: isAgain), events)
+            let strength = try await peer.pair(required, again: isAgain)
+            if readsKey { _ = try await peer.readEncryptedDataKeyMaterial() }
+            return (peer.address, strength, events)
         }
         // The adapter is closed, so that the events have an end.
         var paired: PairingResult?

@@ -53,13 +53,14 @@ struct Scan: AsyncParsableCommand {
             reportsDuplicates: duplicates || isLive
         )
         try await options.withAdapter { adapter in
+            let keys = await adapter.encryptedDataKeys()
             do {
                 let isOver =
                     try await within(limit) {
                         if isLive {
-                            try await paint(adapter.central.scan(scanOptions), reader)
+                            try await paint(adapter.central.scan(scanOptions), reader, keys)
                         } else {
-                            try await print(adapter.central.scan(scanOptions), reader)
+                            try await print(adapter.central.scan(scanOptions), reader, keys)
                         }
                     } == nil
                 guard isOver || Task.isCancelled else { throw ToolError.scanEnded }
@@ -70,10 +71,14 @@ struct Scan: AsyncParsableCommand {
         }
     }
 
-    private func print(_ results: ScanResults, _ reader: SensorReader?) async throws {
+    private func print(
+        _ results: ScanResults,
+        _ reader: SensorReader?,
+        _ keys: [DeviceAddress: EncryptedDataKeyMaterial]
+    ) async throws {
         var reader = reader
         for try await advertisement in results {
-            let sighting = Sighting(advertisement, &reader)
+            let sighting = Sighting(advertisement, &reader, keys)
             if options.output.json {
                 try Output.standard.json(sighting.json)
             } else {
@@ -82,12 +87,16 @@ struct Scan: AsyncParsableCommand {
         }
     }
 
-    private func paint(_ results: ScanResults, _ reader: SensorReader?) async throws {
+    private func paint(
+        _ results: ScanResults,
+        _ reader: SensorReader?,
+        _ keys: [DeviceAddress: EncryptedDataKeyMaterial]
+    ) async throws {
         let painter = ScanPainter(showsReadings: reader != nil)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 var reader = reader
-                for try await advertisement in results { painter.note(Sighting(advertisement, &reader)) }
+                for try await advertisement in results { painter.note(Sighting(advertisement, &reader, keys)) }
             }
             group.addTask {
                 while true {
@@ -139,14 +148,22 @@ private final class ScanPainter: Sendable {
 }
 
 extension Sighting {
-    /// - Parameter reader: decodes the readings of sensors; nil if they are not shown.
-    init(_ advertisement: Advertisement, _ reader: inout SensorReader?) {
+    /// - Parameters:
+    ///   - reader: decodes the readings of sensors; nil if they are not shown.
+    ///   - keys: the keys of the encrypted advertising data of bonded devices.
+    init(
+        _ advertisement: Advertisement,
+        _ reader: inout SensorReader?,
+        _ keys: [DeviceAddress: EncryptedDataKeyMaterial]
+    ) {
+        let received = advertisement.data
+        let data = keys[advertisement.address].map { received.decrypted(with: $0) } ?? received
         self.init(
             address: advertisement.address,
             rssi: advertisement.rssi,
             isConnectable: advertisement.isConnectable,
-            data: advertisement.data,
-            sensors: reader?.reports(in: advertisement.data, from: advertisement.address, at: advertisement.time)
+            data: data,
+            sensors: reader?.reports(in: data, from: advertisement.address, at: advertisement.time)
         )
     }
 }

@@ -15,6 +15,7 @@ actor ProfileServer {
     private let address: DeviceAddress
     private let served: ServedProfile
     private let advertising: AdvertisingSet
+    private let train: AdvertisingSet?
     private let events: Events<PeripheralEvent>
     private let console: PairingConsole
     private let output: @Sendable (String) throws -> Void
@@ -57,6 +58,26 @@ actor ProfileServer {
                 address: profile.address
             )
         )
+        train = try await Self.startTrain(of: profile, on: peripheral)
+    }
+
+    /// Starts the periodic advertising train in an advertising set of its own, because a set that announces a train accepts no
+    /// connections.
+    private static func startTrain(of profile: Profile, on peripheral: Peripheral) async throws -> AdvertisingSet? {
+        guard let periodic = profile.advertise.periodic else { return nil }
+        return try await peripheral.startAdvertising(
+            AdvertisementConfiguration(
+                isConnectable: false,
+                isScannable: false,
+                interval: profile.advertise.interval,
+                advertisingData: AdvertisingData(profile.name.map { [.completeLocalName($0)] } ?? []),
+                address: profile.address,
+                periodic: PeriodicAdvertisingConfiguration(
+                    interval: periodic.interval,
+                    data: AdvertisingData(decoding: periodic.data)
+                )
+            )
+        )
     }
 
     /// Runs until a command ends it or the task is cancelled.
@@ -97,6 +118,7 @@ actor ProfileServer {
 
     /// Stops advertising and disconnects all clients.
     func stop() async {
+        await train?.stop()
         await advertising.stop()
         await withDiscardingTaskGroup { group in
             for client in clients.keys { group.addTask { [peripheral] in await peripheral.disconnect(client) } }

@@ -30,6 +30,16 @@ extension BluetoothHost {
         perform(try gap.startAdvertising(identifier, configuration, on: information, for: call, gapContext))
     }
 
+    /// Replaces the data of an advertisement's periodic train from the next event on.
+    package func setPeriodicData(
+        _ data: AdvertisingData,
+        of identifier: AdvertisementIdentifier
+    ) throws(HostError) {
+        guard power != .closed else { throw .closed }
+        guard power != .off, let information else { throw .notReady }
+        perform(try gap.setPeriodicData(data, of: identifier, on: information, gapContext))
+    }
+
     /// Stops an advertisement; connections made through it stay. Cancelling the task ends the wait; the advertisement is
     /// stopped nevertheless.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {

@@ -51,6 +51,10 @@ extension BluetoothHost {
             submit(CommandRequest(next.command, .plan(next.step)))
         case .endScan(let scan, let error): endScan(scan, error)
         case .scanRestarted(let silence): emit(HostEvent.scanRestarted(afterSilence: silence))
+        case .synchronized(let identifier, let train):
+            deliver(.synchronizationEvent(identifier, .synchronized(train)))
+        case .synchronizationLost(let identifier): deliver(.synchronizationEvent(identifier, .lost))
+        case .endSynchronization(let identifier, let error): endSynchronization(identifier, error)
         case .connected(let attempt, let link): end(attempt, .success(link))
         case .attemptFailed(let attempt, let error): end(attempt, .failure(error))
         case .findLink(let addresses): findLink(to: addresses)

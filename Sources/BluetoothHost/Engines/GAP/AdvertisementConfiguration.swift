@@ -20,6 +20,10 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     public var peer: DeviceAddress?
     /// Whether the PDUs of extended advertising are used; nil if the length of the data decides.
     public var usesExtendedPDUs: Bool?
+    /// A periodic advertising train that the advertisement announces; nil for none.
+    ///
+    /// Such an advertisement uses extended PDUs, and is neither connectable nor scannable (Vol 4, Part E, 7.8.61).
+    public var periodic: PeriodicAdvertisingConfiguration?
 
     /// Creates a configuration. The default is a connectable advertisement to all devices.
     public init(
@@ -30,7 +34,8 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
         scanResponseData: AdvertisingData = AdvertisingData(),
         address: DeviceAddress? = nil,
         peer: DeviceAddress? = nil,
-        usesExtendedPDUs: Bool? = nil
+        usesExtendedPDUs: Bool? = nil,
+        periodic: PeriodicAdvertisingConfiguration? = nil
     ) {
         self.isConnectable = isConnectable
         self.isScannable = isScannable
@@ -40,6 +45,54 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
         self.address = address
         self.peer = peer
         self.usesExtendedPDUs = usesExtendedPDUs
+        self.periodic = periodic
+    }
+}
+
+/// The parameters and data of a periodic advertising train (Vol 3, Part C, 9.5).
+public struct PeriodicAdvertisingConfiguration: Sendable, Hashable {
+    /// The time between two events: 7.5 ms to 81.92 s, in steps of 1.25 ms.
+    public var interval: Duration
+    /// The data of each event: up to 1,650 bytes, as far as the controller accepts it.
+    public var data: AdvertisingData
+    /// Whether each event has the transmit power.
+    public var includesTXPower: Bool
+
+    /// Creates a configuration.
+    public init(
+        interval: Duration = .milliseconds(100),
+        data: AdvertisingData = AdvertisingData(),
+        includesTXPower: Bool = false
+    ) {
+        self.interval = interval
+        self.data = data
+        self.includesTXPower = includesTXPower
+    }
+
+    /// Checks what the caller has chosen.
+    ///
+    /// - Throws: ``HostError/invalidArgument(_:)`` or ``HostError/notSupported(_:)`` if this controller cannot send it.
+    func check(
+        in advertisement: AdvertisementConfiguration,
+        against information: ControllerInformation
+    ) throws(HostError) {
+        guard information.canAdvertisePeriodically else {
+            throw .notSupported("this controller does not send periodic advertising")
+        }
+        guard !advertisement.isConnectable, !advertisement.isScannable, advertisement.usesExtendedPDUs != false else {
+            throw .invalidArgument(
+                "an advertisement of a periodic train is not connectable, not scannable, and uses extended PDUs"
+            )
+        }
+        guard interval >= .microseconds(7500), interval <= .milliseconds(81_918) else {
+            throw .invalidArgument("a periodic advertising interval is 7.5 ms to 81.92 s, not \(interval)")
+        }
+        guard data.length <= information.maximumAdvertisingDataLength else {
+            throw .invalidArgument(
+                "periodic advertising data has \(data.length) bytes; this controller accepts at most "
+                    + "\(information.maximumAdvertisingDataLength)"
+            )
+        }
     }
 }
 
@@ -57,6 +110,7 @@ extension AdvertisementConfiguration {
         guard isConnectable || peer == nil else {
             throw .invalidArgument("an advertisement that is directed to a device is connectable")
         }
+        try periodic?.check(in: self, against: information)
         guard usesExtendedPDUs(maximumLegacyLength: 31) else { return }
         guard information.usesExtendedCommands else {
             let longest = max(advertisingData.length, scanResponseData.length)
@@ -74,6 +128,7 @@ extension AdvertisementConfiguration {
     /// Whether extended PDUs are requested, or are needed for the length of the data.
     func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
         let maximumLength = peer == nil ? maximumLegacyLength : 0
+        if periodic != nil { return true }
         return usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLength)
     }
 

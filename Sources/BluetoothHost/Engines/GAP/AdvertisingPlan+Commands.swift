@@ -18,12 +18,15 @@ extension AdvertisingPlan {
         case setUp(AdvertisementIdentifier, SetupPart)
         case setAddress(AdvertisementIdentifier, DeviceAddress)
         case turnOn(AdvertisementIdentifier)
+        case stopPeriodic(AdvertisementIdentifier)
+        case updatePeriodicData(AdvertisementIdentifier, AdvertisingData)
         case remove(AdvertisementIdentifier)
 
         var advertisement: AdvertisementIdentifier {
             switch self {
             case .turnOff(let identifier, _), .setUp(let identifier, _), .setAddress(let identifier, _),
-                .turnOn(let identifier), .remove(let identifier):
+                .turnOn(let identifier), .stopPeriodic(let identifier), .updatePeriodicData(let identifier, _),
+                .remove(let identifier):
                 identifier
             }
         }
@@ -33,6 +36,10 @@ extension AdvertisingPlan {
     enum SetupPart: Equatable {
         case parameters
         case data([UInt8], AdvertisingDataOperation, isScanResponse: Bool)
+        case periodicParameters
+        case periodicData([UInt8], AdvertisingDataOperation)
+        /// The controller sends the train while it advertises the set.
+        case startPeriodic
     }
 }
 
@@ -63,19 +70,29 @@ extension AdvertisingPlan.Entry {
         let data = usesExtendedPDUs ? configuration.extendedAdvertisingData : configuration.advertisingData
         let response = configuration.scanResponseData.bytes
         return [.parameters] + Self.fragments(of: data.bytes, isScanResponse: false)
-            + (hasResponse ? Self.fragments(of: response, isScanResponse: true) : [])
+            + (hasResponse ? Self.fragments(of: response, isScanResponse: true) : []) + periodicParts
     }
 
-    /// Divides data into fragments that fit one command each (Vol 4, Part E, 7.8.54).
+    /// The commands that set up the periodic train. It is not sent before the set is turned on.
+    private var periodicParts: [AdvertisingPlan.SetupPart] {
+        guard configuration.periodic != nil else { return [] }
+        let length = PeriodicAdvertisingDataFragment.maximumLength
+        return [.periodicParameters]
+            + Self.pieces(of: periodicData.bytes, length).map { .periodicData($0, $1) } + [.startPeriodic]
+    }
+
     private static func fragments(of data: [UInt8], isScanResponse: Bool) -> [AdvertisingPlan.SetupPart] {
-        let length = AdvertisingDataFragment.maximumLength
-        guard data.count > length else { return [.data(data, .complete, isScanResponse: isScanResponse)] }
+        pieces(of: data, AdvertisingDataFragment.maximumLength).map { .data($0, $1, isScanResponse: isScanResponse) }
+    }
+
+    /// Divides data into fragments that fit one command each (Vol 4, Part E, 7.8.54 and 7.8.62).
+    private static func pieces(of data: [UInt8], _ length: Int) -> [([UInt8], AdvertisingDataOperation)] {
+        guard data.count > length else { return [(data, .complete)] }
         return stride(from: 0, to: data.count, by: length).map { start in
-            let piece = Array(data[start...].prefix(length))
             let operation: AdvertisingDataOperation =
                 start == 0
                 ? .firstFragment : start + length < data.count ? .intermediateFragment : .lastFragment
-            return .data(piece, operation, isScanResponse: isScanResponse)
+            return (Array(data[start...].prefix(length)), operation)
         }
     }
 
@@ -144,10 +161,41 @@ extension AdvertisingPlan.Entry {
         case .setUp(_, .parameters): parametersCommand(context, addressing(context, &resolver, &random))
         case .setUp(_, .data(let data, let operation, let isScanResponse)):
             dataCommand(data, operation, isScanResponse: isScanResponse, context)
+        case .setUp(_, .periodicParameters): periodicParametersCommand
+        case .setUp(_, .periodicData(let data, let operation)): periodicDataCommand(data, operation)
+        case .updatePeriodicData(_, let data): periodicDataCommand(data.bytes, .complete)
+        case .setUp(_, .startPeriodic): periodicEnableCommand(.enabled)
+        case .stopPeriodic: periodicEnableCommand([])
         case .setAddress(_, let address):
             GAPCommand(LESetAdvertisingSetRandomAddress(advertisingHandle: handle, randomAddress: address))
         case .remove: GAPCommand(LERemoveAdvertisingSet(advertisingHandle: handle))
         }
+    }
+
+    private var periodicParametersCommand: GAPCommand {
+        let interval = (configuration.periodic?.interval ?? .zero).inUnits(of: .microseconds(1250))
+        return GAPCommand(
+            LESetPeriodicAdvertisingParameters(
+                advertisingHandle: handle,
+                periodicAdvertisingIntervalMin: interval,
+                periodicAdvertisingIntervalMax: interval,
+                periodicAdvertisingProperties: configuration.periodic?.includesTXPower == true ? .includeTXPower : []
+            )
+        )
+    }
+
+    private func periodicDataCommand(_ data: [UInt8], _ operation: AdvertisingDataOperation) -> GAPCommand {
+        GAPCommand(
+            LESetPeriodicAdvertisingData(
+                advertisingHandle: handle,
+                operation: operation,
+                advertisingData: PeriodicAdvertisingDataFragment(data)
+            )
+        )
+    }
+
+    private func periodicEnableCommand(_ enable: PeriodicAdvertisingEnable) -> GAPCommand {
+        GAPCommand(LESetPeriodicAdvertisingEnable(enable: enable, advertisingHandle: handle))
     }
 
     private func enableCommand(_ isEnabled: Bool, _ context: Context) -> GAPCommand {

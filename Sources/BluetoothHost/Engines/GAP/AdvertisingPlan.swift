@@ -41,6 +41,12 @@ struct AdvertisingPlan {
         fileprivate(set) var state = State.off
         /// How many of its ``SetupPart``s the controller has.
         fileprivate(set) var setupCount = 0
+        /// The data of the periodic train that the controller has, or gets by the setup.
+        fileprivate(set) var periodicData: AdvertisingData
+        /// The data that replaces it; nil for none.
+        fileprivate(set) var nextPeriodicData: AdvertisingData?
+        /// Whether the controller sends the periodic train while it advertises the set.
+        fileprivate(set) var isPeriodicOn = false
         /// The random address that was set for an extended advertising set.
         fileprivate(set) var address: DeviceAddress?
         /// The calls that wait until the advertisement has started or ended.
@@ -56,7 +62,23 @@ struct AdvertisingPlan {
             if configuration.peer != nil { setupCount = 0 }
         }
 
+        /// Records that the controller has this data, or refuses it.
+        fileprivate mutating func periodicDataSent(_ data: AdvertisingData) {
+            periodicData = data
+            if nextPeriodicData == data { nextPeriodicData = nil }
+        }
+
+        /// Records that the controller does not send the periodic train, which is to be set up again.
+        fileprivate mutating func periodicStopped() {
+            isPeriodicOn = false
+            periodicData = nextPeriodicData.take() ?? periodicData
+            let parts = setupParts(usesExtendedCommands: true)
+            setupCount = min(setupCount, parts.firstIndex(of: .periodicParameters) ?? parts.count)
+        }
+
         fileprivate mutating func forgetController() {
+            isPeriodicOn = false
+            periodicData = nextPeriodicData.take() ?? periodicData
             state = .off
             setupCount = 0
             address = nil
@@ -134,7 +156,8 @@ struct AdvertisingPlan {
             identifier: identifier,
             configuration: configuration,
             handle: handle,
-            usesSet: information.usesExtendedCommands
+            usesSet: information.usesExtendedCommands,
+            periodicData: configuration.periodic?.data ?? AdvertisingData()
         )
         entry.calls.append(call)
         entries.append(entry)
@@ -148,6 +171,24 @@ struct AdvertisingPlan {
         guard isOn else { return remove(at: index, nil) }
         entries[index].state = .ending(isOff: false)
         return []
+    }
+
+    /// Replaces the data of a periodic train. If the data needs several commands, the train ends and another one begins.
+    ///
+    /// - Throws: ``HostError/invalidArgument(_:)`` if the advertisement has no train or the data is too long, and
+    ///   ``HostError/closed`` if the advertisement has ended.
+    mutating func setPeriodicData(
+        _ data: AdvertisingData,
+        of identifier: AdvertisementIdentifier,
+        _ information: ControllerInformation
+    ) throws(HostError) {
+        guard let index = index(of: identifier), !entries[index].isEnding else { throw .closed }
+        guard var periodic = entries[index].configuration.periodic else {
+            throw .invalidArgument("the advertisement has no periodic train")
+        }
+        periodic.data = data
+        try periodic.check(in: entries[index].configuration, against: information)
+        entries[index].nextPeriodicData = data
     }
 
     /// Has a call wait for the end of an advertisement.
@@ -228,17 +269,24 @@ struct AdvertisingPlan {
         let identifier = entry.identifier
         let isExtended = context.information.usesExtendedCommands
         if case .ending(let isOff) = entry.state {
-            return isOff ? .remove(identifier) : .turnOff(identifier, .end(removesSet: isExtended))
+            guard isOff else { return .turnOff(identifier, .end(removesSet: isExtended)) }
+            return entry.isPeriodicOn ? .stopPeriodic(identifier) : .remove(identifier)
+        }
+        if let data = entry.nextPeriodicData, entry.isPeriodicOn {
+            let fits = data.length <= PeriodicAdvertisingDataFragment.maximumLength
+            return fits ? .updatePeriodicData(identifier, data) : .stopPeriodic(identifier)
         }
         if context.addresses.hold == .everything { return entry.isOn ? .turnOff(identifier, .pause) : nil }
         // Otherwise it could start with the address of the advertisement before it.
         if !isExtended, context.addresses.isChanging || entry.lacksAddress(context.addresses) { return nil }
+        // The train was stopped to change its data.
+        let parts = entry.setupParts(usesExtendedCommands: isExtended)
+        if entry.isOn, entry.setupCount < parts.count { return .setUp(identifier, parts[entry.setupCount]) }
         switch entry.state {
         case .blocked, .failed, .ending: return nil
         case .stale: return .turnOff(identifier, .restart)
         case .on: return isExtended && entry.hasOldAddress(context) ? .turnOff(identifier, .restart) : nil
         case .off:
-            let parts = entry.setupParts(usesExtendedCommands: isExtended)
             if entry.setupCount < parts.count { return .setUp(identifier, parts[entry.setupCount]) }
             if isExtended, let address = entry.wantedAddress(context), address != entry.address {
                 return .setAddress(identifier, address)
@@ -258,7 +306,10 @@ struct AdvertisingPlan {
         case .turnOff: if !entries[index].isEnding { entries[index].turnedOff(.off) }
         case .setUp(_, let part):
             if part == .parameters { entries[index].address = nil }
+            if part == .startPeriodic { entries[index].isPeriodicOn = true }
             entries[index].setupCount += 1
+        case .updatePeriodicData(_, let data): entries[index].periodicDataSent(data)
+        case .stopPeriodic: entries[index].periodicStopped()
         case .setAddress(_, let address): entries[index].address = address
         case .turnOn:
             refreshDeadline = refreshInterval.map { now + $0 }
@@ -284,6 +335,12 @@ struct AdvertisingPlan {
         guard !failure.meansReset else { return [] }
         switch purpose {
         case .turnOff(_, .end), .remove: return [.ignore(failure)] + remove(at: index, nil)
+        case .stopPeriodic:
+            entries[index].periodicStopped()
+            return [.ignore(failure)]
+        case .updatePeriodicData(_, let data):
+            entries[index].periodicDataSent(data)
+            return [.ignore(failure)]
         case .turnOff(_, .pause):
             if !entries[index].isEnding { entries[index].turnedOff(.off) }
             return [.ignore(failure)]

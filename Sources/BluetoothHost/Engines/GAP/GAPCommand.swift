@@ -31,6 +31,7 @@ enum GAPPlan: Hashable, Sendable {
     case connection
     case advertising
     case addresses
+    case synchronization
 }
 
 /// Names one command of a plan. A reply names the command that it is for.

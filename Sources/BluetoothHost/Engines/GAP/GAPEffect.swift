@@ -16,6 +16,15 @@ enum GAPEffect: Equatable {
     /// Report that the scan is restarted after a silence of this length.
     case scanRestarted(afterSilence: Duration)
 
+    // MARK: Synchronizations
+
+    /// Report to a synchronization that the controller receives the train.
+    case synchronized(SynchronizationIdentifier, PeriodicTrain)
+    /// Report to a synchronization that the train was lost.
+    case synchronizationLost(SynchronizationIdentifier)
+    /// Report to a synchronization that it has ended. The engine has removed it.
+    case endSynchronization(SynchronizationIdentifier, HostError)
+
     // MARK: Connections
 
     /// Report that an attempt has led to this link. The engine has removed the attempt.

@@ -30,6 +30,18 @@ extension GAPEngine {
         return takeEffects()
     }
 
+    /// Replaces the data of an advertisement's periodic train.
+    mutating func setPeriodicData(
+        _ data: AdvertisingData,
+        of advertisement: AdvertisementIdentifier,
+        on controller: ControllerInformation,
+        _ context: GAPContext
+    ) throws(HostError) -> [GAPEffect] {
+        try advertising.setPeriodicData(data, of: advertisement, controller)
+        requestAdvertisingPass(context)
+        return takeEffects()
+    }
+
     // MARK: Events
 
     /// Handles the end of an advertising set by the controller (Vol 4, Part E, 7.7.65.18).

@@ -129,7 +129,7 @@ extension GAPEngine {
     }
 
     func connectionContext(_ controller: ControllerInformation) -> ConnectionPlan.Context {
-        let isScanWanted = !scanning.scans.isEmpty || needsResolutionScan
+        let isScanWanted = !scanning.scans.isEmpty || scanning.isSynchronizing || needsResolutionScan
         return ConnectionPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
             canInitiateOnCodedPHY: controller.canUseCodedPHY,

@@ -32,11 +32,11 @@ struct GAPContext {
     }
 }
 
-/// Brings the controller's scanning, initiating, advertising and addresses to what the apps want.
+/// Brings the controller's scanning, initiating, advertising, synchronizations and addresses to what the apps want.
 ///
 /// # Plans
-/// Each of four plans decides about one of these activities: ``ScanPlan``, ``ConnectionPlan``, ``AdvertisingPlan`` and
-/// ``AddressPlan``. The engine decides what they share. It gives each plan what it must know of the others, and has a plan
+/// Each of five plans decides about one of these activities: ``ScanPlan``, ``ConnectionPlan``, ``AdvertisingPlan``,
+/// ``SynchronizationPlan`` and ``AddressPlan``. The engine decides what they share. It gives each plan what it must know of the others, and has a plan
 /// run when the state of another one has changed.
 ///
 /// # Passes
@@ -66,6 +66,7 @@ struct GAPEngine: ~Copyable {
     var scanning: ScanPlan
     var connecting = ConnectionPlan()
     var advertising: AdvertisingPlan
+    var synchronizing = SynchronizationPlan()
     var addresses: AddressPlan
     /// Nil if no set-up is in progress.
     var preparation: Preparation?
@@ -105,6 +106,7 @@ struct GAPEngine: ~Copyable {
         case .connection: connectionPass(context)
         case .advertising: advertisingPass(context, &random)
         case .addresses: addressPass(context)
+        case .synchronization: synchronizationPass(context)
         }
         return takeEffects()
     }
@@ -119,6 +121,7 @@ struct GAPEngine: ~Copyable {
         case .connection: connectionCommandEnded(step, failure, context)
         case .advertising: advertisingCommandEnded(step, failure, context)
         case .addresses: addressCommandEnded(step, failure, context)
+        case .synchronization: synchronizationCommandEnded(step, failure, context)
         }
         return takeEffects()
     }
@@ -134,6 +137,7 @@ struct GAPEngine: ~Copyable {
         requestAdvertisingPass(context)
         requestScanPass(context)
         requestConnectionPass(context)
+        requestSynchronizationPass(context)
         return takeEffects()
     }
 
@@ -141,6 +145,8 @@ struct GAPEngine: ~Copyable {
     mutating func controllerWasLost(_ context: GAPContext) -> [GAPEffect] {
         scanning.controllerLost()
         perform(advertising.controllerLost(), context)
+        perform(synchronizing.controllerLost())
+        scanning.isSynchronizing = synchronizing.isSearching
         connecting.controllerLost(at: context.now)
         addresses.controllerLost()
         preparation = nil
@@ -161,6 +167,7 @@ struct GAPEngine: ~Copyable {
         for scan in scanning.endScans() { add(.endScan(scan, error)) }
         for attempt in connecting.endAll(at: context.now) { add(.attemptFailed(attempt, error)) }
         perform(advertising.removeAll(error), context)
+        for identifier in synchronizing.removeAll() { add(.endSynchronization(identifier, error)) }
         return takeEffects()
     }
 
@@ -174,7 +181,8 @@ struct GAPEngine: ~Copyable {
     /// It changes nothing. It is `mutating`, because the compiler copies a structure of this size for a call that is not.
     mutating func deadline(isOn: Bool) -> Instant? {
         let always = earliest(connecting.deadline, advertising.deadline)
-        return isOn ? earliest(always, earliest(scanning.deadline, addresses.deadline)) : always
+        guard isOn else { return always }
+        return earliest(earliest(always, synchronizing.deadline), earliest(scanning.deadline, addresses.deadline))
     }
 
     /// Handles the passing of time.
@@ -189,6 +197,7 @@ struct GAPEngine: ~Copyable {
             perform(advertising.advance(to: now), context)
             requestAdvertisingPass(context)
         }
+        if context.isOn, synchronizing.advance(to: now) { requestSynchronizationPass(context) }
         if context.isOn, addresses.advance(to: now, context.ownKey, &random) {
             requestAddressPass(context)
             requestAdvertisingPass(context)

@@ -11,7 +11,7 @@ enum ScanEffect: Equatable {
     case reset(silence: Duration)
     /// Have the plan run.
     case run
-    /// Log that the controller refused a command of the search for peers. The plan tries again.
+    /// Log that the controller refused a command of the search for peers or trains. The plan tries again.
     case refused(CommandFailure)
 }
 
@@ -105,6 +105,8 @@ struct ScanPlan {
     var assembler = ExtendedReportAssembler()
     /// Whether the host also scans for peers to connect to whose addresses the controller cannot resolve.
     private(set) var isResolvingPeers = false
+    /// Whether the host also scans for the periodic advertising trains that apps want to receive.
+    var isSynchronizing = false
     private(set) var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .scan)
     private(set) var controller = Controller.off
@@ -133,7 +135,7 @@ struct ScanPlan {
     /// The combined parameters of the scans: active if any scan is active, with the shortest interval, the longest window
     /// and all PHYs.
     var wanted: Parameters? {
-        guard !scans.isEmpty || isResolvingPeers else { return nil }
+        guard isWanted else { return nil }
         // Without filtering, because a peer that is searched for may have been reported before.
         var parameters = Parameters(
             isActive: false,
@@ -142,7 +144,9 @@ struct ScanPlan {
             phys: [],
             filtersDuplicates: !isResolvingPeers
         )
-        if isResolvingPeers { (parameters.interval, parameters.window, parameters.phys) = (0x60, 0x60, .le1M) }
+        if isResolvingPeers || isSynchronizing {
+            (parameters.interval, parameters.window, parameters.phys) = (0x60, 0x60, .le1M)
+        }
         for session in scans.sessions.values {
             let options = session.options
             let interval = min(max(options.interval.inUnits(of: .microseconds(625)), 4), 0x4000)
@@ -161,8 +165,11 @@ struct ScanPlan {
         return parameters
     }
 
+    /// Whether an app or the host itself wants a scan.
+    private var isWanted: Bool { !scans.isEmpty || isResolvingPeers || isSynchronizing }
+
     /// Whether a scan is wanted or the controller may be scanning. Otherwise a pass has nothing to do.
-    var mayScan: Bool { !scans.isEmpty || isResolvingPeers || controller != .off || run.isRunning }
+    var mayScan: Bool { isWanted || controller != .off || run.isRunning }
 
     /// Whether the controller does not scan, and no command for it is in progress. A controller whose scan cannot be
     /// turned off counts as well, because waiting for it would not help.
@@ -300,7 +307,7 @@ struct ScanPlan {
         run.refused()
         if failure.meansReset { return [] }
         let ended: [ScanEffect] = endScans().map { .end($0, failure) }
-        guard isResolvingPeers else { return ended }
+        guard isResolvingPeers || isSynchronizing else { return ended }
         retryDeadline = now + ScanPlan.retryInterval
         return ended + [.refused(failure)]
     }
@@ -381,6 +388,6 @@ struct ScanPlan {
 
     /// Forgets the silent time if no scan is wanted.
     mutating func forgetSilenceUnlessWanted() {
-        if scans.isEmpty, !isResolvingPeers { silence = .zero }
+        if !isWanted { silence = .zero }
     }
 }

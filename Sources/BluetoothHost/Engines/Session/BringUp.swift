@@ -119,7 +119,7 @@ struct BringUp {
         case .readLEFeatures: request(LEReadLocalSupportedFeatures())
         case .readAddress: request(ReadBDADDR())
         case .setEventMask: request(SetEventMask(eventMask: BringUp.eventMask))
-        case .setLEEventMask: request(LESetEventMask(leEventMask: leEventMask))
+        case .setLEEventMask: request(LESetEventMask(leEventMask: information.leEventMask))
         case .enableLEHost:
             lmpFeatures.contains(.brEdrNotSupported) ? nil : request(WriteLEHostSupport(leSupportedHost: true))
         case .readLEBuffersV2: request(LEReadBufferSizeV2())
@@ -156,25 +156,6 @@ struct BringUp {
         .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .hardwareError,
         .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
     ]
-
-    private var leEventMask: LEEventMask {
-        var mask: LEEventMask = [
-            .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
-            .longTermKeyRequest,
-        ]
-        let features = information.features
-        if features.contains(.connectionParametersRequestProcedure) { mask.insert(.remoteConnectionParameterRequest) }
-        if features.contains(.dataPacketLengthExtension) { mask.insert(.dataLengthChange) }
-        if features.contains(.llPrivacy) { mask.insert([.enhancedConnectionComplete, .directedAdvertisingReport]) }
-        if features.contains(.le2MPHY) || features.contains(.leCodedPHY) { mask.insert(.phyUpdateComplete) }
-        if information.usesExtendedCommands {
-            mask.insert([
-                .enhancedConnectionComplete, .extendedAdvertisingReport, .scanTimeout, .advertisingSetTerminated,
-            ])
-        }
-        if features.contains(.channelSelectionAlgorithm2) { mask.insert(.channelSelectionAlgorithm) }
-        return mask
-    }
 
     /// Whether the LE links share the buffers of BR/EDR, because LE reports none (Vol 4, Part E, 7.8.2).
     private var needsClassicBuffers: Bool { buffers.map { $0.length == 0 || $0.count == 0 } ?? true }

@@ -52,6 +52,42 @@ public struct ControllerInformation: Sendable, Equatable {
     /// Whether the controller can scan and initiate on the LE Coded PHY.
     var canUseCodedPHY: Bool { usesExtendedCommands && features.contains(.leCodedPHY) }
 
+    /// The events of LE that the controller reports after its bring-up.
+    var leEventMask: LEEventMask {
+        var mask: LEEventMask = [
+            .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
+            .longTermKeyRequest,
+        ]
+        if features.contains(.connectionParametersRequestProcedure) { mask.insert(.remoteConnectionParameterRequest) }
+        if features.contains(.dataPacketLengthExtension) { mask.insert(.dataLengthChange) }
+        if features.contains(.llPrivacy) { mask.insert([.enhancedConnectionComplete, .directedAdvertisingReport]) }
+        if features.contains(.le2MPHY) || features.contains(.leCodedPHY) { mask.insert(.phyUpdateComplete) }
+        if usesExtendedCommands {
+            mask.insert([
+                .enhancedConnectionComplete, .extendedAdvertisingReport, .scanTimeout, .advertisingSetTerminated,
+            ])
+        }
+        if features.contains(.channelSelectionAlgorithm2) { mask.insert(.channelSelectionAlgorithm) }
+        return mask
+    }
+
+    /// The events that synchronizations with periodic advertising trains need, and all others.
+    var leEventMaskForSynchronizations: LEEventMask {
+        leEventMask.union([
+            .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
+        ])
+    }
+
+    /// Whether the controller can receive periodic advertising trains.
+    var canSynchronize: Bool {
+        usesExtendedCommands && commands.contains(LEPeriodicAdvertisingCreateSync.self)
+    }
+
+    /// Whether the controller can send periodic advertising trains.
+    var canAdvertisePeriodically: Bool {
+        usesExtendedCommands && commands.contains(LESetPeriodicAdvertisingEnable.self)
+    }
+
     /// Whether the controller can scan while it initiates a connection.
     func canScanWhileInitiating(actively: Bool) -> Bool {
         supportsState(bit: actively ? 23 : 22)

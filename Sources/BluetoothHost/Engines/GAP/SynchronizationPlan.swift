@@ -1,0 +1,307 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+
+/// What the caller of a ``SynchronizationPlan`` does after an input, in this order.
+enum SynchronizationEffect: Equatable {
+    /// Report to a synchronization that the controller receives the train.
+    case synchronized(SynchronizationIdentifier, PeriodicTrain)
+    /// Report to a synchronization that the controller no longer receives the train, and has to find it again.
+    case lost(SynchronizationIdentifier)
+    /// Report to a synchronization that it has ended: the controller refused it. The plan has removed it.
+    case end(SynchronizationIdentifier, CommandFailure)
+    /// Log this failure. It does not matter.
+    case ignore(CommandFailure)
+}
+
+/// Brings the controller's synchronizations with periodic advertising trains to what the apps want.
+///
+/// # Model
+/// A synchronization waits, is being created or is established: see ``Entry/State``. A controller creates one at a time (Vol 4,
+/// Part E, 7.8.67). If several wait, they take turns of ``turn``. A train that was lost is searched for again.
+///
+/// # Scanning
+/// A controller finds a train by the advertisements that announce it. So it must scan while it creates a synchronization:
+/// see ``isSearching``.
+///
+/// # Refused commands
+/// A synchronization that the controller refuses to create ends with the error. If a command to end one fails, the controller
+/// has already ended it.
+struct SynchronizationPlan {
+    /// A synchronization of an app.
+    struct Entry {
+        enum State: Equatable {
+            case waiting
+            case creating
+            /// The controller receives the train, and reports it under this handle.
+            case established(UInt16)
+        }
+
+        let identifier: SynchronizationIdentifier
+        let request: PeriodicTrainRequest
+        fileprivate(set) var state = State.waiting
+        /// The data of an event that the controller reports in several fragments; nil if no fragment waits.
+        fileprivate var partialData: [UInt8]?
+    }
+
+    /// The synchronization that the controller creates.
+    private struct Creation {
+        /// Nil if no app wants it any more.
+        var identifier: SynchronizationIdentifier?
+        /// Whether the controller is to end the creation, because no app wants it or because others wait.
+        var isEnding = false
+        /// Whether the controller was told to end the creation.
+        var isCancelled = false
+        /// When another synchronization has its turn.
+        var deadline: Instant
+    }
+
+    private enum Purpose {
+        /// Have the controller report trains.
+        case setEventMask
+        case create(SynchronizationIdentifier)
+        case cancelCreation
+        case terminate(UInt16)
+    }
+
+    /// The time that one synchronization has if others wait.
+    static let turn = Duration.seconds(10)
+    /// Maximum number of synchronizations.
+    static let limit = 64
+    /// The longest data of one event in bytes (Vol 4, Part E, 7.8.62).
+    private static let maximumDataLength = 1650
+
+    /// The synchronizations: those that wait in the order of their turns.
+    private(set) var entries: [Entry] = []
+    private(set) var run = PlanRun()
+    private var pending = PendingCommand<Purpose>(of: .synchronization)
+    private var creation: Creation?
+    /// Whether the controller reports trains. It is told so only if an app wants one.
+    private var reportsTrains = false
+    /// Handles that the controller still reports and no app wants.
+    private var unwantedHandles: [UInt16] = []
+
+    // MARK: State
+
+    /// Whether the controller must scan, because a train is to be found.
+    var isSearching: Bool { entries.contains { $0.state == .waiting || $0.state == .creating } }
+
+    private func index(of identifier: SynchronizationIdentifier?) -> Int? {
+        identifier.flatMap { identifier in entries.firstIndex { $0.identifier == identifier } }
+    }
+
+    // MARK: Synchronizations
+
+    /// Adds a synchronization.
+    ///
+    /// - Throws: ``HostError/notSupported(_:)`` if there are too many.
+    mutating func start(
+        _ identifier: SynchronizationIdentifier,
+        _ request: PeriodicTrainRequest
+    ) throws(HostError) {
+        guard entries.count < Self.limit else {
+            throw .notSupported("there are \(Self.limit) synchronizations; stop another one first")
+        }
+        guard !entries.contains(where: { $0.request.train == request.train }) else {
+            throw .invalidArgument("the train of \(request.address) with SID \(request.sid) is received already")
+        }
+        entries.append(Entry(identifier: identifier, request: request))
+    }
+
+    /// Ends a synchronization. Does nothing if it has ended.
+    mutating func stop(_ identifier: SynchronizationIdentifier) {
+        guard let index = index(of: identifier) else { return }
+        let entry = entries.remove(at: index)
+        switch entry.state {
+        case .waiting: break
+        case .creating:
+            creation?.identifier = nil
+            creation?.isEnding = true
+        case .established(let handle): unwantedHandles.append(handle)
+        }
+    }
+
+    /// Ends all synchronizations.
+    ///
+    /// - Returns: the ended ones, oldest first.
+    mutating func removeAll() -> [SynchronizationIdentifier] {
+        defer { entries = [] }
+        return entries.map(\.identifier)
+    }
+
+    // MARK: Commands
+
+    /// Requests a pass.
+    ///
+    /// - Returns: whether the caller must schedule it.
+    mutating func requestRun() -> Bool { run.request() }
+
+    /// Returns the command to send now; nil if the plan waits for an input.
+    mutating func nextCommand(_ controller: ControllerInformation, at now: Instant) -> PlannedCommand? {
+        guard !pending.isPending, let purpose = nextPurpose else {
+            run.end()
+            return nil
+        }
+        run.sent()
+        switch purpose {
+        case .create(let identifier):
+            if let index = index(of: identifier) { entries[index].state = .creating }
+            creation = Creation(identifier: identifier, deadline: now + Self.turn)
+        case .cancelCreation: creation?.isCancelled = true
+        case .setEventMask, .terminate: break
+        }
+        return PlannedCommand(command: command(for: purpose, controller), step: pending.begin(purpose))
+    }
+
+    private var nextPurpose: Purpose? {
+        if let handle = unwantedHandles.first { return .terminate(handle) }
+        if let creation { return creation.isEnding && !creation.isCancelled ? .cancelCreation : nil }
+        guard let next = entries.first(where: { $0.state == .waiting }) else { return nil }
+        return reportsTrains ? .create(next.identifier) : .setEventMask
+    }
+
+    private func command(for purpose: Purpose, _ controller: ControllerInformation) -> GAPCommand {
+        switch purpose {
+        case .setEventMask: GAPCommand(LESetEventMask(leEventMask: controller.leEventMaskForSynchronizations))
+        case .create(let identifier): createCommand(entries[index(of: identifier) ?? 0].request)
+        case .cancelCreation: GAPCommand(LEPeriodicAdvertisingCreateSyncCancel())
+        case .terminate(let handle): GAPCommand(LEPeriodicAdvertisingTerminateSync(syncHandle: handle))
+        }
+    }
+
+    private func createCommand(_ request: PeriodicTrainRequest) -> GAPCommand {
+        GAPCommand(
+            LEPeriodicAdvertisingCreateSync(
+                advertisingSID: request.sid,
+                advertiserAddress: request.address,
+                skip: request.skip,
+                syncTimeout: request.timeout.inUnits(of: .milliseconds(10))
+            )
+        )
+    }
+
+    // MARK: Replies
+
+    /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
+    mutating func finished(_ step: GAPStep) {
+        switch pending.end(step) {
+        case .setEventMask: reportsTrains = true
+        case .terminate(let handle): unwantedHandles.removeAll { $0 == handle }
+        case .create, .cancelCreation, nil: break
+        }
+    }
+
+    /// Handles a command that failed.
+    mutating func failed(_ step: GAPStep, _ failure: CommandFailure) -> [SynchronizationEffect] {
+        let purpose = pending.end(step)
+        // The controller is being reset: `controllerLost` follows.
+        guard !failure.meansReset else { return [] }
+        switch purpose {
+        case nil: return []
+        case .setEventMask:
+            let waiting = entries.filter { $0.state == .waiting }.map(\.identifier)
+            entries.removeAll { $0.state == .waiting }
+            return waiting.map { .end($0, failure) }
+        case .terminate(let handle):
+            unwantedHandles.removeAll { $0 == handle }
+            return [.ignore(failure)]
+        // The synchronization was established at the same time. The controller reports it.
+        case .cancelCreation: return [.ignore(failure)]
+        case .create(let identifier):
+            creation = nil
+            guard let index = index(of: identifier) else { return [] }
+            entries.remove(at: index)
+            return [.end(identifier, failure)]
+        }
+    }
+
+    // MARK: Events
+
+    /// Handles the end of a creation: the controller receives the train, or has given up (Vol 4, Part E, 7.7.65.14).
+    mutating func established(_ event: LEPeriodicAdvertisingSyncEstablished) -> [SynchronizationEffect] {
+        guard let creation else { return [] }
+        self.creation = nil
+        guard let index = index(of: creation.identifier) else {
+            if event.status == .success { unwantedHandles.append(event.syncHandle) }
+            return []
+        }
+        guard event.status == .success else {
+            // It has its next turn after the others.
+            var entry = entries.remove(at: index)
+            entry.state = .waiting
+            entries.append(entry)
+            return []
+        }
+        entries[index].state = .established(event.syncHandle)
+        entries[index].partialData = nil
+        let train = PeriodicTrain(
+            interval: .microseconds(1250 * Int(event.periodicAdvertisingInterval)),
+            phy: event.advertiserPHY
+        )
+        return [.synchronized(entries[index].identifier, train)]
+    }
+
+    /// Handles the loss of a train (Vol 4, Part E, 7.7.65.16).
+    mutating func lost(_ handle: UInt16) -> [SynchronizationEffect] {
+        unwantedHandles.removeAll { $0 == handle }
+        guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return [] }
+        var entry = entries.remove(at: index)
+        entry.state = .waiting
+        entries.append(entry)
+        return [.lost(entry.identifier)]
+    }
+
+    /// Takes the data of an event of a train, or a fragment of it (Vol 4, Part E, 7.7.65.15).
+    ///
+    /// - Returns: the synchronization and the whole data, and whether a part of it is missing; nil while more fragments
+    ///   follow, or if no app wants the train.
+    mutating func receive(
+        _ report: borrowing LEPeriodicAdvertisingReport
+    ) -> (identifier: SynchronizationIdentifier, data: [UInt8], isTruncated: Bool)? {
+        let handle = report.syncHandle
+        guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return nil }
+        var data = entries[index].partialData.take() ?? []
+        let room = Self.maximumDataLength - data.count
+        data += [UInt8](copying: report.data.extracting(first: min(room, report.data.byteCount)))
+        switch report.dataStatus {
+        case .incompleteMoreToCome:
+            entries[index].partialData = data
+            return nil
+        case .complete: return (entries[index].identifier, data, report.data.byteCount > room)
+        default: return (entries[index].identifier, data, true)
+        }
+    }
+
+    /// Records that the controller was reset and receives no train.
+    mutating func controllerLost() -> [SynchronizationEffect] {
+        pending.forget()
+        run.end()
+        creation = nil
+        reportsTrains = false
+        unwantedHandles = []
+        var effects: [SynchronizationEffect] = []
+        for index in entries.indices {
+            if case .established = entries[index].state { effects.append(.lost(entries[index].identifier)) }
+            entries[index].state = .waiting
+            entries[index].partialData = nil
+        }
+        return effects
+    }
+
+    // MARK: Time
+
+    /// When another synchronization has its turn; nil if none waits.
+    var deadline: Instant? {
+        guard let creation, !creation.isEnding, entries.contains(where: { $0.state == .waiting }) else { return nil }
+        return creation.deadline
+    }
+
+    /// Handles the passing of time.
+    ///
+    /// - Returns: whether the plan has something to do.
+    mutating func advance(to now: Instant) -> Bool {
+        guard let deadline, deadline <= now else { return false }
+        creation?.isEnding = true
+        return true
+    }
+}

@@ -1,0 +1,51 @@
+import BLEHCI
+import BluetoothTypes
+
+// Synchronizations with periodic advertising trains (Vol 3, Part C, 9.5).
+extension BluetoothHost {
+    /// Starts to receive a periodic advertising train. It is found again after it was lost, and after recoveries of the
+    /// controller, until it is stopped or the host is closed.
+    ///
+    /// - Parameter deliver: called on the loop with each event.
+    package func startSynchronization(
+        _ request: PeriodicTrainRequest,
+        deliver: @escaping @Sendable (SynchronizationEvent) -> Void
+    ) -> SynchronizationIdentifier {
+        let identifier = SynchronizationIdentifier(value: observers.makeIdentifier())
+        do throws(HostError) {
+            guard power != .closed else { throw .closed }
+            guard power != .off, let information else { throw .notReady }
+            let effects = try gap.startSynchronization(identifier, request, on: information, gapContext)
+            observers.synchronizations[identifier] = deliver
+            perform(effects)
+        } catch {
+            self.deliver(.synchronizationEnd(deliver, error))
+            endInput()
+        }
+        return identifier
+    }
+
+    package func stopSynchronization(_ identifier: SynchronizationIdentifier) {
+        // Code of the app that runs at the release may start or stop a synchronization.
+        let removed = observers.synchronizations.removeValue(forKey: identifier)
+        perform(gap.stopSynchronization(identifier, gapContext))
+        withExtendedLifetime(removed) {}
+    }
+
+    func endSynchronization(_ identifier: SynchronizationIdentifier, _ error: HostError) {
+        guard let observer = observers.synchronizations.removeValue(forKey: identifier) else { return }
+        deliver(.synchronizationEnd(observer, error))
+    }
+
+    func receive(_ event: borrowing LEPeriodicAdvertisingReport) {
+        guard let received = gap.synchronizing.receive(event) else { return }
+        let advertisement = PeriodicAdvertisement(
+            data: AdvertisingData(decoding: received.data),
+            rssi: event.rssi == 127 ? nil : Int(event.rssi),
+            txPower: event.txPower == 127 ? nil : Int(event.txPower),
+            isTruncated: received.isTruncated,
+            time: loop.now
+        )
+        deliver(.synchronizationEvent(received.identifier, .report(advertisement)))
+    }
+}

@@ -1,0 +1,142 @@
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+private typealias Fixture = AdvertisingPlanFixture
+
+@Suite("Periodic trains in the plan for advertising")
+struct AdvertisingPlanPeriodicTests {
+    private static func fixture() -> Fixture {
+        var fixture = Fixture()
+        fixture.context.information.commands.insert(LESetPeriodicAdvertisingEnable.opcode)
+        return fixture
+    }
+
+    private static func configuration(_ data: [UInt8]) -> AdvertisementConfiguration {
+        AdvertisementConfiguration(
+            isConnectable: false,
+            isScannable: false,
+            periodic: PeriodicAdvertisingConfiguration(data: AdvertisingData(decoding: data))
+        )
+    }
+
+    private static let parameters = GAPCommand(
+        LESetPeriodicAdvertisingParameters(
+            advertisingHandle: 0,
+            periodicAdvertisingIntervalMin: 80,
+            periodicAdvertisingIntervalMax: 80,
+            periodicAdvertisingProperties: []
+        )
+    )
+
+    private static func data(
+        _ bytes: [UInt8],
+        _ operation: AdvertisingDataOperation = .complete
+    ) -> GAPCommand {
+        GAPCommand(
+            LESetPeriodicAdvertisingData(
+                advertisingHandle: 0,
+                operation: operation,
+                advertisingData: PeriodicAdvertisingDataFragment(bytes)
+            )
+        )
+    }
+
+    private static let on = GAPCommand(LESetPeriodicAdvertisingEnable(enable: .enabled, advertisingHandle: 0))
+    private static let off = GAPCommand(LESetPeriodicAdvertisingEnable(enable: [], advertisingHandle: 0))
+
+    @Test("A train is set up before its advertising set is turned on, and ends before the set is removed")
+    func trainIsSetUpAndEndedWithItsSet() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        #expect(
+            fixture.settle() == [
+                Fixture.parameters(0, []), Fixture.data(0, []), Self.parameters, Self.data([2, 1, 6]), Self.on,
+                Fixture.enable(0),
+            ]
+        )
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        #expect(fixture.settle() == [Fixture.disable(0), Self.off, Fixture.remove(0)])
+    }
+
+    @Test("Data that fits one command is changed while the train runs; only the newest counts")
+    func shortDataIsChangedWhileTheTrainRuns() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle()
+        for byte in [UInt8(7), 8] {
+            let data = AdvertisingData(decoding: [2, 1, byte])
+            try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        }
+        _ = fixture.plan.requestRun()
+        #expect(fixture.settle() == [Self.data([2, 1, 8])])
+    }
+
+    @Test("Data for several commands stops the train and sets it up again; the set stays on")
+    func longDataStopsTheTrain() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle()
+        let bytes = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
+        let data = AdvertisingData(decoding: bytes)
+        try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        _ = fixture.plan.requestRun()
+        #expect(
+            fixture.settle() == [
+                Self.off, Self.parameters, Self.data(Array(bytes[..<252]), .firstFragment),
+                Self.data(Array(bytes[252...]), .lastFragment), Self.on,
+            ]
+        )
+        #expect(fixture.plan.entries.first?.state == .on)
+    }
+
+    @Test("Data that changes during the set-up replaces the earlier data afterwards", arguments: 0...6)
+    func dataThatChangesDuringTheSetUpReplacesTheEarlierData(commands: Int) throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle(commands: commands)
+        let data = AdvertisingData(decoding: [2, 1, 9])
+        try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        _ = fixture.plan.requestRun()
+        let commands = fixture.settle()
+        #expect(commands.contains(Self.data([2, 1, 9])))
+        #expect(fixture.plan.entries.first?.periodicData == data)
+        #expect(fixture.plan.entries.first?.nextPeriodicData == nil)
+        #expect(fixture.plan.entries.first?.state == .on)
+    }
+
+    @Test("After a reset, the train is set up with its newest data")
+    func trainIsSetUpAgainAfterAReset() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle()
+        let data = AdvertisingData(decoding: [2, 1, 9])
+        try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        _ = fixture.plan.controllerLost()
+        _ = fixture.plan.requestRun()
+        #expect(
+            fixture.settle() == [
+                Fixture.parameters(0, []), Fixture.data(0, []), Self.parameters, Self.data([2, 1, 9]), Self.on,
+                Fixture.enable(0),
+            ]
+        )
+    }
+
+    @Test("A controller without the commands, and sets that accept connections, are refused")
+    func impossibleTrainsAreRefused() {
+        var without = Fixture()
+        #expect(throws: HostError.self) { try without.start(Self.configuration([])) }
+        var fixture = Self.fixture()
+        var connectable = Self.configuration([])
+        connectable.isConnectable = true
+        var scannable = Self.configuration([])
+        scannable.isScannable = true
+        var legacy = Self.configuration([])
+        legacy.usesExtendedPDUs = false
+        for configuration in [connectable, scannable, legacy, Self.configuration([UInt8](repeating: 0, count: 1651))] {
+            #expect(throws: HostError.self) { try fixture.start(configuration) }
+        }
+    }
+}
