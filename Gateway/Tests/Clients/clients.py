@@ -40,7 +40,7 @@ import web_tests  # noqa: E402, F401
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--filter", default="", help="only tests whose name has this text")
-    parser.add_argument("--with", dest="program", help="run the tests that need this program: chromium")
+    parser.add_argument("--with", dest="program", choices=["chromium"], help="run the tests that need this program")
     parser.add_argument("--list", action="store_true", help="list the tests and run none")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many tests run at once")
     parser.add_argument("--keep", default=str(ROOT / ".build-gateway"), help="where logs are left")

@@ -8,9 +8,13 @@ public final class StatusPage: WebContent {
     public struct Source: Sendable {
         /// The name of the gateway.
         public var name: String
+        /// Returns what the gateway does now.
         public var status: @Sendable () async -> GatewayStatus
+        /// The devices that the gateway's configuration has.
         public var devices: ReceivedDevices
+        /// The events that the gateway's configuration has.
         public var events: EventLog
+        /// The backend of swift-metrics.
         public var registry: MetricsRegistry
 
         /// Creates a source.
