@@ -367,7 +367,7 @@ let package = Package(
                 "BLEByteCoding", "BluetoothTypes", "BLEHCI", "BLEHCITransport", "BLEL2CAP", "BLEATT", "BLEGATT",
                 "BLESMP", "BLECryptography",
                 "BluetoothHost", "BLE", "BLEKeyStore", "BLEJSONText", "CoreBluetooth", "BluetoothTesting", "BLECapture",
-                "BLEDissection", "BLEProfiles", "BLEVirtualController",
+                "BLEDissection", "BLEProfiles", "BluetoothSensors", "BLEVirtualController",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: tests

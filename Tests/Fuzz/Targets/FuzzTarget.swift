@@ -23,6 +23,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case security
     /// Advertising data.
     case advertising
+    /// Advertisements of sensors, and values of attributes.
+    case sensors
     /// A capture of any format.
     case capture
     /// A profile as JSON.
@@ -50,6 +52,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .client: fuzzClient(input)
         case .security: fuzzSecurity(input)
         case .advertising: fuzzAdvertising(input)
+        case .sensors: fuzzSensors(input)
         case .capture: fuzzCapture(input)
         case .profile: fuzzProfile(input)
         case .host: HostFuzzing.run(Script(input))

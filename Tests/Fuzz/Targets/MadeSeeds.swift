@@ -1,3 +1,5 @@
+import BluetoothTypes
+
 extension FuzzTarget {
     /// Inputs that reach states that captures do not contain.
     package var madeSeeds: [[UInt8]] {
@@ -15,6 +17,7 @@ extension FuzzTarget {
         case .bonds: bondSeeds.map(\.octets)
         case .managers: managerSeeds.map(\.octets)
         case .state: stateSeeds.map(\.octets)
+        case .sensors: sensorSeeds
         case .stream, .acl, .advertising: []
         }
     }
@@ -124,6 +127,14 @@ private let profiles = [
     """,
     #"["\u00e9\ud83c\udf21\/\b\f\n\r\t\"\\", -2.5e1, 12345678901234567890, true, false, null, {}]"#,
 ]
+
+/// Advertisements of BTHome, plain and encrypted, and of Ruuvi; values of Heart Rate Measurement, of Blood Pressure
+/// Measurement and with a presentation format.
+private let sensorSeeds: [[UInt8]] = [
+    "0c16d2fc40029c080356133a01", "1216d2fc41a47266c95f730011223378237214",
+    "1bff99040512fc5394c37c0004fffc040cac364200cdcbb8334c884f", "372a1f48001400000400030102",
+    "352a1fa0f06bf07cf0ea070b1b1300264800022d00", "f1ff0efe2f270100006608",
+].compactMap { [UInt8](hexadecimal: $0) }
 
 /// A packet in each format that can be read but not written (libpcap, and Apple's PacketLogger).
 private let captures: [[UInt8]] = [
