@@ -20,6 +20,8 @@ struct ValueTextTests {
         #expect(readable([0x66, 0x08], of: "FFF1") == "6608")
         #expect(readable([0x63], of: nil) == "63 \"c\"")
         #expect(readable([], of: "2A19") == "(empty)")
+        let hash = [UInt8](repeating: 0xAB, count: 16)
+        #expect(readable(hash, of: "2B2A") == hash.hexadecimal)
     }
 
     @Test func longValueIsCutButKeepsItsMeaning() {

@@ -18,6 +18,8 @@ func readable(
     guard let uuid, let decoded = CharacteristicValue(decoding: value, of: uuid, format: format) else {
         return readable(value, greatestCount: greatestCount)
     }
+    // Digits that are all of the meaning are not repeated.
+    guard decoded.text != value.hexadecimal else { return value.hexadecimal }
     let isCut = value.count > greatestCount
     let digits = [UInt8](value.prefix(greatestCount)).hexadecimal + (isCut ? "… (\(value.count) bytes)" : "")
     let text = terminalSafe(decoded.text)
