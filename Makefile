@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, programs, install, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, programs, install, deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -13,10 +13,10 @@ GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
 # The Debian packages that it is built with.
 GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
 # Options of `swift build` for the programs of the package.
-STATIC := -c release --static-swift-stdlib --package-path Gateway --scratch-path Gateway/.build-deb
+STATIC := -c release --static-swift-stdlib --package-path Gateway --disable-local-rpath --scratch-path Gateway/.build-deb
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway programs install
+.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway programs install deb
 .PHONY: bench-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
@@ -104,6 +104,10 @@ install: ## Installs the built programs, manual pages, completions and the unit 
 
 bench-gateway: build gateway ## Measures `ble-gateway`: CPU of advertisements and reads, latency, memory; PART selects.
 	@Gateway/Benchmarks/measure $(PART)
+
+deb: programs ## Makes the Debian package of `ble-gateway` and `ble` in Gateway/.build-deb.
+	@./.ci/setup binutils dpkg-dev python3
+	@Gateway/Packaging/deb Gateway/.build-deb/release Gateway/.build-deb
 
 fuzz: setup ## Fuzzes each target of TARGET (att, smp, gateway ...), or all, for TIME=60 seconds.
 	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
