@@ -426,6 +426,8 @@ let package = Package(
 
 // libFuzzer is available only with its sanitizer: `make fuzz` sets both.
 if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
+    // The targets of the gateway, which is a package of its own, use it as well.
+    package.products.append(.library(name: "CFuzzer", targets: ["CFuzzer"]))
     package.targets += [
         .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
         .executableTarget(

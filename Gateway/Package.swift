@@ -186,5 +186,39 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // The fuzzing targets, and a test that runs inputs that once revealed a fault. `make fuzz TARGET=gateway` builds the
+        // rest.
+        .target(
+            name: "GatewayFuzzTargets",
+            dependencies: [
+                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages",
+                .product(name: "BLE", package: "swift-ble"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: nio),
+                .product(name: "NIOEmbedded", package: nio),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "GatewayFuzzTests",
+            dependencies: ["GatewayFuzzTargets"],
+            path: "Tests/Fuzz/Tests",
+            swiftSettings: settings
+        ),
     ]
 )
+
+// libFuzzer is available only with its sanitizer: `make fuzz` sets both.
+if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz-gateway",
+            dependencies: ["GatewayFuzzTargets", .product(name: "CFuzzer", package: "swift-ble")],
+            path: "Tests/Fuzz/Driver",
+            swiftSettings: settings
+        )
+    )
+}
