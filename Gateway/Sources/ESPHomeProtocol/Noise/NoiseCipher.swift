@@ -4,6 +4,7 @@ import Crypto
 struct NoiseCipher {
     /// The number of bytes by which a ciphertext is longer.
     static let tagLength = 16
+    private static let nonceLength = 12
 
     private let key: SymmetricKey
     private var counter: UInt64 = 0
@@ -15,7 +16,8 @@ struct NoiseCipher {
     mutating func encrypt(_ plaintext: [UInt8], authenticating data: [UInt8] = []) -> [UInt8] {
         // Sealing fails only for a nonce of another length.
         let box = try! ChaChaPoly.seal(plaintext, using: key, nonce: nextNonce(), authenticating: data)
-        return Array(box.ciphertext) + Array(box.tag)
+        // Without the nonce, which precedes them: the ciphertext and the tag, in one copy.
+        return Array(box.combined.dropFirst(Self.nonceLength))
     }
 
     /// Decrypts a packet; nil if it is not the next one or was changed.

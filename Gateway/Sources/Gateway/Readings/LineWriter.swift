@@ -16,6 +16,9 @@ final class LineWriter: Sendable {
     /// The greatest number of lines that wait; beyond it the oldest are dropped.
     static let limit = 4096
 
+    /// The greatest number of lines in one system call.
+    private static let lineCountOfWrite = 64
+
     private let descriptor: Int32
     private let logger: Logger
     private let queue = DispatchQueue(label: "ble-gateway.readings")
@@ -48,8 +51,8 @@ final class LineWriter: Sendable {
     }
 
     private func writeAll() {
-        while let line = next() {
-            guard Self.write(line + "\n", to: descriptor) else {
+        while let lines = next() {
+            guard Self.write(lines, to: descriptor) else {
                 state.withLock { ($0.hasFailed, $0.lines) = (true, []) }
                 let reason = String(cString: strerror(errno))
                 logger.warning("readings cannot be written to standard output: \(reason)")
@@ -58,12 +61,15 @@ final class LineWriter: Sendable {
         }
     }
 
+    /// Takes lines that wait, each with its line break; nil if there are none.
     private func next() -> String? {
-        state.withLock { state in
-            let line = state.lines.popFirst()
-            state.isWriting = line != nil
-            return line
+        let lines = state.withLock { state in
+            let lines = Array(state.lines.prefix(Self.lineCountOfWrite))
+            state.lines.removeFirst(lines.count)
+            state.isWriting = !lines.isEmpty
+            return lines
         }
+        return lines.isEmpty ? nil : lines.joined(separator: "\n") + "\n"
     }
 
     /// Writes a text with as few system calls as possible.

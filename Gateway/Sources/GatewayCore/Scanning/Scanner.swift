@@ -13,8 +13,10 @@ final class Scanner: Sendable {
     private struct State {
         var subscribers: [Client] = []
         var batch = AdvertisementBatch()
-        /// Incremented with each batch, so that the timer of an earlier one has no effect.
-        var batchNumber: UInt64 = 0
+        /// When the batch is sent, if it is not full before.
+        var batchDeadline = NIODeadline.distantFuture
+        /// Whether the timer runs. It outlives full batches, because setting it wakes the event loop.
+        var isTimerSet = false
         var mode: ScanMode
         var adapterStates: [AdapterState]
         var demands: [AsyncStream<ScanMode?>.Continuation?]
@@ -165,8 +167,8 @@ final class Scanner: Sendable {
             if state.batch.isFull {
                 flush(&state)
             } else if state.batch.count == 1 {
-                let number = state.batchNumber
-                eventLoop.scheduleTask(in: Self.batchDelay) { [self] in flush(number) }
+                state.batchDeadline = eventLoop.now + Self.batchDelay
+                if !state.isTimerSet { setTimer(&state) }
             }
         }
     }
@@ -181,10 +183,17 @@ final class Scanner: Sendable {
         return data[..<end] + response
     }
 
-    /// Sends a batch that has waited long enough.
-    private func flush(_ number: UInt64) {
+    private func setTimer(_ state: inout State) {
+        state.isTimerSet = true
+        eventLoop.scheduleTask(deadline: state.batchDeadline) { [self] in flushWaitingBatch() }
+    }
+
+    /// Sends the batch if it has waited long enough. Otherwise it is a newer one, for which the timer runs again.
+    private func flushWaitingBatch() {
         state.withLock { state in
-            if state.batchNumber == number { flush(&state) }
+            state.isTimerSet = false
+            guard state.batch.count > 0 else { return }
+            if state.batchDeadline <= eventLoop.now { flush(&state) } else { setTimer(&state) }
         }
     }
 
@@ -192,7 +201,6 @@ final class Scanner: Sendable {
         guard state.batch.count > 0 else { return }
         for client in state.subscribers { client.send(state.batch) }
         state.batch = AdvertisementBatch()
-        state.batchNumber += 1
     }
 
     // MARK: Information

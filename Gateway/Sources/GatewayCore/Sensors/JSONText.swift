@@ -2,12 +2,32 @@
 package enum JSONText {
     /// An object of one line. The values are JSON.
     package static func object(_ fields: [(String, String)]) -> String {
-        "{" + fields.map { "\(string($0)): \($1)" }.joined(separator: ", ") + "}"
+        var result = "{"
+        for (index, field) in fields.enumerated() {
+            if index > 0 { result += ", " }
+            append(field.0, to: &result)
+            result += ": "
+            result += field.1
+        }
+        result += "}"
+        return result
     }
 
     /// A string. Control characters, also those of terminals, are escaped.
     package static func string(_ text: String) -> String {
-        var result = "\""
+        var result = ""
+        append(text, to: &result)
+        return result
+    }
+
+    private static func append(_ text: String, to result: inout String) {
+        result += "\""
+        defer { result += "\"" }
+        // Almost all texts are of ASCII without such characters.
+        if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C }) {
+            result += text
+            return
+        }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"": result += "\\\""
@@ -19,7 +39,6 @@ package enum JSONText {
             default: result.unicodeScalars.append(scalar)
             }
         }
-        return result + "\""
     }
 
     /// A number; whole numbers have no fraction, and what is no number is null.
