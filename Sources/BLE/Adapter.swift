@@ -66,6 +66,9 @@ public final class Adapter: Sendable {
         /// used as it was found, or changes cannot be saved. Otherwise the adapter opens, possibly without its bonds
         /// and with a new identity, and reports ``/BluetoothHost/HostEvent/stateUnavailable(reason:)``.
         public var requiresState = false
+        /// Whether an adapter of the kernel is brought down before it is opened on the user channel. This ends its use
+        /// by the kernel's own stack. ``/BLEHCITransport/AdapterSpecification/automatic`` always does so.
+        public var bringsAdapterDown = false
         /// Seed of the host's random numbers, so that a capture can be replayed; nil for true randomness. Anyone with
         /// the seed can compute the keys and addresses: never set it if security matters.
         public var seed: UInt64?
@@ -84,10 +87,12 @@ public final class Adapter: Sendable {
     /// The store of the state that outlives the process; only in memory if nothing is saved.
     package let store: KeyStore
     private let bonds: KeptBonds?
+    private let opening: ControllerOpening?
 
-    init(host: BluetoothHost, bonds: KeptBonds?) {
+    init(host: BluetoothHost, bonds: KeptBonds?, opening: ControllerOpening?) {
         self.host = host
         self.bonds = bonds
+        self.opening = opening
         store = bonds?.store ?? .inMemory()
         central = Central(host: host)
         peripheral = Peripheral(host: host)
@@ -116,12 +121,15 @@ public final class Adapter: Sendable {
         let bonds = keptBonds(of: specification, configuration)
         let random: any RandomNumberGenerator & Sendable =
             if let seed = configuration.seed { SeededGenerator(seed: seed) } else { SystemRandomNumberGenerator() }
-        return try await open(on: loop, configuration: configuration, bonds: bonds, random: random) {
-            () async throws(TransportError) in
-            let transport = try await specification.open(
-                on: loop.queue,
-                makeVirtual: VirtualAdapters.opener(on: loop)
-            )
+        let opening = ControllerOpening(specification, bringsAdapterDown: configuration.bringsAdapterDown)
+        return try await open(
+            on: loop,
+            configuration: configuration,
+            bonds: bonds,
+            random: random,
+            opening: opening
+        ) { () async throws(TransportError) in
+            let transport = try await opening.open(on: loop)
             return file.map { RecordingTransport(transport, file: $0) } ?? transport
         }
     }
@@ -135,6 +143,7 @@ public final class Adapter: Sendable {
         configuration: Configuration,
         bonds: KeptBonds? = nil,
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
+        opening: ControllerOpening? = nil,
         transport: @escaping TransportOpener
     ) async throws(BLEError) -> Adapter {
         var settings = BluetoothHost.Configuration()
@@ -167,7 +176,7 @@ public final class Adapter: Sendable {
             await bonds?.close()
             throw BLEError(error)
         }
-        return Adapter(host: host, bonds: bonds)
+        return Adapter(host: host, bonds: bonds, opening: opening)
     }
 
     /// Runs tasks on the adapter's own loop, by `Task(executorPreference:)` or `withTaskExecutorPreference`.
@@ -175,6 +184,12 @@ public final class Adapter: Sendable {
     /// Calls on the adapter from such a task need no thread switch, which matters if the task makes thousands of them
     /// per second. The task occupies the adapter's loop until it awaits, so it must not block or compute for long.
     public var taskExecutor: any TaskExecutor { host.loop.taskExecutor }
+
+    /// The controller that is in use, or was last; nil for an adapter on a transport of the caller.
+    ///
+    /// After ``/BLEHCITransport/AdapterSpecification/automatic`` or an address, this is the kernel's adapter by its
+    /// present number. It changes if the adapter comes back under another number.
+    public var controller: AdapterSpecification? { opening?.controller }
 
     /// What the controller is and can do.
     public var information: ControllerInformation {

@@ -16,8 +16,11 @@ import BLESMP
 @_exported import struct BLEHCI.HCIErrorCode
 @_exported import struct BLEHCI.LEFeatures
 @_exported import struct BLEHCI.SupportedCommands
+@_exported import struct BLEHCITransport.AdapterInventory
+@_exported import struct BLEHCITransport.AdapterMonitor
 @_exported import enum BLEHCITransport.AdapterSpecification
 @_exported import struct BLEHCITransport.AdapterSpecificationError
+@_exported import struct BLEHCITransport.KernelAdapter
 @_exported import enum BLEHCITransport.TransportError
 @_exported import struct Logging.Logger
 

@@ -72,6 +72,10 @@ public struct AdapterInventory: Hashable, Sendable {
     private mutating func addAnswers(of socket: OwnedDescriptor) {
         var indices = [UInt16](repeating: 0, count: 32)
         let count = unsafe ble_hci_list(socket.number, &indices)
+        // An adapter that was removed remains in the file system for a moment. A full list may lack some adapters.
+        if count >= 0, count < indices.count {
+            adapters.removeAll { !indices.prefix(Int(count)).contains(UInt16(clamping: $0.index)) }
+        }
         for index in indices.prefix(Int(max(count, 0))) {
             var information = ble_hci_information()
             guard unsafe ble_hci_get_information(socket.number, index, &information) >= 0 else { continue }
@@ -84,7 +88,23 @@ public struct AdapterInventory: Hashable, Sendable {
             adapters[position].flags = KernelAdapter.Flags(rawValue: information.flags)
         }
         adapters.sort { $0.index < $1.index }
+        if adapters.contains(where: \.lacksAddress), let management = ManagementSocket.open() {
+            addAddresses(from: management)
+        }
     }
+
+    /// Adds the addresses that only the management interface reports, as of some drivers before the adapter is up.
+    mutating func addAddresses(from management: ManagementSocket) {
+        for position in adapters.indices where adapters[position].lacksAddress {
+            let information = management.readInformation(index: UInt16(clamping: adapters[position].index))
+            adapters[position].address = information?.address
+        }
+    }
+}
+
+extension KernelAdapter {
+    /// Whether the kernel has answered for the adapter, but not with its address.
+    fileprivate var lacksAddress: Bool { address == nil && flags != nil }
 }
 
 // MARK: Files

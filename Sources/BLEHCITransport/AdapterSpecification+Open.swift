@@ -12,21 +12,52 @@ extension AdapterSpecification {
         try await open(on: LoopQueue(queue, linger: nil), options: options, makeVirtual: makeVirtual)
     }
 
+    /// Opens a transport to the controller on a loop's queue. See ``openController(on:options:makeVirtual:)``.
+    package func open(
+        on loop: LoopQueue,
+        options: TransportOptions = TransportOptions(),
+        makeVirtual: (@Sendable (_ name: String) -> any Transport)? = nil
+    ) async throws(TransportError) -> any Transport {
+        try await openController(on: loop, options: options, makeVirtual: makeVirtual).transport
+    }
+
     /// Opens a transport to the controller on a loop's queue.
+    ///
+    /// An address is looked up each time. ``automatic`` tries each adapter that could be free, and brings it down first.
     ///
     /// - Parameters:
     ///   - loop: the loop on whose queue the transport calls its owner.
     ///   - options: timeouts and memory limits of the transport.
     ///   - makeVirtual: creates a controller in this process on the air of the given name. Without it,
     ///     ``virtual(name:)`` cannot be opened.
-    package func open(
+    package func openController(
         on loop: LoopQueue,
         options: TransportOptions = TransportOptions(),
         makeVirtual: (@Sendable (_ name: String) -> any Transport)? = nil
+    ) async throws(TransportError) -> OpenedController {
+        switch self {
+        case .address, .automatic:
+            let opened = try await offLoop { () throws(TransportError) in
+                try openCandidate(in: AdapterInventory.read(), options: options)
+            }
+            let transport = DescriptorTransport(opened.descriptor, kind: opened.kind, loop: loop, options: options)
+            return OpenedController(transport: transport, specification: opened.specification, adapter: opened.adapter)
+        default:
+            let transport = try await openNamed(on: loop, options: options, makeVirtual: makeVirtual)
+            return OpenedController(transport: transport, specification: self)
+        }
+    }
+
+    /// Opens a transport to a controller that needs no search.
+    private func openNamed(
+        on loop: LoopQueue,
+        options: TransportOptions,
+        makeVirtual: (@Sendable (_ name: String) -> any Transport)?
     ) async throws(TransportError) -> any Transport {
         let kind: DescriptorTransport.Kind
         let descriptor: OwnedDescriptor
         switch self {
+        case .address, .automatic: throw .noAdapter
         case .virtual(let name):
             guard let makeVirtual else { throw .unsupported("a virtual adapter") }
             return makeVirtual(name)
@@ -60,7 +91,59 @@ extension AdapterSpecification {
     }
 }
 
+/// A controller that was opened.
+package struct OpenedController: Sendable {
+    package let transport: any Transport
+    /// The controller without a search: a kernel adapter has its present number.
+    package let specification: AdapterSpecification
+    /// The kernel's adapter, if it was searched for.
+    package var adapter: KernelAdapter?
+}
+
 // MARK: HCI sockets
+
+/// A kernel adapter that was found and opened.
+struct OpenedAdapter {
+    let descriptor: OwnedDescriptor
+    let adapter: KernelAdapter
+    let channel: AdapterSpecification.Channel
+
+    var kind: DescriptorTransport.Kind { .hci(index: adapter.index, channel: channel) }
+    var specification: AdapterSpecification { .hci(index: adapter.index, channel: channel) }
+}
+
+extension AdapterSpecification {
+    /// Opens the first candidate that can be opened.
+    ///
+    /// - Throws: the error of the only candidate, or ``TransportError/noFreeAdapter(present:)`` with the reason for
+    ///   each. The error of a missing capability is thrown at once.
+    func openCandidate(
+        in inventory: AdapterInventory,
+        options: TransportOptions
+    ) throws(TransportError) -> OpenedAdapter {
+        let channel: Channel = if case .address(_, let channel) = self { channel } else { .user }
+        var failures: [(adapter: KernelAdapter, error: TransportError)] = []
+        for adapter in try candidates(in: inventory) {
+            do throws(TransportError) {
+                let descriptor = try openHCISocket(
+                    index: adapter.index,
+                    channel: channel,
+                    bringsDown: options.bringsAdapterDown || self == .automatic
+                )
+                return OpenedAdapter(descriptor: descriptor, adapter: adapter, channel: channel)
+            } catch {
+                switch error {
+                case .noSuchAdapter, .adapterBusy, .adapterDown, .adapterRemoved, .blockedByRFKill, .connectionFailed:
+                    failures.append((adapter, error))
+                default: throw error
+                }
+            }
+        }
+        if failures.count == 1, self != .automatic { throw failures[0].error }
+        let reasons = failures.map { "\($0.adapter.name) \($0.error.shortReason)" }
+        throw .noFreeAdapter(present: reasons.joined(separator: ", "))
+    }
+}
 
 func openHCISocket(
     index: Int,
@@ -89,6 +172,17 @@ func openHCISocket(
 }
 
 extension TransportError {
+    /// Why an adapter could not be opened, as a phrase after its name.
+    fileprivate var shortReason: String {
+        switch self {
+        case .adapterBusy: "is in use"
+        case .adapterDown: "is down"
+        case .blockedByRFKill: "is blocked by rfkill"
+        case .connectionFailed(_, let errno): "cannot be opened (\(describe(errno)))"
+        default: "was removed"
+        }
+    }
+
     /// Maps the errno of opening an HCI socket to an error.
     static func hciSocket(errno: Int32, index: Int) -> TransportError {
         switch errno {

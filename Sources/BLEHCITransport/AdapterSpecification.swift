@@ -1,7 +1,12 @@
+import BluetoothTypes
+
 /// A controller and the way to reach it, in one notation for all programs.
 ///
 /// - `hci0`, `hci:0`: the kernel's adapter, for this program alone (user channel). `hci0?channel=raw` shares it with
 ///   the kernel's own stack.
+/// - `addr:00:11:22:33:44:55`: the kernel's adapter with this public address, whatever its number is. It may be followed
+///   by `?channel=raw` too.
+/// - `auto`: the kernel's first adapter that is free; see ``candidates(in:)``.
 /// - `unix:PATH`, `tcp:HOST:PORT`: a stream of H4 packets. An IPv6 address is written in brackets.
 /// - `seqpacket:PATH`: a UNIX socket with one packet in each read and write, like the kernel's HCI sockets.
 /// - `serial:PATH,BAUD[,flow=rtscts]`: a UART.
@@ -17,6 +22,10 @@ public enum AdapterSpecification: Hashable, Sendable {
 
     /// An adapter of the kernel. The index is below 65535.
     case hci(index: Int, channel: Channel)
+    /// The adapter of the kernel that has this public address.
+    case address(DeviceAddress, channel: Channel)
+    /// The first free adapter of the kernel, on the user channel.
+    case automatic
     /// A UNIX stream socket. The path has at most 107 bytes.
     case unix(path: String)
     /// A UNIX socket of sequenced packets, in place of a kernel adapter. The path has at most 107 bytes.
@@ -50,6 +59,8 @@ public enum AdapterSpecification: Hashable, Sendable {
 
     /// - Parameter lowestPort: 0 if the system may choose a TCP port.
     static func parse(_ text: String, lowestPort: Int = 1) throws(Complaint) -> AdapterSpecification {
+        if text == "auto" { return .automatic }
+        if let adapter = text.suffix(after: "addr:") { return try parseAddress(adapter) }
         if text == "virtual" { return .virtual(name: "") }
         if let name = text.suffix(after: "virtual:") { return try parseVirtual(name) }
         if let path = text.suffix(after: "unix:") { return .unix(path: try parsePath(path, of: "unix")) }
@@ -57,7 +68,10 @@ public enum AdapterSpecification: Hashable, Sendable {
         if let address = text.suffix(after: "tcp:") { return try parseTCP(address, lowestPort) }
         if let line = text.suffix(after: "serial:") { return try parseSerial(line) }
         if let adapter = text.suffix(after: "hci:") ?? text.suffix(after: "hci") { return try parseHCI(adapter) }
-        throw Complaint(advice: "use hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual")
+        throw Complaint(
+            advice: "use hci0, addr:ADDRESS, auto, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD "
+                + "or virtual"
+        )
     }
 
     private static func parseVirtual(_ name: Substring) throws(Complaint) -> AdapterSpecification {
@@ -76,11 +90,23 @@ public enum AdapterSpecification: Hashable, Sendable {
         guard let index = parts[0].decimal, index < 0xFFFF else {
             throw Complaint(advice: "hci needs the adapter's number, as in hci0")
         }
-        guard parts.count > 1 else { return .hci(index: index, channel: .user) }
-        guard let channel = parts[1].suffix(after: "channel=").flatMap({ Channel(rawValue: String($0)) }) else {
+        return .hci(index: index, channel: try parseChannel(parts.dropFirst().first))
+    }
+
+    private static func parseAddress(_ text: Substring) throws(Complaint) -> AdapterSpecification {
+        let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = DeviceAddress(String(parts[0]), isRandom: false), address.value != 0 else {
+            throw Complaint(advice: "addr: needs the adapter's address, as in addr:00:1A:7D:DA:71:13")
+        }
+        return .address(address, channel: try parseChannel(parts.dropFirst().first))
+    }
+
+    private static func parseChannel(_ text: Substring?) throws(Complaint) -> Channel {
+        guard let text else { return .user }
+        guard let channel = text.suffix(after: "channel=").flatMap({ Channel(rawValue: String($0)) }) else {
             throw Complaint(advice: "only ?channel=user or ?channel=raw may follow the adapter")
         }
-        return .hci(index: index, channel: channel)
+        return channel
     }
 
     private static func parseTCP(_ text: Substring, _ lowestPort: Int) throws(Complaint) -> AdapterSpecification {
@@ -128,6 +154,9 @@ extension AdapterSpecification: CustomStringConvertible {
         switch self {
         case .hci(let index, .user): "hci\(index)"
         case .hci(let index, .raw): "hci\(index)?channel=raw"
+        case .address(let address, .user): "addr:\(address)"
+        case .address(let address, .raw): "addr:\(address)?channel=raw"
+        case .automatic: "auto"
         case .unix(let path): "unix:\(path)"
         case .seqpacket(let path): "seqpacket:\(path)"
         case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"

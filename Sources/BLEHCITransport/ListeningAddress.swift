@@ -16,7 +16,7 @@ package enum ListeningAddress: Hashable, Sendable {
             switch try AdapterSpecification.parse(text, lowestPort: 0) {
             case .unix(let path): self = .unix(path: path)
             case .tcp(let host, let port): self = .tcp(host: host, port: port)
-            case .hci, .seqpacket, .serial, .virtual:
+            case .hci, .address, .automatic, .seqpacket, .serial, .virtual:
                 throw AdapterSpecification.Complaint(advice: "use unix:PATH or tcp:HOST:PORT")
             }
         } catch {

@@ -1,3 +1,4 @@
+import BluetoothTypes
 import Glibc
 
 /// The reason why a controller cannot be reached, or its connection ended. The description says what to do.
@@ -6,6 +7,10 @@ public enum TransportError: Error, Hashable, Sendable {
     case invalidSpecification(AdapterSpecificationError)
     /// No adapter has this index.
     case noSuchAdapter(index: Int)
+    /// No adapter has this address. `present` lists the adapters with their addresses.
+    case noAdapterWithAddress(DeviceAddress, present: String)
+    /// No adapter is free. `present` lists the adapters, each with the reason.
+    case noFreeAdapter(present: String)
     /// The adapter is up, or another program uses it.
     case adapterBusy(index: Int)
     /// The process lacks CAP_NET_ADMIN or CAP_NET_RAW.
@@ -54,6 +59,11 @@ extension TransportError: CustomStringConvertible {
         case .invalidSpecification(let error): error.description
         case .noSuchAdapter(let index):
             "there is no adapter hci\(index); `ble adapters` lists those there are"
+        case .noAdapterWithAddress(let address, let present):
+            "no adapter has the address \(address); there is \(present.isEmpty ? "none" : present)"
+                + "; plug it in, or copy an address from `ble adapters`"
+        case .noFreeAdapter(let present):
+            "no adapter is free: \(present); `ble doctor` shows what to do"
         case .adapterBusy(let index):
             "hci\(index) is in use; stop what has it (`systemctl stop bluetooth`) and bring it down "
                 + "(`hciconfig hci\(index) down`), or try hci\(index)?channel=raw"

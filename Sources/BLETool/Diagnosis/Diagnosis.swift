@@ -13,6 +13,10 @@ struct Diagnosis: Hashable, Sendable {
         var usesKernel = true
         switch specification {
         case .hci(let index, let named)?: (wanted, channel) = (index, named)
+        case .address(_, let named)?:
+            channel = named
+            wanted = (try? specification?.candidates(in: inventory))?.first?.index ?? -1
+        case .automatic?: wanted = (try? specification?.candidates(in: inventory))?.first?.index
         case nil: break
         case let other?:
             usesKernel = false
@@ -33,9 +37,15 @@ struct Diagnosis: Hashable, Sendable {
             add(adapter, inventory, channel, isWanted: wanted == nil || wanted == adapter.index)
         }
         if let wanted, !inventory.adapters.isEmpty, !inventory.adapters.contains(where: { $0.index == wanted }) {
-            let names = inventory.adapters.map(\.name).joined(separator: ", ")
+            let names = inventory.adapters.map(\.nameWithAddress).joined(separator: ", ")
+            let missing =
+                if case .address(let address, _)? = specification {
+                    "with the address \(address)"
+                } else {
+                    "hci\(wanted)"
+                }
             findings.append(
-                Finding(.problem, "there is no adapter hci\(wanted)", advice: "use one of those there are: \(names)")
+                Finding(.problem, "there is no adapter \(missing)", advice: "use one of those there are: \(names)")
             )
         }
         guard !usesKernel else { return }
@@ -76,26 +86,27 @@ struct Diagnosis: Hashable, Sendable {
         isWanted: Bool
     ) {
         let name = adapter.name
+        let named = adapter.nameWithAddress
         if let block = adapter.radioBlock, block.byHardware || block.bySoftware {
             findings.append(
                 Finding(
                     isWanted ? .problem : .warning,
-                    "\(name) is blocked by \(block.byHardware ? "a switch on the device" : "rfkill")",
+                    "\(named) is blocked by \(block.byHardware ? "a switch on the device" : "rfkill")",
                     advice: block.byHardware ? "turn the switch" : "`rfkill unblock bluetooth`"
                 )
             )
         }
         guard adapter.flags != nil else {
-            findings.append(Finding(.warning, "\(name) exists, but the kernel does not report its state"))
+            findings.append(Finding(.warning, "\(named) exists, but the kernel does not report its state"))
             return
         }
         switch (adapter.isUp, inventory.bluetoothDaemon, channel) {
-        case (true, _, .raw): findings.append(Finding(.good, "\(name) is up, as the raw channel needs it"))
+        case (true, _, .raw): findings.append(Finding(.good, "\(named) is up, as the raw channel needs it"))
         case (false, _, .raw):
             findings.append(
                 Finding(
                     isWanted ? .problem : .warning,
-                    "\(name) is down",
+                    "\(named) is down",
                     advice: "`hciconfig \(name) up` for the raw channel"
                 )
             )
@@ -103,7 +114,7 @@ struct Diagnosis: Hashable, Sendable {
             findings.append(
                 Finding(
                     isWanted ? .problem : .warning,
-                    "\(name) is up: bluetoothd (process \(daemon)) has it",
+                    "\(named) is up: bluetoothd (process \(daemon)) has it",
                     advice:
                         "`systemctl stop bluetooth` and `hciconfig \(name) down`, or try --adapter '\(name)?channel=raw'"
                 )
@@ -112,7 +123,7 @@ struct Diagnosis: Hashable, Sendable {
             findings.append(
                 Finding(
                     isWanted ? .problem : .warning,
-                    "\(name) is up: the kernel or another program has it",
+                    "\(named) is up: the kernel or another program has it",
                     advice: "`hciconfig \(name) down`, or stop the other program"
                 )
             )
@@ -120,11 +131,16 @@ struct Diagnosis: Hashable, Sendable {
             findings.append(
                 Finding(
                     .warning,
-                    "\(name) is down and free, but bluetoothd (process \(daemon)) runs and may bring it up",
+                    "\(named) is down and free, but bluetoothd (process \(daemon)) runs and may bring it up",
                     advice: "`systemctl stop bluetooth`"
                 )
             )
-        case (false, nil, .user): findings.append(Finding(.good, "\(name) is down and free for the user channel"))
+        case (false, nil, .user): findings.append(Finding(.good, "\(named) is down and free for the user channel"))
         }
     }
+}
+
+extension KernelAdapter {
+    /// The name with the address, if it is known, as in "hci0 (00:1A:7D:DA:71:13)".
+    fileprivate var nameWithAddress: String { address.map { "\(name) (\($0))" } ?? name }
 }

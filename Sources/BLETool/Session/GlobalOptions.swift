@@ -56,8 +56,8 @@ struct AdapterOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            The controller: hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual \
-            (default: BLE_ADAPTER, then hci0).
+            The controller: hci0, addr:ADDRESS, auto, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or \
+            virtual (default: BLE_ADAPTER, then hci0).
             """,
             valueName: "spec"
         ),

@@ -248,11 +248,12 @@ private struct SettingsReader {
 }
 
 extension AdapterSpecification {
-    /// Whether all uses of the specification are one controller. A stream may lead to a new controller each time.
+    /// Whether all uses of the specification are one controller. A stream may lead to a new controller each time, and
+    /// `auto` to another free adapter.
     fileprivate var isOneController: Bool {
         switch self {
-        case .hci, .serial: true
-        case .unix, .seqpacket, .tcp, .virtual: false
+        case .hci, .address, .serial: true
+        case .automatic, .unix, .seqpacket, .tcp, .virtual: false
         }
     }
 }

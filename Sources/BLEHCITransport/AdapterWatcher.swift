@@ -1,0 +1,123 @@
+import Dispatch
+
+/// Reports the inventory of adapters, first as it is, then when it has changed.
+///
+/// ## States
+///
+/// The watcher listens to the management socket. While there is none, it polls: it reads the inventory at an interval,
+/// and tries to open the socket each time. It polls also after the socket has failed.
+final class AdapterWatcher: Sendable {
+    private final class State {
+        var source: (any DispatchSourceRead)?
+        var timer: (any DispatchSourceTimer)?
+        var last: AdapterInventory?
+        var isStopped = false
+
+        deinit {
+            source?.cancel()
+            timer?.cancel()
+        }
+    }
+
+    /// Messages read before the inventory is read. The source fires again if there are more.
+    private static let messageBudget = 256
+
+    private let queue = DispatchQueue(label: "swift-ble.adapter-monitor")
+    private let confined: LoopConfined<State>
+    private let interval: DispatchTimeInterval
+    private let openSocket: @Sendable () -> ManagementSocket?
+    private let readInventory: @Sendable () -> AdapterInventory
+    private let report: @Sendable (AdapterInventory) -> Void
+
+    /// - Parameters:
+    ///   - interval: how often the inventory is read if there is no management socket.
+    ///   - report: is called on the watcher's queue.
+    init(
+        interval: DispatchTimeInterval = .seconds(5),
+        openSocket: @escaping @Sendable () -> ManagementSocket? = ManagementSocket.open,
+        readInventory: @escaping @Sendable () -> AdapterInventory = AdapterInventory.read,
+        report: @escaping @Sendable (AdapterInventory) -> Void
+    ) {
+        self.interval = interval
+        self.openSocket = openSocket
+        self.readInventory = readInventory
+        self.report = report
+        confined = LoopConfined(State(), to: queue)
+    }
+
+    func start() {
+        queue.async { self.watch() }
+    }
+
+    func stop() {
+        queue.async { [confined] in
+            let state = confined.value
+            state.isStopped = true
+            state.source?.cancel()
+            state.source = nil
+            state.timer?.cancel()
+            state.timer = nil
+        }
+    }
+
+    // MARK: On the queue
+
+    /// Listens if that is possible, otherwise polls. The socket is opened first, so no change is missed.
+    private func watch() {
+        let state = confined.value
+        guard !state.isStopped else { return }
+        if let socket = openSocket() {
+            state.timer?.cancel()
+            state.timer = nil
+            listen(to: socket)
+        } else if state.timer == nil {
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            timer.schedule(deadline: .now() + interval, repeating: interval)
+            timer.setEventHandler { [weak self] in self?.watch() }
+            state.timer = timer
+            timer.activate()
+        }
+        reportChange()
+    }
+
+    private func listen(to socket: ManagementSocket) {
+        let source = DispatchSource.makeReadSource(fileDescriptor: socket.descriptor.number, queue: queue)
+        source.setEventHandler { [weak self] in self?.drain(socket) }
+        source.setCancelHandler { withExtendedLifetime(socket) {} }
+        confined.value.source = source
+        source.activate()
+    }
+
+    /// Reads the messages that have arrived, and then the inventory once. If the kernel has dropped messages because
+    /// there were too many, the inventory still has their effect.
+    private func drain(_ socket: ManagementSocket) {
+        let state = confined.value
+        guard state.source != nil else { return }
+        var isChanged = false
+        for _ in 0..<Self.messageBudget {
+            switch socket.receive() {
+            case .success(.adapterChanged): isChanged = true
+            case .success(.some): break
+            case .failure(let error) where error.wouldBlock:
+                if isChanged { reportChange() }
+                return
+            case .success(nil), .failure:
+                state.source?.cancel()
+                state.source = nil
+                // Not at once: a socket that fails each time would keep the thread busy.
+                queue.asyncAfter(deadline: .now() + interval) { [weak self] in self?.watch() }
+                return reportChange()
+            }
+        }
+        if isChanged { reportChange() }
+    }
+
+    private func reportChange() {
+        let state = confined.value
+        guard !state.isStopped else { return }
+        let inventory = readInventory()
+        guard inventory != state.last else { return }
+        state.last = inventory
+        report(inventory)
+    }
+}
