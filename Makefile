@@ -79,7 +79,7 @@ demo-gateway: gateway ## Serves simulated sensors and a lamp to Home Assistant.
 	@Gateway/.build/release/ble-gateway demo
 
 test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of Home Assistant and bleak, and with an MQTT broker.
-	@./.ci/setup $(GATEWAY_PACKAGES) mosquitto mosquitto-clients openssl prometheus
+	@./.ci/setup $(GATEWAY_PACKAGES) mosquitto mosquitto-clients openssl faketime prometheus
 	$(SWIFT) test --package-path Gateway
 	@BLE_GATEWAY=$${BLE_GATEWAY:-Gateway/.build/debug/ble-gateway} Gateway/Tests/run
 

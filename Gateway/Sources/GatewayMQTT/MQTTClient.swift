@@ -25,13 +25,15 @@ final class MQTTClient: Sendable {
     private static let disconnectionTimeout = DispatchTimeInterval.seconds(2)
     /// How long ``stop()`` waits. The thread may hang while it resolves a name or connects.
     private static let stopTimeout = DispatchTimeInterval.seconds(3)
+    /// How long a wait sleeps before it looks at its condition again, in microseconds. Semaphores of Dispatch measure their
+    /// time-outs by the system's time: when that is set back, they would wait as long as it was set back.
+    private static let waitStep: UInt32 = 50_000
 
     private let configuration: MQTTConfiguration
     private let will: MQTTMessage
     private let handle: @Sendable (Event) -> Void
     private let state = Mutex(State())
-    private let stopped = DispatchSemaphore(value: 0)
-    private let ended = DispatchSemaphore(value: 0)
+    private let hasEnded = Atomic(false)
     private let isStarted = Atomic(false)
 
     /// - Parameters:
@@ -54,7 +56,7 @@ final class MQTTClient: Sendable {
         isStarted.store(true, ordering: .releasing)
         let thread = Thread { [self] in
             run()
-            ended.signal()
+            hasEnded.store(true, ordering: .releasing)
         }
         thread.name = "mqtt"
         thread.start()
@@ -67,8 +69,13 @@ final class MQTTClient: Sendable {
             return state.connection
         }
         connection?.disconnect()
-        stopped.signal()
-        if isStarted.load(ordering: .acquiring) { _ = ended.wait(timeout: .now() + Self.stopTimeout) }
+        guard isStarted.load(ordering: .acquiring) else { return }
+        Self.wait(until: .now() + Self.stopTimeout) { hasEnded.load(ordering: .acquiring) }
+    }
+
+    /// Waits until a condition is true, or until a time of the monotonic clock.
+    private static func wait(until deadline: DispatchTime, _ condition: () -> Bool) {
+        while !condition(), .now() < deadline { usleep(waitStep) }
     }
 
     // MARK: The thread
@@ -86,7 +93,7 @@ final class MQTTClient: Sendable {
             if wasAccepted, .now() >= start + Self.stableTime { failureCount = 0 }
             // Gateways that lost the same broker do not return at the same time.
             let pause = min(Double(1 << min(failureCount, 6)), Self.longestPause) * .random(in: 0.5...1)
-            _ = stopped.wait(timeout: .now() + pause)
+            Self.wait(until: .now() + pause) { isStopping }
             failureCount += 1
         }
     }
