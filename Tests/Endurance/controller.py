@@ -6,6 +6,7 @@ Each peripheral is a GATT server with a value to read and write (FFF1) and one t
 import asyncio
 import random
 import struct
+import time
 
 # Opcodes (Vol 4, Part E, 7)
 DISCONNECT = 0x0406
@@ -48,8 +49,13 @@ class Peripheral:
 class Controller:
     """One bring-up of the controller after the other: a closed socket is followed by the next connection."""
 
-    def __init__(self, count, seed):
+    def __init__(self, count, seed, unreachable=0):
+        """`unreachable`: how long a peripheral does not connect after its link has ended, in seconds."""
         self.count = count
+        self.unreachable = unreachable
+        # When a peripheral connects again, by its number.
+        self.reachable_at = {}
+        self.links = {}
         self.random = random.Random(seed)
         self.writer = None
         self.faults = {}
@@ -57,6 +63,8 @@ class Controller:
         self.reset()
 
     def reset(self):
+        for link in self.links.values():
+            self.delay_next_link(link)
         self.links = {}
         self.accept_list = []
         self.wanted = None
@@ -172,11 +180,23 @@ class Controller:
 
     # Links
 
+    @property
+    def is_complete(self):
+        """Whether there is a link to each peripheral, with its subscription."""
+        return sum(link.is_subscribed for link in self.links.values()) == self.count
+
+    def delay_next_link(self, link):
+        self.reachable_at[link.index] = time.monotonic() + self.unreachable
+
     def connect(self):
         linked = {link.index for link in self.links.values()}
-        indices = [index for index in range(self.count) if self.address(index) in (self.wanted or [])]
-        indices = [index for index in indices if index not in linked]
-        if not indices or self.is_silent:
+        wanted = [index for index in range(self.count) if self.address(index) in (self.wanted or [])]
+        wanted = [index for index in wanted if index not in linked]
+        if not wanted or self.is_silent:
+            return
+        indices = [index for index in wanted if self.reachable_at.get(index, 0) <= time.monotonic()]
+        if not indices:
+            asyncio.get_running_loop().call_later(0.5, self.connect)
             return
         self.wanted = None
         index = self.random.choice(indices)
@@ -190,7 +210,9 @@ class Controller:
         return bytes([index, 0x10, 0, 0x4C, 0x55, 0x4E])
 
     def end_link(self, handle, reason):
-        if self.links.pop(handle, None):
+        link = self.links.pop(handle, None)
+        if link:
+            self.delay_next_link(link)
             self.event(0x05, struct.pack("<BHB", 0, handle, reason))
 
     def data(self, handle, fragment):
