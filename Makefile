@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, programs, install, deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, programs, install, deb, test-deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -16,7 +16,7 @@ GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
 STATIC := -c release --static-swift-stdlib --package-path Gateway --disable-local-rpath --scratch-path Gateway/.build-deb
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway programs install deb
+.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway programs install deb test-deb
 .PHONY: bench-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
@@ -108,6 +108,10 @@ bench-gateway: build gateway ## Measures `ble-gateway`: CPU of advertisements an
 deb: programs ## Makes the Debian package of `ble-gateway` and `ble` in Gateway/.build-deb.
 	@./.ci/setup binutils dpkg-dev python3
 	@Gateway/Packaging/deb Gateway/.build-deb/release Gateway/.build-deb
+
+test-deb: deb ## Tests the Debian package in a minimal system; needs root.
+	@./.ci/setup debootstrap systemd-container lintian groff mandoc man-db zsh fish
+	@Gateway/Packaging/Tests/run $$(ls -t Gateway/.build-deb/*.deb | head -n 1)
 
 fuzz: setup ## Fuzzes each target of TARGET (att, smp, gateway ...), or all, for TIME=60 seconds.
 	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
