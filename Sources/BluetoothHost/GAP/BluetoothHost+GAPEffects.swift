@@ -72,7 +72,7 @@ extension BluetoothHost {
     private func log(_ report: GAPReport) {
         switch report {
         case .advertisementFailed, .addressRefused: logger.warning("\(report)")
-        case .resolvedByHost: logger.info("\(report)")
+        case .resolvedByHost, .codedRefused: logger.info("\(report)")
         case .ignored: logger.debug("\(report)")
         }
     }

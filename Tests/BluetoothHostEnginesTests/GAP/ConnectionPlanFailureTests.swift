@@ -107,7 +107,7 @@ struct ConnectionPlanFailureTests {
         // The controller confirms the cancellation and goes on.
         _ = world.controller.perform(ConnectionWorld.cancel)
         world.controller.state = .initiating(ConnectionWorld.peers(1))
-        if let step = world.pending?.step { world.plan.finished(step, at: world.now) }
+        if let step = world.pending?.step { world.finished(step) }
         world.pending = nil
         world.isPassDue = true
         world.settle()

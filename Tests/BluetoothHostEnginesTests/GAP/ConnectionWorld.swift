@@ -14,6 +14,8 @@ struct SimulatedInitiator {
 
     var state = State.idle
     private(set) var acceptList: Set<DeviceAddress> = []
+    /// Whether the last initiation uses LE Coded.
+    private(set) var usesCodedPHY = false
     private var usesAcceptList = false
 
     mutating func perform(_ command: GAPCommand) -> HCIErrorCode {
@@ -26,12 +28,13 @@ struct SimulatedInitiator {
                 acceptList = []
             }
         case LECreateConnection.opcode:
-            guard state == .idle, let creation = command.decode(LECreateConnection.self) else {
-                return .commandDisallowed
+            guard let creation = command.decode(LECreateConnection.self) else { return .invalidHCICommandParameters }
+            return initiate(creation.initiatorFilterPolicy, creation.peerAddress.deviceAddress)
+        case LEExtendedCreateConnection.opcode:
+            guard let creation = command.decode(LEExtendedCreateConnection.self) else {
+                return .invalidHCICommandParameters
             }
-            usesAcceptList = creation.initiatorFilterPolicy == .filterAcceptList
-            let peer = creation.peerAddress.deviceAddress.map { Set([$0]) } ?? []
-            state = .initiating(usesAcceptList ? acceptList : peer)
+            return initiate(creation.initiatorFilterPolicy, creation.peerAddress, creation.leCoded != nil)
         case LECreateConnectionCancel.opcode:
             guard case .initiating = state else { return .commandDisallowed }
             state = .ending
@@ -40,11 +43,24 @@ struct SimulatedInitiator {
         return .success
     }
 
+    private mutating func initiate(
+        _ policy: InitiatorFilterPolicy,
+        _ peer: DeviceAddress?,
+        _ usesCodedPHY: Bool = false
+    ) -> HCIErrorCode {
+        guard state == .idle else { return .commandDisallowed }
+        self.usesCodedPHY = usesCodedPHY
+        usesAcceptList = policy == .filterAcceptList
+        state = .initiating(usesAcceptList ? acceptList : peer.map { [$0] } ?? [])
+        return .success
+    }
+
     /// Whether the controller does what the plan's model says.
     func agrees(with model: ConnectionPlan.Controller) -> Bool {
         switch model {
         case .idle: state == .idle
-        case .initiating(let initiation): state == .initiating(initiation.addresses)
+        case .initiating(let initiation):
+            state == .initiating(initiation.addresses) && usesCodedPHY == initiation.usesCodedPHY
         case .cancelling: state == .ending
         case .unknown: false
         }
@@ -78,6 +94,8 @@ struct ConnectionWorld: PlanWorld {
     var outcomes: [UInt64: [Outcome]] = [:]
     /// The addresses for which the controller has answered that a link exists.
     var existing: [Set<DeviceAddress>] = []
+    /// The refusals of LE Coded that were reported.
+    var codedRefusals: [CommandFailure] = []
 
     static func peer(_ number: UInt64) -> DeviceAddress { DeviceAddress(0xC000_0000_0000 + number, isRandom: true) }
 
@@ -111,7 +129,7 @@ struct ConnectionWorld: PlanWorld {
 
     mutating func performByController(_ command: GAPCommand) -> HCIErrorCode { controller.perform(command) }
 
-    mutating func finished(_ step: GAPStep) { plan.finished(step, at: now) }
+    mutating func finished(_ step: GAPStep) { perform(plan.finished(step, at: now)) }
 
     mutating func failed(_ step: GAPStep, _ failure: CommandFailure) -> [ConnectionEffect] {
         plan.failed(step, failure, at: now)
@@ -170,6 +188,7 @@ struct ConnectionWorld: PlanWorld {
             case .fail(let attempt, let error): outcomes[attempt.identifier, default: []].append(.failed(error))
             case .useExistingLink(let addresses): existing.append(addresses)
             case .run: request()
+            case .codedRefused(let failure): codedRefusals.append(failure)
             case .runScan: break
             }
         }

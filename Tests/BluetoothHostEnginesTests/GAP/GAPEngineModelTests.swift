@@ -14,7 +14,7 @@ struct GAPEngineModelTests {
         var world: GAPWorld
         var scans: Set<UInt64> = []
         var attempts: [UInt64: DeviceAddress] = [:]
-        var isAdvertising = false
+        var advertisements: Set<UInt64> = []
         var count: UInt64 = 0
 
         init(seed: UInt64) {
@@ -22,16 +22,22 @@ struct GAPEngineModelTests {
             world = .on(
                 isPrivate: Bool.random(using: &random),
                 listSize: Bool.random(using: &random) ? 2 : 0,
-                canScanWhileInitiating: Bool.random(using: &random)
+                canScanWhileInitiating: Bool.random(using: &random),
+                isExtended: Bool.random(using: &random),
+                hasCodedPHY: Bool.random(using: &random)
             )
+            world.controller.refusesCoded = Bool.random(using: &random)
         }
+
+        private var isExtended: Bool { world.information.usesExtendedCommands }
 
         mutating func step() throws {
             count += 1
             switch Int.random(in: 0..<40, using: &random) {
             case 0..<3:
+                let phys: PHYSet = [.le1M, .leCoded, [.le1M, .leCoded]].randomElement(using: &random) ?? .le1M
                 scans.insert(count)
-                world.startScan(count)
+                world.startScan(count, ScanOptions(phys: phys))
             case 3..<6:
                 guard let scan = scans.sorted().first else { return }
                 scans.remove(scan)
@@ -51,6 +57,16 @@ struct GAPEngineModelTests {
             case 38: connected()
             default: if Int.random(in: 0..<4, using: &random) == 0 { reset() }
             }
+            removeEndedScans()
+        }
+
+        /// Only scans on LE Coded alone end, if the controller refuses this PHY.
+        private mutating func removeEndedScans() {
+            for case .endScan(let scan, let error) in world.takeEffects() {
+                #expect(world.controller.refusesCoded && world.information.canUseCodedPHY)
+                #expect(error == .command(.status(GAPController.codedRefusal, LESetExtendedScanParameters.opcode)))
+                scans.remove(scan.value)
+            }
         }
 
         private mutating func connect() {
@@ -58,16 +74,20 @@ struct GAPEngineModelTests {
             let peer = number > 3 ? GAPSample.address(number) : AddressPlanFixture.peer(number)
             attempts[count] = peer
             world.connect(count, to: peer)
+            // As if a scan had received the peer on LE Coded.
+            let last = world.engine.connecting.attempts.count - 1
+            world.engine.connecting.attempts[last].usesCodedPHY = Bool.random(using: &random)
         }
 
         private mutating func toggleAdvertising() throws {
-            if isAdvertising {
-                world.perform(world.engine.stopAdvertising(AdvertisementIdentifier(value: 1), world.context))
+            let number: UInt64 = isExtended ? .random(in: 1...2, using: &random) : 1
+            if advertisements.remove(number) != nil {
+                world.perform(world.engine.stopAdvertising(AdvertisementIdentifier(value: number), world.context))
                 world.settle()
             } else {
-                try world.advertise(1)
+                try world.advertise(number)
+                advertisements.insert(number)
             }
-            isAdvertising.toggle()
         }
 
         /// Has the scan receive a peer that uses a private address.
@@ -106,6 +126,7 @@ struct GAPEngineModelTests {
                 world.advance(by: ConnectionPlan.turnDuration)
                 world.settle()
             }
+            removeEndedScans()
         }
 
         private var isResolving: Bool { world.engine.needsResolutionScan }
@@ -123,7 +144,7 @@ struct GAPEngineModelTests {
         func check() {
             #expect(world.violations.isEmpty)
             #expect(hasWantedState)
-            #expect(world.controller.isAdvertising == isAdvertising)
+            #expect(world.controller.advertisementCount == advertisements.count)
             #expect(world.engine.addresses.hold == .nothing && !world.engine.addresses.awaitsRest)
             #expect(world.controller.randomAddress == world.engine.addresses.randomAddress)
             #expect(world.controller.scan.agrees(with: world.engine.scanning.controller))

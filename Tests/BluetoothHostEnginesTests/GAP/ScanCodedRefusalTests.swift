@@ -40,6 +40,9 @@ struct ScanCodedRefusalTests {
         return phys
     }
 
+    /// The message to the log.
+    private static let report = GAPEffect.report(.codedRefused(refusal))
+
     private func end(_ number: UInt64) -> GAPEffect {
         .endScan(ScanIdentifier(value: number), .command(Self.refusal))
     }
@@ -53,7 +56,12 @@ struct ScanCodedRefusalTests {
         var world = makeWorld()
         world.startScan(1, both)
         #expect(settle(&world) == [[.le1M, .leCoded], .le1M])
-        #expect(isOn(world, .le1M) && world.takeEffects().isEmpty)
+        #expect(isOn(world, .le1M) && world.takeEffects() == [Self.report])
+        // It is logged once, also if scanning starts again.
+        world.stopScan(1)
+        settle(&world)
+        world.startScan(2, both)
+        #expect(settle(&world) == [.le1M] && world.takeEffects().isEmpty)
     }
 
     @Test func onlyTheScanOnLECodedAloneEnds() {
@@ -63,7 +71,7 @@ struct ScanCodedRefusalTests {
         world.startScan(2, coded)
         world.startScan(3, both)
         #expect(settle(&world) == [[.le1M, .leCoded], .le1M])
-        #expect(world.takeEffects() == [end(2)] && isOn(world, .le1M))
+        #expect(world.takeEffects() == [Self.report, end(2)] && isOn(world, .le1M))
         #expect(Array(world.engine.scanning.scans.sessions.keys).map(\.value) == [1, 3])
     }
 
@@ -78,14 +86,14 @@ struct ScanCodedRefusalTests {
         #expect(world.pending.first?.command.opcode == LESetExtendedScanEnable.opcode)
         world.reply(Self.refusal)
         #expect(settle(&world) == [.le1M])
-        #expect(world.takeEffects() == [end(2)] && isOn(world, .le1M))
+        #expect(world.takeEffects() == [Self.report, end(2)] && isOn(world, .le1M))
     }
 
     @Test func laterScanOnLECodedAloneEndsAtOnce() {
         var world = makeWorld()
         world.startScan(1, coded)
         settle(&world)
-        #expect(world.takeEffects() == [end(1)] && world.engine.scanning.isResting)
+        #expect(world.takeEffects() == [Self.report, end(1)] && world.engine.scanning.isResting)
         world.startScan(2, coded)
         #expect(world.takeEffects() == [end(2)] && world.passes.isEmpty)
         world.startScan(3, both)
@@ -96,6 +104,7 @@ struct ScanCodedRefusalTests {
         var world = makeWorld()
         world.startScan(1, both)
         settle(&world)
+        #expect(world.takeEffects() == [Self.report])
         world.perform(world.engine.controllerWasLost(world.context))
         world.perform(world.engine.controllerIsReady(world.context))
         #expect(settle(&world, refusal: nil) == [[.le1M, .leCoded]])
@@ -123,6 +132,6 @@ struct ScanCodedRefusalTests {
         world.pass()
         world.reply(Self.refusal)
         settle(&world)
-        #expect(world.takeEffects() == [end(1)] && world.sent.count == 2)
+        #expect(world.takeEffects() == [Self.report, end(1)] && world.sent.count == 2)
     }
 }

@@ -4,12 +4,13 @@ import BluetoothTypes
 
 @testable import BluetoothHost
 
-/// The scanning of a controller, by the rules of the specification (Vol 4, Part E, 7.8.10 and 7.8.11).
+/// The scanning of a controller, by the rules of the specification (Vol 4, Part E, 7.8.10, 7.8.11, 7.8.64 and 7.8.65).
 struct SimulatedScan: Equatable {
     var isOn = false
     var isActive = false
     var interval: UInt16 = 0
     var window: UInt16 = 0
+    var phys = PHYSet.le1M
     var filtersDuplicates = false
 
     mutating func perform(_ command: GAPCommand) -> HCIErrorCode {
@@ -17,6 +18,14 @@ struct SimulatedScan: Equatable {
             guard !isOn else { return .commandDisallowed }
             isActive = parameters.leScanType == .active
             (interval, window) = (parameters.leScanInterval, parameters.leScanWindow)
+        } else if let parameters = command.decode(LESetExtendedScanParameters.self) {
+            guard !isOn else { return .commandDisallowed }
+            guard let either = parameters.le1M ?? parameters.leCoded else { return .invalidHCICommandParameters }
+            isActive = either.scanType == .active
+            (interval, window, phys) = (either.scanInterval, either.scanWindow, parameters.scanningPHYs)
+        } else if let enable = command.decode(LESetExtendedScanEnable.self) {
+            isOn = enable.enable
+            filtersDuplicates = enable.filterDuplicates == .enabled
         } else if let enable = command.decode(LESetScanEnable.self) {
             isOn = enable.leScanEnable
             filtersDuplicates = enable.filterDuplicates
@@ -33,7 +42,8 @@ struct SimulatedScan: Equatable {
         case .unknown: return true
         case .on(let parameters):
             return isOn && isActive == parameters.isActive && interval == parameters.interval
-                && window == parameters.window && filtersDuplicates == parameters.filtersDuplicates
+                && window == parameters.window && phys == parameters.phys
+                && filtersDuplicates == parameters.filtersDuplicates
         }
     }
 }
@@ -116,7 +126,7 @@ struct ScanWorld: PlanWorld {
                 resets += 1
                 resetController()
             case .run: request()
-            case .refused: break
+            case .refused, .codedRefused: break
             }
         }
     }

@@ -18,6 +18,8 @@ enum ConnectionEffect: Equatable {
     /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one link
     /// (Vol 6, Part B, 4.5).
     case useExistingLink(Set<DeviceAddress>)
+    /// Log that the controller refused to initiate on LE Coded. The plan does not use this PHY until the next reset.
+    case codedRefused(CommandFailure)
     /// Have this plan run, because the wanted state has changed.
     case run
     /// Have the plan of scanning run, likewise.

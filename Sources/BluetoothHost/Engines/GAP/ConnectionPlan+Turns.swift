@@ -25,11 +25,13 @@ extension ConnectionPlan {
         let window = window(context)
         func isCurrent(_ attempt: ConnectionAttempt) -> Bool { !attempt.addresses.isDisjoint(with: window.peers) }
         guard let oldest = attempts.first(where: isCurrent) else { return nil }
-        return Initiation(
+        var initiation = Initiation(
             addresses: window.addresses,
             parameters: oldest.parameters,
             usesCodedPHY: context.canInitiateOnCodedPHY && attempts.contains { $0.usesCodedPHY && isCurrent($0) }
         )
+        if codedRefusal.covers(initiation) { initiation.usesCodedPHY = false }
+        return initiation
     }
 
     /// Limits the current turn while a peer or a scan waits for its turn.

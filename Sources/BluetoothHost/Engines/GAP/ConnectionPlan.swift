@@ -19,6 +19,9 @@ import OrderedCollections
 /// assumes that the controller initiates nothing. If the controller then refuses the next initiation, or had refused
 /// the cancellation, the plan cancels once more. An initiation whose reply is unclear, or which may have ended without
 /// an event, is cancelled and started again.
+///
+/// # LE Coded
+/// If the controller refuses an initiation on LE Coded, the plan tries it on LE 1M alone: see ``CodedRefusal``.
 struct ConnectionPlan {
     /// The parameters of the controller's initiation.
     struct Initiation: Equatable {
@@ -141,6 +144,8 @@ struct ConnectionPlan {
     var turnDeadline: Instant?
     /// Whether it is the turn of scans, on a controller that cannot scan while it initiates.
     var yieldsToScan = false
+    /// Whether the controller has refused to initiate on LE Coded since its last reset.
+    var codedRefusal = CodedRefusal.none
     private var scanWait = ScanWait.none
 
     /// Whether a connection is wanted, the controller may be initiating one, or a peer or scan waits for its turn.
@@ -232,14 +237,17 @@ struct ConnectionPlan {
     // MARK: Replies
 
     /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
-    mutating func finished(_ step: GAPStep, at now: Instant) {
+    mutating func finished(_ step: GAPStep, at now: Instant) -> [ConnectionEffect] {
         switch pending.end(step) {
         case nil: break
         case .clearList: acceptList = []
         case .addToList(let address, _): acceptList?.append(address)
-        case .create: endDoubt = .none
+        case .create(let initiation):
+            endDoubt = .none
+            return codedRefusal.confirm(by: initiation).map { [.codedRefused($0)] } ?? []
         case .cancel: expectEnd(at: now)
         }
+        return []
     }
 
     /// Handles a command that failed. The attempts of the initiation fail, unless the controller is reset or the plan can
@@ -279,8 +287,10 @@ struct ConnectionPlan {
         if failure.isOutcomeUnknown {
             setController(.unknown, at: now)
         } else {
-            run.refused()
             setController(.idle, at: now)
+            if codedRefusal.suspect(failure, of: initiation) { return [] }
+            codedRefusal.clear(by: initiation)
+            run.refused()
             if case .status(.connectionAlreadyExists, _) = failure {
                 return [.useExistingLink(peers(at: initiation.addresses))]
             }
@@ -368,6 +378,7 @@ struct ConnectionPlan {
         isInitiationDoubtful = false
         endDoubt = .none
         scanWait = .none
+        codedRefusal = .none
         setController(.idle, at: now)
     }
 }

@@ -63,6 +63,8 @@ enum GAPReport: Equatable {
     case addressRefused(CommandFailure)
     /// The host resolves private addresses by itself, because the controller refused a command.
     case resolvedByHost(CommandFailure)
+    /// The controller refused the LE Coded PHY for scanning or initiating. The plan does not use it until the next reset.
+    case codedRefused(CommandFailure)
     /// This failure does not matter.
     case ignored(CommandFailure)
 }
@@ -73,6 +75,7 @@ extension GAPReport: CustomStringConvertible {
         case .advertisementFailed(let failure): "an advertisement is off: \(failure); trying again"
         case .addressRefused(let failure): "the controller refused a change of addresses: \(failure)"
         case .resolvedByHost(let failure): "the host resolves private addresses without the controller: \(failure)"
+        case .codedRefused(let failure): "the LE Coded PHY is not used until the controller's next reset: \(failure)"
         case .ignored(let failure): "\(failure)"
         }
     }

@@ -146,12 +146,11 @@ extension GAPEngine {
     }
 
     mutating func connectionCommandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) {
-        if let failure {
-            add(.report(.ignored(failure)))
-            perform(connecting.failed(step, failure, at: context.now), context)
-        } else {
-            connecting.finished(step, at: context.now)
-        }
+        guard let failure else { return perform(connecting.finished(step, at: context.now), context) }
+        let effects = connecting.failed(step, failure, at: context.now)
+        // A refusal of LE Coded is reported when it is confirmed.
+        if !connecting.codedRefusal.isSuspected(by: failure) { add(.report(.ignored(failure))) }
+        perform(effects, context)
     }
 
     mutating func perform(_ effects: [ConnectionEffect], _ context: GAPContext) {
@@ -163,6 +162,7 @@ extension GAPEngine {
                 forgetReports(of: attempt.addresses, context)
                 hasFailed = true
             case .useExistingLink(let addresses): add(.findLink(addresses))
+            case .codedRefused(let failure): add(.report(.codedRefused(failure)))
             case .run: requestConnectionPass(context)
             case .runScan: requestScanPass(context)
             }

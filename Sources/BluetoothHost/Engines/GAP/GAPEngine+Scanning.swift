@@ -128,6 +128,7 @@ extension GAPEngine {
             case .reset(let silence): add(.resetSilentController(silence))
             case .run: requestScanPass(context)
             case .refused(let failure): add(.report(.ignored(failure)))
+            case .codedRefused(let failure): add(.report(.codedRefused(failure)))
             }
         }
     }

@@ -13,6 +13,8 @@ enum ScanEffect: Equatable {
     case run
     /// Log that the controller refused a command of the search for peers or trains. The plan tries again.
     case refused(CommandFailure)
+    /// Log that the controller refused to scan on LE Coded. The plan does not use this PHY until the next reset.
+    case codedRefused(CommandFailure)
 }
 
 /// Brings the controller's scanning to what the apps' scans and the search for peers need.
@@ -290,7 +292,7 @@ struct ScanPlan {
         if let purpose, refusesCoded(purpose, failure) {
             configuration = nil
             codedRefusal = failure
-            return scans.removeScansOnCodedAlone().map { .end($0, failure) }
+            return [.codedRefused(failure)] + scans.removeScansOnCodedAlone().map { .end($0, failure) }
         }
         switch purpose {
         case nil: return []
