@@ -536,6 +536,12 @@ def monitor_permission(world: World):
     world.ble("monitor", under=without).failed("permission", "CAP_NET_RAW|root|setcap")
 
 
+def load_tests():
+    """Registers the tests of other files. They import this one, also if it is the program."""
+    sys.modules.setdefault("kernel_tests", sys.modules[__name__])
+    import adapter_tests  # noqa: F401, PLC0415
+
+
 def binary() -> Path:
     """The `ble` that BLE names, or the last build."""
     candidates = (
@@ -573,6 +579,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="list the tests and run none")
     parser.add_argument("-v", "--verbose", action="store_true", help="print where a test failed")
     options = parser.parse_args()
+    load_tests()
     chosen = [(name, body) for name, body in TESTS if options.filter.lower() in name.lower()]
     if options.list:
         for name, _ in chosen:

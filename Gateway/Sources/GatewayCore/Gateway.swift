@@ -26,6 +26,7 @@ public final class Gateway: Service {
 
     private let configuration: GatewayConfiguration
     private let group: MultiThreadedEventLoopGroup
+    private let watch: AdapterWatch
     private let adapters: AdapterSet
     private let hub: GatewayHub
     private let port = Mutex<Int?>(nil)
@@ -38,7 +39,12 @@ public final class Gateway: Service {
     }
 
     /// Creates a gateway on adapters that are open, in addition to the configuration's. The caller closes them.
-    public init(configuration: GatewayConfiguration, adapters: [Adapter]) {
+    public convenience init(configuration: GatewayConfiguration, adapters: [Adapter]) {
+        self.init(configuration: configuration, adapters: adapters, system: .machine)
+    }
+
+    /// - Parameter system: how the configuration's adapters are observed and opened.
+    init(configuration: GatewayConfiguration, adapters: [Adapter], system: AdapterSystem) {
         self.configuration = configuration
         group = MultiThreadedEventLoopGroup(numberOfThreads: Self.threadCount)
         let logger = configuration.logger
@@ -47,7 +53,22 @@ public final class Gateway: Service {
         settings.deviceName = configuration.name
         settings.stateLocation = configuration.stateDirectory.map { .directory($0) } ?? .nowhere
         var sources = adapters.map { AdapterRunner.Source.adapter($0) }
-        sources += configuration.adapters.map { .specification($0, settings) }
+        let watch = AdapterWatch(system)
+        self.watch = watch
+        for (position, specification) in configuration.adapters.enumerated() {
+            var others = configuration.adapters
+            others.remove(at: position)
+            sources.append(
+                .opener(
+                    AdapterOpener(
+                        specification: specification,
+                        configuration: settings,
+                        system: system,
+                        others: others
+                    )
+                )
+            )
+        }
         let sensors = configuration.whenObserved.map { observed in
             SensorReader(
                 gateway: configuration.name,
@@ -65,7 +86,14 @@ public final class Gateway: Service {
             logger: logger
         )
         let runners = sources.enumerated().map { index, source in
-            AdapterRunner(index: index, source: source, scanner: scanner, events: configuration.events, logger: logger)
+            AdapterRunner(
+                index: index,
+                source: source,
+                watch: watch,
+                scanner: scanner,
+                events: configuration.events,
+                logger: logger
+            )
         }
         self.adapters = AdapterSet(runners: runners, scanner: scanner)
         let devices = DeviceTable(
@@ -91,6 +119,9 @@ public final class Gateway: Service {
         let group = group
         do {
             try await withThrowingDiscardingTaskGroup { tasks in
+                if configuration.adapters.contains(where: \.isOfKernel) {
+                    tasks.addTask { [watch] in await watch.run() }
+                }
                 for runner in adapters.runners {
                     tasks.addTask { [hub] in await runner.run { hub.devices.adaptersChanged() } }
                 }
@@ -190,7 +221,9 @@ public final class Gateway: Service {
                         isOpen: runner.usableAdapter != nil,
                         isScanning: adapters.scanner.isScanning(runner.index),
                         failure: runner.failure,
-                        connectionCount: hub.devices.connectionCount(of: runner.index)
+                        connectionCount: hub.devices.connectionCount(of: runner.index),
+                        kernelName: runner.kernelName,
+                        address: runner.address
                     )
                 },
                 clients: hub.clientStatuses,

@@ -14,14 +14,28 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
         public var failure: String?
         /// The number of connections through it.
         public var connectionCount: Int
+        /// The kernel's name of it now, for example "hci0"; nil for other adapters.
+        public var kernelName: String?
+        /// Its address; nil if it was never open.
+        public var address: String?
 
         /// Creates a status.
-        public init(name: String, isOpen: Bool, isScanning: Bool, failure: String?, connectionCount: Int) {
+        public init(
+            name: String,
+            isOpen: Bool,
+            isScanning: Bool,
+            failure: String?,
+            connectionCount: Int,
+            kernelName: String? = nil,
+            address: String? = nil
+        ) {
             self.name = name
             self.isOpen = isOpen
             self.isScanning = isScanning
             self.failure = failure
             self.connectionCount = connectionCount
+            self.kernelName = kernelName
+            self.address = address
         }
     }
 

@@ -23,7 +23,10 @@ extension GatewayStatus {
                 } else {
                     adapter.isOpen ? (adapter.isScanning ? "open, scanning" : "open") : "not open"
                 }
-            lines.append("adapter \(adapter.name): \(state), \(adapter.connectionCount) connections")
+            let kernelName = adapter.kernelName == adapter.name ? nil : adapter.kernelName
+            let place = [kernelName, adapter.address].compactMap(\.self).joined(separator: " ")
+            let name = adapter.name + (place.isEmpty ? "" : " (\(place))")
+            lines.append("adapter \(name): \(state), \(adapter.connectionCount) connections")
         }
         for client in clients {
             let counts = "\(client.advertisementCount) sent, \(client.droppedAdvertisementCount) dropped"

@@ -3,11 +3,17 @@ import Logging
 import Synchronization
 
 /// Keeps an adapter open, and scans with it when clients need that.
+///
+/// ## Adapters that move
+///
+/// An adapter of the kernel may disappear, and come back under another number. The runner then closes it, so its
+/// connections end, and opens it again when the kernel reports that an adapter has appeared. In between it also tries
+/// again at growing intervals. A controller that only fails stays open, and its host resets it.
 final class AdapterRunner: Sendable {
     /// Where an adapter comes from.
     enum Source: Sendable {
         /// The runner opens it, and opens it again when it fails.
-        case specification(AdapterSpecification, Adapter.Configuration)
+        case opener(AdapterOpener)
         /// The caller has opened it, and closes it.
         case adapter(Adapter)
     }
@@ -17,26 +23,35 @@ final class AdapterRunner: Sendable {
         /// Whether the controller has been brought up; false while it is reset.
         var isReady = false
         var failure: String? = "not opened yet"
+        /// The adapter of the kernel; nil for other controllers.
+        var kernelAdapter: KernelAdapter?
+        /// The address that the adapter had when it was open last.
+        var address: DeviceAddress?
     }
+
+    /// The longest time between two attempts to open an adapter, in seconds.
+    private static let longestDelay = 30
 
     /// The position of the adapter among all.
     let index: Int
     /// The adapter's name for people.
     let name: String
     private let source: Source
+    private let watch: AdapterWatch
     private let scanner: Scanner
     private let events: EventLog
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(index: Int, source: Source, scanner: Scanner, events: EventLog, logger: Logger) {
+    init(index: Int, source: Source, watch: AdapterWatch, scanner: Scanner, events: EventLog, logger: Logger) {
         self.index = index
         self.source = source
+        self.watch = watch
         self.scanner = scanner
         self.events = events
         var logger = logger
         switch source {
-        case .specification(let specification, _): name = "\(specification)"
+        case .opener(let opener): name = "\(opener.specification)"
         case .adapter: name = "adapter \(index)"
         }
         logger[metadataKey: "adapter"] = "\(name)"
@@ -49,6 +64,10 @@ final class AdapterRunner: Sendable {
     var usableAdapter: Adapter? { state.withLock { $0.isReady ? $0.adapter : nil } }
     /// The reason why the adapter cannot be used.
     var failure: String? { state.withLock(\.failure) }
+    /// The kernel's name of the adapter now; nil while it is not open, or if it is not the kernel's.
+    var kernelName: String? { state.withLock { $0.adapter == nil ? nil : $0.kernelAdapter?.name } }
+    /// The address that the adapter had when it was open last; nil if it was not.
+    var address: String? { state.withLock { $0.address.map { "\($0)" } } }
 
     // MARK: Opening
 
@@ -56,57 +75,105 @@ final class AdapterRunner: Sendable {
     ///
     /// - Parameter changed: is called when the adapter can be used, and when it no longer can.
     func run(_ changed: @escaping @Sendable () -> Void) async {
-        func set(_ newState: State) {
-            state.withLock { $0 = newState }
+        func set(_ change: (inout State) -> Void) {
+            state.withLock { change(&$0) }
             changed()
         }
         var failureCount = 0
         while !Task.isCancelled {
+            let inventory = await currentInventory()
             do throws(BLEError) {
-                let adapter = try await open()
+                let opened = try await open(in: inventory)
                 failureCount = 0
-                set(State(adapter: adapter, isReady: true, failure: nil))
-                logger.info("adapter open")
+                let address = try? await opened.adapter.information.identityAddress
+                set { state in
+                    state = State(
+                        adapter: opened.adapter,
+                        isReady: true,
+                        failure: nil,
+                        kernelAdapter: opened.kernelAdapter,
+                        address: address ?? state.address
+                    )
+                }
+                logger.info("adapter open", metadata: place)
                 events.record(.adapterOpened, name)
-                await serve(adapter, set)
-                set(State(failure: "closed"))
+                await serve(opened.adapter, set)
+                set { state in
+                    if state.failure == nil { state.failure = "closed" }
+                    state.adapter = nil
+                    state.isReady = false
+                }
                 events.record(.adapterClosed, name)
                 scanner.report(.failed, of: index)
-                guard case .specification = source else { return }
-                await Self.uncancelled { await adapter.close() }
+                guard case .opener = source else { return }
+                await Self.uncancelled { await opened.adapter.close() }
             } catch {
-                set(State(failure: "\(error)"))
+                set { $0.failure = "\(error)" }
                 scanner.report(.failed, of: index)
-                failureCount += 1
                 events.record(.adapterFailed, name, "\(error)")
                 logger.warning("the adapter cannot be opened: \(error)")
-                try? await Task.sleep(for: .seconds(min(1 << min(failureCount - 1, 5), 30)))
+                let delay = Duration.seconds(min(1 << min(failureCount, 5), Self.longestDelay))
+                failureCount = await pause(delay, since: inventory) ? 0 : failureCount + 1
             }
         }
     }
 
-    private func open() async throws(BLEError) -> Adapter {
+    /// Whether the adapter is one of the kernel that the runner opens.
+    private var isOfKernel: Bool {
+        if case .opener(let opener) = source { opener.specification.isOfKernel } else { false }
+    }
+
+    /// The kernel's adapters; empty if they do not matter.
+    private func currentInventory() async -> AdapterInventory {
+        isOfKernel ? await watch.inventory : AdapterInventory()
+    }
+
+    /// Waits for a time, or until an adapter of the kernel appears or disappears, if that matters.
+    ///
+    /// - Returns: whether one has.
+    private func pause(_ delay: Duration, since inventory: AdapterInventory) async -> Bool {
+        if isOfKernel { return await watch.waitForChange(from: inventory, atMost: delay) }
+        try? await Task.sleep(for: delay)
+        return false
+    }
+
+    private func open(in inventory: AdapterInventory) async throws(BLEError) -> AdapterOpener.Opened {
         switch source {
-        case .specification(let specification, let configuration):
-            try await Adapter.open(specification, configuration: configuration)
-        case .adapter(let adapter): adapter
+        case .opener(let opener): try await opener.open(in: inventory)
+        case .adapter(let adapter): AdapterOpener.Opened(adapter: adapter)
         }
     }
 
-    /// Uses an adapter until it is closed or the task is cancelled.
-    private func serve(_ adapter: Adapter, _ set: (State) -> Void) async {
+    private var place: Logger.Metadata {
+        state.withLock { state in
+            var metadata: Logger.Metadata = [:]
+            metadata["device"] = state.kernelAdapter.map { .string($0.name) }
+            metadata["address"] = state.address.map { .string("\($0)") }
+            return metadata
+        }
+    }
+
+    /// Uses an adapter until it is closed, disappears, or the task is cancelled.
+    private func serve(_ adapter: Adapter, _ set: ((inout State) -> Void) -> Void) async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.scanOnDemand(adapter) }
+            if isOfKernel { group.addTask { await self.closeWhenRemoved(adapter) } }
             for await event in await adapter.events() {
                 switch event {
                 case .resetting(let reason):
                     logger.warning("the controller is reset: \(reason)")
                     events.record(.adapterReset, name, reason)
-                    set(State(adapter: adapter, failure: reason))
+                    set { state in
+                        state.isReady = false
+                        state.failure = reason
+                    }
                     scanner.report(.failed, of: index)
                 case .poweredOn:
                     logger.info("the controller is ready")
-                    set(State(adapter: adapter, isReady: true, failure: nil))
+                    set { state in
+                        state.isReady = true
+                        state.failure = nil
+                    }
                     scanner.reportReady(index)
                 case .scanRestarted(let silence):
                     logger.info("the scan was restarted after \(silence) without packets")
@@ -116,6 +183,28 @@ final class AdapterRunner: Sendable {
                 }
             }
             group.cancelAll()
+        }
+    }
+
+    /// Closes an adapter of the kernel when the kernel no longer lists it, unless its host has already opened it under
+    /// another number.
+    private func closeWhenRemoved(_ adapter: Adapter) async {
+        guard case .opener(let opener) = source else { return }
+        for await inventory in watch.inventories() {
+            guard let known = state.withLock(\.kernelAdapter), !inventory.contains(known) else { continue }
+            if let current = opener.kernelAdapter(of: adapter, in: inventory), inventory.contains(current),
+                current.address == known.address, known.address != nil
+            {
+                state.withLock { $0.kernelAdapter = current }
+                logger.info("the adapter has another number", metadata: place)
+                continue
+            }
+            logger.warning("the adapter was removed", metadata: place)
+            state.withLock { state in
+                state.isReady = false
+                state.failure = "\(known.name) was removed; waiting until it is back"
+            }
+            return await adapter.close()
         }
     }
 

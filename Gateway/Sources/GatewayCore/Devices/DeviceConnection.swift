@@ -21,6 +21,8 @@ final class DeviceConnection: Sendable {
         var task: Task<Void, Never>?
         /// Whether the client or the gateway has ended the connection.
         var isEndRequested = false
+        /// Whether the device could not be connected, although nobody has ended the attempt.
+        var hasFailedToConnect = false
         /// The number of operations that were submitted and not finished.
         var unfinishedCount = 0
     }
@@ -67,6 +69,8 @@ final class DeviceConnection: Sendable {
     var isConnected: Bool {
         state.withLock { if case .connected = $0.phase { true } else { false } }
     }
+
+    var hasFailedToConnect: Bool { state.withLock(\.hasFailedToConnect) }
 
     // MARK: Requests
 
@@ -159,7 +163,10 @@ final class DeviceConnection: Sendable {
         } catch {
             logger.debug("the connection failed: \(error)")
             events.record(.deviceFailed, "\(device)", "\(error)")
-            state.withLock { $0.phase = .ending }
+            state.withLock { state in
+                state.phase = .ending
+                state.hasFailedToConnect = !state.isEndRequested
+            }
             return ClientErrorCode.connection(error)
         }
         let error = await use(peripheral)

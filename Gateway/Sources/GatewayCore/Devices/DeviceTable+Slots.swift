@@ -31,7 +31,7 @@ extension DeviceTable {
             guard state.usedCount < limit else {
                 return .failure(DeviceCommandError(.noSlot, "all \(limit) connections are in use; try again later"))
             }
-            guard let runner = adapter(for: address, state), let adapter = runner.usableAdapter else {
+            guard let runner = adapter(for: address, &state), let adapter = runner.usableAdapter else {
                 return .failure(DeviceCommandError(.noAdapter, "no adapter can be used now; try again later"))
             }
             let slot = DeviceSlot(

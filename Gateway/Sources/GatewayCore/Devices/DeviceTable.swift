@@ -26,11 +26,16 @@ final class DeviceTable: Sendable {
         var lastChange: UInt64 = 0
         /// The connections for commands, by device.
         var slots: [UInt64: DeviceSlot] = [:]
+        /// The adapter of the last attempt to connect to each device, if it has failed, until the next attempt.
+        var failedAdapters: [UInt64: Int] = [:]
         var isStopping = false
 
         /// The number of slots in use.
         var usedCount: Int { connections.count + slots.count }
     }
+
+    /// Maximum number of devices whose last attempt is known to have failed.
+    private static let failedAdapterLimit = 1024
 
     let limit: Int
     private let adapters: AdapterSet
@@ -103,7 +108,7 @@ final class DeviceTable: Sendable {
     /// Takes a slot for a device that has none and starts to connect, or refuses the request.
     private func start(_ request: Request, _ state: inout State) {
         let address = request.address
-        guard !state.isStopping, state.usedCount < limit, let runner = adapter(for: address, state),
+        guard !state.isStopping, state.usedCount < limit, let runner = adapter(for: address, &state),
             let adapter = runner.usableAdapter
         else { return request.client.send(.disconnected(address, error: ClientErrorCode.insufficientResources)) }
         if !request.usesCache { services.remove(address) }
@@ -123,22 +128,28 @@ final class DeviceTable: Sendable {
         connection.start(after: state.changes[address]?.task) { [self] in remove(connection, informing: $0) }
     }
 
-    /// The adapter that receives the device best, otherwise the adapter with the fewest connections; nil if none is usable.
-    func adapter(for address: UInt64, _ state: borrowing State) -> AdapterRunner? {
-        let open = adapters.runners.filter { $0.usableAdapter != nil }
-        if let best = adapters.scanner.bestAdapter(for: address), let runner = open.first(where: { $0.index == best }) {
-            return runner
+    /// The adapter for a connection to a device; nil if none is usable. An attempt after a failed one prefers another.
+    func adapter(for address: UInt64, _ state: inout State) -> AdapterRunner? {
+        let failed = state.failedAdapters.removeValue(forKey: address)
+        let candidates = adapters.runners.filter { $0.usableAdapter != nil }.map { runner in
+            AdapterChoice.Candidate(
+                index: runner.index,
+                connectionCount: state.connections.count { $0.adapterIndex == runner.index }
+                    + state.slots.values.count { $0.adapterIndex == runner.index },
+                rssi: adapters.scanner.rssi(of: address, by: runner.index),
+                hasFailed: runner.index == failed
+            )
         }
-        let counts = state.connections.map(\.adapterIndex) + state.slots.values.map(\.adapterIndex)
-        return open.min { left, right in
-            counts.count { $0 == left.index } < counts.count { $0 == right.index }
-        }
+        return AdapterChoice.best(of: candidates).map { adapters.runners[$0.index] }
     }
 
     /// Frees the slot of a connection that has ended, and informs its client.
     private func remove(_ connection: DeviceConnection, informing message: Message) {
         state.withLock { state in
             state.connections.removeAll { $0 === connection }
+            if connection.hasFailedToConnect, state.failedAdapters.count < Self.failedAdapterLimit {
+                state.failedAdapters[connection.address] = connection.adapterIndex
+            }
             connection.client.send(message)
             informSubscribers(state)
             if let next = state.waiting.removeValue(forKey: connection.address) { start(next, &state) }

@@ -205,9 +205,9 @@ final class Scanner: Sendable {
 
     // MARK: Information
 
-    /// The adapter that receives a device best; nil if it is not known.
-    func bestAdapter(for address: UInt64) -> Int? {
-        state.withLock { $0.reception.bestAdapter(for: address, at: .now()) }
+    /// The signal of a device at an adapter, in dBm; nil if the adapter has not received the device lately.
+    func rssi(of address: UInt64, by adapter: Int) -> Int? {
+        state.withLock { $0.reception.rssi(of: address, by: adapter, at: .now()) }
     }
 
     var advertisementCount: UInt64 { state.withLock { $0.advertisementCount } }
