@@ -1,4 +1,5 @@
 import BLEHCITransport
+import BluetoothTypes
 import Testing
 
 @Suite("An adapter's notation")
@@ -9,6 +10,16 @@ struct AdapterSpecificationTests {
             ("hci:12", .hci(index: 12, channel: .user)),
             ("hci0?channel=user", .hci(index: 0, channel: .user)),
             ("hci65534?channel=raw", .hci(index: 65534, channel: .raw)),
+            ("addr:00:1a:7D:da:71:13", .address(DeviceAddress(0x001A_7DDA_7113, isRandom: false), channel: .user)),
+            (
+                "addr:C0:00:00:00:00:01?channel=user",
+                .address(DeviceAddress(0xC000_0000_0001, isRandom: false), channel: .user)
+            ),
+            (
+                "addr:FF:FF:FF:FF:FF:FF?channel=raw",
+                .address(DeviceAddress(0xFFFF_FFFF_FFFF, isRandom: false), channel: .raw)
+            ),
+            ("auto", .automatic),
             ("unix:/tmp/bt server", .unix(path: "/tmp/bt server")),
             ("seqpacket:/tmp/hci", .seqpacket(path: "/tmp/hci")),
             ("tcp:127.0.0.1:6402", .tcp(host: "127.0.0.1", port: 6402)),
@@ -30,7 +41,8 @@ struct AdapterSpecificationTests {
 
     @Test(
         arguments: [
-            "hci0", "hci3?channel=raw", "unix:/run/hci", "seqpacket:/run/hci", "tcp:localhost:1",
+            "hci0", "hci3?channel=raw", "addr:00:1A:7D:DA:71:13", "addr:00:1A:7D:DA:71:13?channel=raw", "auto",
+            "unix:/run/hci", "seqpacket:/run/hci", "tcp:localhost:1",
             "tcp:[fe80::1%eth0]:9",
             "serial:/dev/ttyS0,9600", "serial:/dev/ttyS0,921600,flow=rtscts", "virtual", "virtual:lab",
         ]
@@ -41,7 +53,15 @@ struct AdapterSpecificationTests {
 
     @Test(
         arguments: [
-            ("", "use hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual"),
+            (
+                "",
+                "use hci0, addr:ADDRESS, auto, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual"
+            ),
+            ("addr:", "as in addr:00:1A"), ("addr:00:11:22:33:44", "as in addr:00:1A"),
+            ("addr:00:11:22:33:44:5G", "as in addr:00:1A"), ("addr:00:11:22:33:44:55/P", "as in addr:00:1A"),
+            ("addr:00:00:00:00:00:00", "as in addr:00:1A"), ("addr:00-11-22-33-44-55", "as in addr:00:1A"),
+            ("addr:00:11:22:33:44:55?", "?channel=raw"), ("addr:00:11:22:33:44:55?channel=monitor", "?channel=raw"),
+            ("addr", "use hci0"), ("auto?channel=raw", "use hci0"), ("auto:", "use hci0"), ("Auto", "use hci0"),
             ("usb:0", "use hci0"), ("Virtual", "use hci0"), ("virtual:", "virtual:lab"),
             ("hci", "as in hci0"), ("hci-1", "as in hci0"), ("hci+1", "as in hci0"), ("hci0x", "as in hci0"),
             ("hci65535", "as in hci0"), ("hci99999999999999999999", "as in hci0"), ("hci:?channel=raw", "as in hci0"),

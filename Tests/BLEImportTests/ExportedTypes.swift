@@ -13,7 +13,8 @@ let exportedTypes: [Any.Type] = [
     // Adapters
     ControllerInformation.self, HostEvent.self, Appearance.self, CompanyIdentifier.self, DeviceAddress.self,
     Instant.self, HCIErrorCode.self, LEFeatures.self, SupportedCommands.self, AdapterSpecification.self,
-    AdapterSpecificationError.self, TransportError.self, Logger.self,
+    AdapterSpecificationError.self, AdapterInventory.self, AdapterMonitor.self, KernelAdapter.self,
+    TransportError.self, Logger.self,
     // Scanning and advertising
     Advertisement.self, AdvertisementConfiguration.self, ScanOptions.self, ADType.self,
     AdvertisingData.self, AdvertisingFlags.self, LERole.self,

@@ -111,6 +111,27 @@ struct DiagnosisTests {
         )
     }
 
+    @Test("A missing address is a problem, whose text has the addresses to copy")
+    func missingAddressIsAProblemWithTheAddressesToCopy() {
+        var known = adapter(0, [])
+        known.address = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
+        let adapters = [known, adapter(2, .up)]
+        func diagnosis(_ address: UInt64) -> Diagnosis {
+            let wanted = AdapterSpecification.address(DeviceAddress(address, isRandom: false), channel: .user)
+            return Diagnosis(of: inventory { $0.adapters = adapters }, for: wanted)
+        }
+        #expect(
+            diagnosis(1).findings.last
+                == Finding(
+                    .problem,
+                    "there is no adapter with the address 00:00:00:00:00:01",
+                    advice: "use one of those there are: hci0 (00:1A:7D:DA:71:13), hci2"
+                )
+        )
+        #expect(diagnosis(0x001A_7DDA_7113).problems == 0)
+        #expect(Diagnosis(of: inventory { $0.adapters = adapters }, for: .automatic).problems == 0)
+    }
+
     @Test("Without any adapter, the other ways to a controller are named")
     func withoutAdapterOtherWaysAreNamed() {
         let diagnosis = Diagnosis(of: inventory { _ in }, for: nil)
