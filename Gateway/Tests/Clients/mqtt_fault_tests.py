@@ -34,6 +34,7 @@ class Sensors:
     async def __aenter__(self):
         self.stack = contextlib.AsyncExitStack()
         self.tasks = []
+        self.has_ended = False
         for index in range(self.count):
             sensor = await self.stack.enter_async_context(
                 self.world.peripheral(name=f"Load {index}", address=f"F0:05:00:00:00:{index:02X}")
@@ -49,6 +50,8 @@ class Sensors:
 
     async def change(self, sensor):
         for number in itertools.count():
+            if self.has_ended:
+                return
             if sensor.device.is_advertising:
                 await sensor.device.stop_advertising()
             await sensor.device.start_advertising(
@@ -58,9 +61,9 @@ class Sensors:
             await asyncio.sleep(0.02)
 
     async def __aexit__(self, *details):
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        # Bumble swallows a cancellation while it waits for a response.
+        self.has_ended = True
+        await asyncio.gather(*self.tasks)
         return await self.stack.__aexit__(*details)
 
 
