@@ -40,11 +40,11 @@ public final class Gateway: Service {
 
     /// Creates a gateway on adapters that are open, in addition to the configuration's. The caller closes them.
     public convenience init(configuration: GatewayConfiguration, adapters: [Adapter]) {
-        self.init(configuration: configuration, adapters: adapters, system: .machine)
+        self.init(configuration: configuration, adapters: adapters, system: MachineAdapters())
     }
 
     /// - Parameter system: how the configuration's adapters are observed and opened.
-    init(configuration: GatewayConfiguration, adapters: [Adapter], system: AdapterSystem) {
+    init(configuration: GatewayConfiguration, adapters: [Adapter], system: any AdapterSystem) {
         self.configuration = configuration
         group = MultiThreadedEventLoopGroup(numberOfThreads: Self.threadCount)
         let logger = configuration.logger

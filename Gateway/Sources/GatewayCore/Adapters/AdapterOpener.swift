@@ -11,7 +11,7 @@ struct AdapterOpener: Sendable {
 
     let specification: AdapterSpecification
     let configuration: Adapter.Configuration
-    let system: AdapterSystem
+    let system: any AdapterSystem
     /// The specifications of the gateway's other adapters, which `auto` does not take.
     let others: [AdapterSpecification]
 

@@ -1,22 +1,29 @@
 import BLE
 import Synchronization
 
-/// The machine's adapters: how they are observed and opened.
-struct AdapterSystem: Sendable {
+/// The kernel's adapters: how they are observed and opened.
+protocol AdapterSystem: Sendable {
     /// Reports the inventory, now and after each change, until the task is cancelled.
-    var observe: @Sendable (_ report: @Sendable (AdapterInventory) -> Void) async -> Void
+    func observe(_ report: @Sendable (AdapterInventory) -> Void) async
     /// Opens an adapter.
-    var open: @Sendable (AdapterSpecification, Adapter.Configuration) async throws(BLEError) -> Adapter
+    func open(
+        _ specification: AdapterSpecification,
+        _ configuration: Adapter.Configuration
+    ) async throws(BLEError) -> Adapter
+}
 
-    /// This machine.
-    static let machine = AdapterSystem(
-        observe: { report in
-            for await inventory in AdapterMonitor() { report(inventory) }
-        },
-        open: { specification, configuration async throws(BLEError) in
-            try await Adapter.open(specification, configuration: configuration)
-        }
-    )
+/// The adapters of this machine.
+struct MachineAdapters: AdapterSystem {
+    func observe(_ report: @Sendable (AdapterInventory) -> Void) async {
+        for await inventory in AdapterMonitor() { report(inventory) }
+    }
+
+    func open(
+        _ specification: AdapterSpecification,
+        _ configuration: Adapter.Configuration
+    ) async throws(BLEError) -> Adapter {
+        try await Adapter.open(specification, configuration: configuration)
+    }
 }
 
 /// The inventory of the kernel's adapters, shared by all adapters of a gateway.
@@ -27,10 +34,10 @@ final class AdapterWatch: Sendable {
         var lastSubscriber = 0
     }
 
-    private let system: AdapterSystem
+    private let system: any AdapterSystem
     private let state = Mutex(State())
 
-    init(_ system: AdapterSystem) {
+    init(_ system: any AdapterSystem) {
         self.system = system
     }
 
