@@ -58,8 +58,7 @@ extension JSONText {
     fileprivate static func fields(_ value: [UInt8], of characteristic: BluetoothUUID) -> [(String, String)] {
         let text = "\(characteristic)"
         var fields = [("characteristic", string(text)), ("value", string(hexadecimal(value)))]
-        if text.utf8.count == 4, let number = UInt16(text, radix: 16),
-            let reading = StandardValue.decode(value.span.bytes, characteristic: number),
+        if let reading = CharacteristicValue(decoding: value, of: characteristic)?.fields.first,
             case .number(let decoded) = reading.value
         {
             fields.append(("reading", string(reading.name)))
