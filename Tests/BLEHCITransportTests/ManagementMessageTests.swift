@@ -48,10 +48,15 @@ struct ManagementMessageTests {
         #expect(found.address == DeviceAddress(0x001A_7DDA_7113, isRandom: false))
         #expect(found.settings == 0x0281)
         let unread = [UInt8](repeating: 0, count: 280)
-        #expect(try ManagementInformation(decoding: unread.rawSpan) == ManagementInformation(address: nil, settings: 0))
+        let empty = try ManagementInformation(decoding: unread.rawSpan)
+        #expect(empty.address == nil && empty.settings == 0)
     }
 
-    @Test(arguments: [answer(), [0x05, 0x00, 0x02, 0x01, 0x00, 0x00], [0x02, 0x00, 0x07, 0x00, 0x03, 0x00, 4, 0, 1]])
+    @Test(
+        arguments: [
+            answer(), [0x05, 0x00, 0x02, 0x01, 0x00, 0x00], [0x02, 0x00, 0x07, 0x00, 0x03, 0x00, 4, 0, 1],
+        ] as [[UInt8]]
+    )
     func everyTruncationIsAnError(message: [UInt8]) {
         for length in message.indices {
             #expect(throws: PacketDecodingError.self) {

@@ -71,48 +71,6 @@ def automatic(world: World):
             world.hciconfig(name, "down")
 
 
-@test("adapters --watch reports adapters that appear and disappear, without any capability")
-def watched(world: World):
-    without = "/usr/bin/setpriv --bounding-set=-all --inh-caps=-all"
-    with Adapters(world) as adapters, world.start("adapters", "--watch", under=without) as watch:
-
-        def awaited(name: str, address: str | None):
-            def accept(line: str) -> bool:
-                rows = {row["adapter"]: row["address"] for row in json.loads(line)} if line.startswith("[") else None
-                return rows is not None and rows.get(name) == address and (address is not None or name not in rows)
-
-            until(lambda: any(accept(line) for line in watch.output[seen:]), f"{name} with {address}")
-
-        seen = 0
-        until(lambda: any("hci0" in line for line in watch.output), "the first list")
-        for _ in range(5):
-            seen = len(watch.output)
-            first = adapters.plug(FIRST)
-            awaited(first, FIRST)
-            seen = len(watch.output)
-            adapters.unplug(FIRST)
-            awaited(first, None)
-
-
-@test("a scan continues on an adapter that comes back under another number, three times")
-def scan_follows(world: World):
-    with Adapters(world) as adapters, advertiser(world) as server:
-        server.event("ready", deadline=40)
-        adapters.plug(FIRST), adapters.plug(SECOND)
-        with world.start("scan", "--duration", "600", "--duplicates", adapter=f"addr:{FIRST}") as scan:
-            scan.event("advertisement", address=ADDRESS, deadline=40)
-            for _ in range(3):
-                adapters.exchange()
-                seen = len(scan.output)
-
-                def resumed():
-                    assert not scan.is_over(), f"the scan has ended: {scan.output[-3:]}"
-                    return any('"advertisement"' in line and ADDRESS in line for line in scan.output[seen:])
-
-                # The host tries again after pauses that grow to 30 s.
-                until(resumed, "advertisements after the adapter has come back", 90)
-
-
 def gateway_binary() -> Path | None:
     """The `ble-gateway` that BLE_GATEWAY names, or the last build."""
     named = os.environ.get("BLE_GATEWAY")

@@ -17,6 +17,9 @@ public struct MQTTConfiguration: Sendable {
     public var topicPrefix = "ble"
     /// The first part of the topics of Home Assistant's discovery; nil for no discovery.
     public var discoveryPrefix: String? = "homeassistant"
+    /// The topic before the addresses of sensors, if readings are published with the keys of Theengs Gateway; nil for the
+    /// gateway's own format. The announcements for Home Assistant know the gateway's own format only.
+    public var theengsTopic: String?
     /// The name of the gateway.
     public var gateway: String
     /// The file in which messages wait for the broker; nil to keep them in memory only.

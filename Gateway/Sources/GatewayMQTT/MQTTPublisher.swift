@@ -64,7 +64,8 @@ public final class MQTTPublisher: Service {
         let topics = Topics(prefix: configuration.topicPrefix, gateway: configuration.gateway)
         self.topics = topics
         let outbox = Outbox(limit: configuration.storeLimit, logger: logger)
-        let discovery = configuration.discoveryPrefix.map { HomeAssistantDiscovery(prefix: $0, topics: topics) }
+        let prefix = configuration.theengsTopic == nil ? configuration.discoveryPrefix : nil
+        let discovery = prefix.map { HomeAssistantDiscovery(prefix: $0, topics: topics) }
         state = Mutex(State(outbox: outbox, discovery: discovery))
         published = Mutex(GatewayStatus.BrokerStatus(address: "\(configuration.broker)"))
         let will = MQTTMessage(topic: topics.status, payload: "offline", isRetained: true)
@@ -178,10 +179,16 @@ public final class MQTTPublisher: Service {
         if state.connection != nil, state.announcements.count < Self.announcementLimit {
             for announcement in state.discovery?.announcements(for: observation) ?? [] { state.announce(announcement) }
         }
-        let message = MQTTMessage(
+        var message = MQTTMessage(
             topic: topics.readings(of: observation.address, by: observation.gateway),
-            payload: observation.json(boot: boot, sequence: sequence)
+            payload: ""
         )
+        if let topic = configuration.theengsTopic {
+            message.topic = "\(topic)/\("\(observation.address)".filter { $0 != ":" })"
+            message.payload = TheengsPayload(observation: observation).text
+        } else {
+            message.payload = observation.json(boot: boot, sequence: sequence)
+        }
         state.outbox.append(message, isConnected: state.connection != nil)
         state.sendAll()
     }

@@ -32,6 +32,7 @@ import hostile_tests  # noqa: E402, F401
 import mqtt_command_tests  # noqa: E402, F401
 import mqtt_fault_tests  # noqa: E402, F401
 import mqtt_tests  # noqa: E402, F401
+import mqtt_theengs_tests  # noqa: E402, F401
 import recovery_tests  # noqa: E402, F401
 import soak  # noqa: E402
 import web_tests  # noqa: E402, F401

@@ -108,6 +108,7 @@ struct SettingsTests {
         (#"{"api": false, "readings": "none"}"#, "nothing else to do"),
         (#"{"mqtt": "broker"}"#, #""broker" is not valid; use mqtt://HOST"#),
         (#"{"mqtt": "mqtt://me:secret@broker"}"#, "is not valid; use mqtt://HOST"),
+        (#"{"mqttFormat": "xml"}"#, "use one of gateway, theengs"),
         (#"{"mqttCommands": "yes"}"#, "the value is not true or false"),
         (#"{"mqttIdleTimeout": 0}"#, "use a number from 1 to 3600"),
         (#"{"mqttTopic": "a/#"}"#, "use a topic without wildcards"),
@@ -148,6 +149,13 @@ struct SettingsTests {
         #expect(try settings(file: #"{"mqtt": "mqtt://broker"}"#).readings == .none)
         #expect(try settings(file: #"{"mqtt": "mqtt://broker", "readings": "json"}"#).readings == .json)
         #expect(try !settings(file: #"{"mqtt": "mqtt://broker", "api": false}"#).servesAPI)
+    }
+
+    @Test func formatOfTheengsHasItsOwnTopic() throws {
+        #expect(try settings(file: #"{"mqttFormat": "gateway"}"#).theengsTopic == nil)
+        #expect(try settings(file: #"{"mqttFormat": "theengs"}"#).theengsTopic == "home/TheengsGateway/BTtoMQTT")
+        let merged = try settings(file: #"{"mqttFormat": "theengs", "mqttTopic": "house"}"#)
+        #expect(merged.theengsTopic == "house/BTtoMQTT")
     }
 
     @Test func readingsAloneAreEnough() throws {

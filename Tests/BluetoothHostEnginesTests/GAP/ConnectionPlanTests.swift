@@ -118,7 +118,7 @@ struct ConnectionPlanTests {
             let next = plan.nextCommand(context, at: Instant(nanoseconds: time))
             if let next, let creation = next.command.decode(LEExtendedCreateConnection.self) {
                 creations.append(creation)
-                plan.finished(next.step, at: Instant(nanoseconds: time))
+                _ = plan.finished(next.step, at: Instant(nanoseconds: time))
             }
             plan.connected(at: Instant(nanoseconds: time))
             _ = plan.takeAttempts(forAnyOf: [ConnectionWorld.peer(1)])
@@ -240,7 +240,7 @@ struct ConnectionPlanTests {
         if let step {
             let effects = world.plan.failed(step, ConnectionWorld.refusal, at: world.now)
             #expect(effects.isEmpty)
-            world.plan.finished(step, at: world.now)
+            _ = world.plan.finished(step, at: world.now)
         }
         world.pending = nil
         world.isPassDue = true

@@ -150,6 +150,7 @@ struct GatewayProcess {
         configuration.privateKeyPath = settings.mqttPrivateKey
         configuration.topicPrefix = settings.mqttTopic
         configuration.discoveryPrefix = settings.mqttDiscovery
+        configuration.theengsTopic = settings.theengsTopic
         configuration.storePath = directory.path + "/mqtt.sqlite"
         return try MQTTPublisher(configuration)
     }

@@ -35,6 +35,8 @@ struct GatewaySettings: Equatable {
     var mqttAuthority: String?
     var mqttCertificate: String?
     var mqttPrivateKey: String?
+    /// The topic before the addresses of sensors in the format of Theengs Gateway; nil for the gateway's own format.
+    var theengsTopic: String?
     /// Where the status page and the metrics are served; nil for nowhere.
     var http: WebAddress?
     /// Further names of this machine that browsers may use.
@@ -120,6 +122,10 @@ struct GatewaySettings: Equatable {
         mqttAuthority = try values.text(.mqttAuthority)?.text
         mqttCertificate = try values.text(.mqttCertificate)?.text
         mqttPrivateKey = try values.text(.mqttPrivateKey)?.text
+        if try values.choice(.mqttFormat) == PublishedFormat.theengs {
+            let prefix = try values.text(.mqttTopic, advice, isTopic)?.text ?? "home/TheengsGateway"
+            theengsTopic = "\(prefix)/BTtoMQTT"
+        }
         takesCommands = try values.flag(.mqttCommands) ?? takesCommands
         mqttIdleTimeout = try values.number(.mqttIdleTimeout, in: 1...3600) ?? mqttIdleTimeout
     }
@@ -147,6 +153,14 @@ enum ReadingsFormat: String, CaseIterable {
     case json
     /// Not at all.
     case none
+}
+
+/// How readings of sensors are published.
+enum PublishedFormat: String, CaseIterable {
+    /// The object that is also written to standard output.
+    case gateway
+    /// The keys and topics of Theengs Gateway.
+    case theengs
 }
 
 /// Reads typed values from the first place that has them.

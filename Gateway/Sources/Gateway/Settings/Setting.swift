@@ -21,6 +21,7 @@ enum Setting: String, CaseIterable {
     case mqttAuthority
     case mqttCertificate
     case mqttPrivateKey
+    case mqttFormat
     case http
     case httpNames
     case mqttCommands
@@ -45,7 +46,7 @@ enum Setting: String, CaseIterable {
     var option: String? {
         switch self {
         case .friendlyName, .clientLimit, .httpNames, .mqttPassword, .mqttTopic, .mqttDiscovery, .mqttAuthority,
-            .mqttCertificate, .mqttPrivateKey, .mqttCommands, .mqttIdleTimeout:
+            .mqttCertificate, .mqttPrivateKey, .mqttFormat, .mqttCommands, .mqttIdleTimeout:
             nil
         case .adapters: "--adapter"
         case .api: "--no-api"
