@@ -11,7 +11,10 @@ let nio = "swift-nio"
 
 let package = Package(
     name: "swift-ble-gateway",
-    products: [.executable(name: "ble-gateway", targets: ["Gateway"])],
+    products: [
+        .executable(name: "ble-gateway", targets: ["Gateway"]),
+        .library(name: "GatewayFleet", targets: ["GatewayFleet"]),
+    ],
     dependencies: [
         .package(name: "swift-ble", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -86,6 +89,12 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Combines what many gateways received from the same tags, without I/O.
+        .target(
+            name: "GatewayFleet",
+            dependencies: [.product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: settings
+        ),
         // Metrics and the status page over HTTP.
         .target(
             name: "GatewayWeb",
@@ -149,6 +158,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .testTarget(name: "GatewayFleetTests", dependencies: ["GatewayFleet"], swiftSettings: settings),
         .testTarget(
             name: "GatewayWebTests",
             dependencies: [

@@ -1,0 +1,69 @@
+/// Small numbers for the names of gateways, with a state for each. The number of gateways is bounded.
+struct GatewayTable<State: Sendable>: Sendable {
+    private struct Entry: Sendable {
+        var name: String
+        var lastUse: Duration
+        var state: State
+    }
+
+    /// A gateway that is silent for this time can be forgotten.
+    static var idleTime: Duration { .seconds(3600) }
+    private static var sweepInterval: Duration { .seconds(60) }
+
+    let limit: Int
+    private var numbers: [String: Int] = [:]
+    private var entries: [Entry?] = []
+    private var free: [Int] = []
+    private var lastSweep = Duration.zero
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    var count: Int { numbers.count }
+
+    /// Returns the number of a gateway, which it keeps while it is used.
+    ///
+    /// - Returns: nil if there are too many gateways.
+    mutating func number(of name: String, at now: Duration, create: () -> State) -> Int? {
+        if let number = numbers[name] {
+            entries[number]?.lastUse = now
+            return number
+        }
+        guard numbers.count < limit else { return nil }
+        let entry = Entry(name: name, lastUse: now, state: create())
+        let number: Int
+        if let unused = free.popLast() {
+            number = unused
+            entries[number] = entry
+        } else {
+            number = entries.count
+            entries.append(entry)
+        }
+        numbers[name] = number
+        return number
+    }
+
+    /// The name of a gateway; nil if it was forgotten.
+    func name(of number: Int) -> String? { entries[number]?.name }
+
+    subscript(number: Int) -> State? { entries[number]?.state }
+
+    /// Changes the state of a gateway.
+    mutating func update<Result>(_ number: Int, _ body: (inout State) -> Result) -> Result? {
+        guard entries[number] != nil else { return nil }
+        return body(&entries[number]!.state)
+    }
+
+    /// Forgets the gateways that are silent, once a minute.
+    mutating func sweep(at now: Duration, isFree: (Int) -> Bool = { _ in true }) {
+        guard now - lastSweep >= Self.sweepInterval else { return }
+        lastSweep = now
+        for (name, number) in numbers {
+            guard let entry = entries[number], now - entry.lastUse >= Self.idleTime, isFree(number) else { continue }
+            numbers[name] = nil
+            entries[number] = nil
+            free.append(number)
+        }
+    }
+}
