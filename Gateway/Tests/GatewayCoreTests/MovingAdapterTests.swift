@@ -136,28 +136,37 @@ struct MovingAdapterTests {
     @Test func secondAdapterTakesOverScansAndConnections() async throws {
         try await withKernel([Self.address(Self.first), Self.address(Self.second)]) { kernel, gateway, device, client in
             _ = await wait(for: gateway) { $0.adapters.allSatisfy(\.isScanning) }
-            let address = device.address.value
-            for _ in 0..<3 {
-                try await client.connect(address)
-                let status = await gateway.status
-                let used = try #require(status.adapters.firstIndex { $0.connectionCount == 1 })
-                let (lost, index) = used == 0 ? (Self.first, 0) : (Self.second, 1)
-                kernel.unplug(lost)
-                let end = try await client.connectionResponse { $0.address == address }
-                #expect(!end.connected)
-                // The other adapter still works: the slots are free at once, and so is the device.
-                _ = try await client.slots { $0.free == 20 && $0.limit == 20 }
-                try await receiveAdvertisement(of: device, by: client)
-                try await client.connect(address)
-                let after = await gateway.status
-                #expect(after.adapters.map(\.connectionCount) == (used == 0 ? [0, 1] : [1, 0]))
-                #expect(!after.adapters[used].isOpen)
-                try await client.send(.deviceRequest, APIClient.request(address, .disconnect))
-                _ = try await client.connectionResponse { $0.address == address && !$0.connected }
-                kernel.plug(lost, as: index)
-                _ = await wait(for: gateway) { $0.adapters.allSatisfy { $0.isOpen && $0.isScanning } }
-            }
+            for _ in 0..<3 { try await loseAdapter(of: device, kernel, gateway, client) }
         }
+    }
+
+    /// Connects to the device, removes the adapter of its connection, connects by the other adapter, and plugs the first one
+    /// in again.
+    private func loseAdapter(
+        of device: Device,
+        _ kernel: FakeKernel,
+        _ gateway: Gateway,
+        _ client: APIClient
+    ) async throws {
+        let address = device.address.value
+        try await client.connect(address)
+        let status = await gateway.status
+        let used = try #require(status.adapters.firstIndex { $0.connectionCount == 1 })
+        let (lost, index) = used == 0 ? (Self.first, 0) : (Self.second, 1)
+        kernel.unplug(lost)
+        let end = try await client.connectionResponse { $0.address == address }
+        #expect(!end.connected)
+        // The other adapter still works: the slots are free at once, and so is the device.
+        _ = try await client.slots { $0.free == 20 && $0.limit == 20 }
+        try await receiveAdvertisement(of: device, by: client)
+        try await client.connect(address)
+        let after = await gateway.status
+        #expect(after.adapters.map(\.connectionCount) == (used == 0 ? [0, 1] : [1, 0]))
+        #expect(!after.adapters[used].isOpen)
+        try await client.send(.deviceRequest, APIClient.request(address, .disconnect))
+        _ = try await client.connectionResponse { $0.address == address && !$0.connected }
+        kernel.plug(lost, as: index)
+        _ = await wait(for: gateway) { $0.adapters.allSatisfy { $0.isOpen && $0.isScanning } }
     }
 }
 

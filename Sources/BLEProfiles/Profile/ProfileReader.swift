@@ -71,7 +71,8 @@ struct ProfileReader {
         default: throw expected("a number")
         }
         guard range.contains(number) else {
-            throw error("\(value) is out of range; use \(Int(range.lowerBound)) to \(Int(range.upperBound))")
+            let bounds = [range.lowerBound, range.upperBound].map { Int(exactly: $0).map { "\($0)" } ?? "\($0)" }
+            throw error("\(value) is out of range; use \(bounds[0]) to \(bounds[1])")
         }
         return number
     }

@@ -100,17 +100,4 @@ struct ConnectionCodedRefusalTests {
         #expect(settle(refusal: failure) == [[.le1M, .leCoded]])
         #expect(world.outcomes == [1: [.failed(.command(failure))]])
     }
-
-    /// The engine logs one message, with the refusal.
-    @Test func engineLogsTheRefusalOnce() {
-        var world = GAPWorld.on(isExtended: true, hasCodedPHY: true)
-        world.connect(1, to: GAPSample.address(1))
-        world.engine.connecting.attempts[0].usesCodedPHY = true
-        world.pass()
-        world.reply(Self.refusal)
-        #expect(world.effects.isEmpty)
-        world.settle()
-        #expect(world.effects == [.report(.codedRefused(Self.refusal))])
-        #expect(world.engine.connecting.codedRefusal == .confirmed)
-    }
 }
