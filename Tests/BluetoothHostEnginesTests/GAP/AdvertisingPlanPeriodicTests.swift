@@ -74,6 +74,24 @@ struct AdvertisingPlanPeriodicTests {
         #expect(fixture.settle() == [Self.data([2, 1, 8])])
     }
 
+    @Test("A train whose new data the controller refuses keeps its data, also after a reset")
+    func refusedDataLeavesTheEarlierData() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle()
+        let data = AdvertisingData(decoding: [2, 1, 7])
+        try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        let update = try fixture.requireNext()
+        #expect(update.command == Self.data([2, 1, 7]))
+        let failure = GAPSample.refusal(of: update.command, .packetTooLong)
+        let effects = fixture.plan.failed(update.step, failure, at: fixture.now, hasLinks: false)
+        #expect(effects == [.ignore(failure)])
+        #expect(fixture.settle() == [])
+        _ = fixture.plan.controllerLost()
+        let commands = fixture.settle()
+        #expect(commands.contains(Self.data([2, 1, 6])))
+    }
+
     @Test("Data for several commands stops the train and sets it up again; the set stays on")
     func longDataStopsTheTrain() throws {
         var fixture = Self.fixture()

@@ -62,9 +62,9 @@ struct AdvertisingPlan {
             if configuration.peer != nil { setupCount = 0 }
         }
 
-        /// Records that the controller has this data, or refuses it.
-        fileprivate mutating func periodicDataSent(_ data: AdvertisingData) {
-            periodicData = data
+        /// Records whether the controller has this data. If it refuses the data, it continues with the earlier data.
+        fileprivate mutating func periodicDataSent(_ data: AdvertisingData, isAccepted: Bool) {
+            if isAccepted { periodicData = data }
             if nextPeriodicData == data { nextPeriodicData = nil }
         }
 
@@ -308,7 +308,7 @@ struct AdvertisingPlan {
             if part == .parameters { entries[index].address = nil }
             if part == .startPeriodic { entries[index].isPeriodicOn = true }
             entries[index].setupCount += 1
-        case .updatePeriodicData(_, let data): entries[index].periodicDataSent(data)
+        case .updatePeriodicData(_, let data): entries[index].periodicDataSent(data, isAccepted: true)
         case .stopPeriodic: entries[index].periodicStopped()
         case .setAddress(_, let address): entries[index].address = address
         case .turnOn:
@@ -339,7 +339,7 @@ struct AdvertisingPlan {
             entries[index].periodicStopped()
             return [.ignore(failure)]
         case .updatePeriodicData(_, let data):
-            entries[index].periodicDataSent(data)
+            entries[index].periodicDataSent(data, isAccepted: false)
             return [.ignore(failure)]
         case .turnOff(_, .pause):
             if !entries[index].isEnding { entries[index].turnedOff(.off) }
