@@ -100,4 +100,20 @@ struct ConnectionCodedRefusalTests {
         #expect(settle(refusal: failure) == [[.le1M, .leCoded]])
         #expect(world.outcomes == [1: [.failed(.command(failure))]])
     }
+
+    /// The engine does not log the first answer, because it does not say which parameter was refused.
+    @Test func engineLogsTheRefusalOnce() {
+        var world = GAPWorld.on(isExtended: true, hasCodedPHY: true)
+        world.connect(1, to: GAPSample.address(1))
+        world.engine.connecting.attempts[0].usesCodedPHY = true
+        // The passes of the other plans come before that of connecting.
+        while world.pending.isEmpty, !world.passes.isEmpty { world.pass() }
+        #expect(world.pending.first?.command.decode(LEExtendedCreateConnection.self)?.leCoded != nil)
+        world.reply(Self.refusal)
+        #expect(world.takeEffects().isEmpty)
+        world.settle()
+        #expect(world.takeEffects() == [.report(.codedRefused(Self.refusal))])
+        #expect(world.engine.connecting.codedRefusal == .confirmed)
+        #expect(world.takeSent() == [LEExtendedCreateConnection.opcode, LEExtendedCreateConnection.opcode])
+    }
 }
