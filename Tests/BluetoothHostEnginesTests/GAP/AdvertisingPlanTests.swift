@@ -70,6 +70,7 @@ struct AdvertisingPlanTests {
         try fixture.start()
         let second = try fixture.start()
         #expect(throws: HostError.self) { try fixture.start() }
+        fixture.settle()
         #expect(fixture.plan.stop(second, isOn: true) == [])
         try fixture.start()
         #expect(fixture.plan.entries.map(\.handle) == [0, 1, 2])
@@ -106,14 +107,30 @@ struct AdvertisingPlanTests {
         #expect(fixture.plan.isResting)
     }
 
+    /// A controller refuses to turn off a set that does not exist.
     @Test("An advertisement can be stopped after each command of its start", arguments: 0...4)
     func advertisementCanBeStoppedAfterEachCommandOfItsStart(commands: Int) throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.settle(commands: commands)
         fixture.plan.remove(Fixture.call(1), of: advertisement)
-        _ = fixture.plan.stop(advertisement, isOn: true)
-        #expect(fixture.settle() == [Fixture.disable(0), Fixture.remove(0)])
+        #expect(fixture.plan.stop(advertisement, isOn: true) == (commands == 0 ? [.reconsiderAddresses] : []))
+        switch commands {
+        case 0: #expect(fixture.settle() == [])
+        case 1..<4: #expect(fixture.settle() == [Fixture.remove(0)])
+        default: #expect(fixture.settle() == [Fixture.disable(0), Fixture.remove(0)])
+        }
+        #expect(fixture.plan.entries.isEmpty)
+    }
+
+    @Test("Legacy advertising that was not turned on is not turned off", arguments: 0...4)
+    func legacyAdvertisingThatIsNotOnIsNotTurnedOff(commands: Int) throws {
+        var fixture = Fixture(isExtended: false)
+        let advertisement = try fixture.start()
+        fixture.settle(commands: commands)
+        fixture.plan.remove(Fixture.call(1), of: advertisement)
+        #expect(fixture.plan.stop(advertisement, isOn: true) == (commands < 4 ? [.reconsiderAddresses] : []))
+        #expect(fixture.settle() == (commands < 4 ? [] : [Fixture.legacyEnable(false)]))
         #expect(fixture.plan.entries.isEmpty)
     }
 
@@ -127,12 +144,46 @@ struct AdvertisingPlanTests {
         #expect(fixture.next() == nil)
         if isRefused {
             let failure = GAPSample.refusal(of: next.command)
-            #expect(fixture.plan.failed(next.step, failure, at: fixture.now, hasLinks: false) == [])
+            fixture.effects = fixture.plan.failed(next.step, failure, at: fixture.now, hasLinks: false)
         } else {
             #expect(fixture.plan.finished(next.step, at: fixture.now) == [])
         }
-        #expect(fixture.settle() == [Fixture.disable(0), Fixture.remove(0)])
+        switch (commands, isRefused) {
+        case (0, true): #expect(fixture.settle() == [])
+        case (3, false): #expect(fixture.settle() == [Fixture.disable(0), Fixture.remove(0)])
+        default: #expect(fixture.settle() == [Fixture.remove(0)])
+        }
         #expect(fixture.takeEffects() == [.finish(Fixture.call(1), nil), .reconsiderAddresses])
+    }
+
+    @Test("A set that ended while it was being stopped is removed", arguments: [false, true])
+    func setThatEndsBeforeItsStartIsReportedCanBeStopped(isExtended: Bool) throws {
+        var fixture = Fixture(isExtended: isExtended)
+        let advertisement = try fixture.start()
+        fixture.settle(commands: 3)
+        let next = try fixture.requireNext()
+        if isExtended { _ = fixture.plan.terminated(0, by: 0x40) } else { fixture.plan.endedByConnection() }
+        #expect(fixture.plan.stop(advertisement, isOn: true) == [])
+        #expect(fixture.plan.finished(next.step, at: fixture.now) == [])
+        #expect(
+            fixture.settle() == (isExtended ? [Fixture.disable(0), Fixture.remove(0)] : [Fixture.legacyEnable(false)])
+        )
+        #expect(fixture.takeEffects() == [.finish(Fixture.call(1), nil), .reconsiderAddresses])
+    }
+
+    /// The reply is malformed, so the controller may have the set, or advertise it.
+    @Test("An advertisement whose start has an unclear outcome is turned off and removed", arguments: [0, 3])
+    func advertisementWithAnUnclearStartIsRemoved(commands: Int) throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle(commands: commands)
+        let next = try fixture.requireNext()
+        let failure = CommandFailure.malformedReply(next.command.opcode, .trailingBytes(count: 1))
+        #expect(
+            fixture.plan.failed(next.step, failure, at: fixture.now, hasLinks: false)
+                == [.finish(Fixture.call(1), .command(failure))]
+        )
+        #expect(fixture.settle() == (commands == 0 ? [] : [Fixture.disable(0)]) + [Fixture.remove(0)])
     }
 
     @Test("If the controller refuses to turn a set off or to remove it, the advertisement has ended", arguments: 0...1)

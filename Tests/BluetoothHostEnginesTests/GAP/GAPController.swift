@@ -50,14 +50,8 @@ struct GAPController {
         self = controller
     }
 
-    /// Whether a refusal is no fault of the host. The plan turns an advertisement off although its set may not exist yet.
-    static func isUsual(_ status: HCIErrorCode, of command: GAPCommand) -> Bool {
-        switch status {
-        case codedRefusal: true
-        case .unknownAdvertisingIdentifier: command.decode(LESetExtendedAdvertisingEnable.self)?.enable == false
-        default: false
-        }
-    }
+    /// Whether a refusal is no fault of the host.
+    static func isUsual(_ status: HCIErrorCode) -> Bool { status == codedRefusal }
 
     mutating func perform(_ command: GAPCommand) -> HCIErrorCode {
         let excluded = usesExtendedCommands ? GAPController.legacyCommands : GAPController.extendedCommands

@@ -171,7 +171,7 @@ struct GAPWorld: ~Copyable {
         let next = pending.removeFirst()
         guard failure == nil else { return perform(engine.commandEnded(next.step, failure, context)) }
         let status = controller.perform(next.command)
-        if status != .success, !GAPController.isUsual(status, of: next.command) { violations.append(next.command) }
+        if status != .success, !GAPController.isUsual(status) { violations.append(next.command) }
         let refusal = status == .success ? nil : CommandFailure.status(status, next.command.opcode)
         perform(engine.commandEnded(next.step, refusal, context))
         guard controller.initiator.state == .ending else { return }

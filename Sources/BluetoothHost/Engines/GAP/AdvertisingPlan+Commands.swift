@@ -8,8 +8,8 @@ extension AdvertisingPlan {
         /// The host changes addresses in the controller.
         case pause
         case restart
-        /// - Parameter removesSet: whether the controller's advertising set is removed afterwards.
-        case end(removesSet: Bool)
+        /// The advertisement ends.
+        case end
     }
 
     /// What a command does to an advertisement.
@@ -102,6 +102,36 @@ extension AdvertisingPlan.Entry {
         if configuration.peer != nil { return .connectableLowDutyCycleDirected }
         if configuration.isConnectable { return .connectableScannableUndirected }
         return configuration.isScannable ? .scannableUndirected : .nonConnectableUndirected
+    }
+
+    /// What the controller is to do next for the advertisement; nil if there is nothing to do, or it has to wait.
+    func nextPurpose(_ context: Context) -> AdvertisingPlan.Purpose? {
+        let isExtended = context.information.usesExtendedCommands
+        if isEnding {
+            if mayBeOn { return .turnOff(identifier, .end) }
+            return isPeriodicOn ? .stopPeriodic(identifier) : hasSet ? .remove(identifier) : nil
+        }
+        if let data = nextPeriodicData, isPeriodicOn {
+            let fits = data.length <= PeriodicAdvertisingDataFragment.maximumLength
+            return fits ? .updatePeriodicData(identifier, data) : .stopPeriodic(identifier)
+        }
+        if context.addresses.hold == .everything { return isOn ? .turnOff(identifier, .pause) : nil }
+        // Otherwise it could start with the address of the advertisement before it.
+        if !isExtended, context.addresses.isChanging || lacksAddress(context.addresses) { return nil }
+        // The train was stopped to change its data.
+        let parts = setupParts(usesExtendedCommands: isExtended)
+        if isOn, setupCount < parts.count { return .setUp(identifier, parts[setupCount]) }
+        switch state {
+        case .blocked, .failed, .ending: return nil
+        case .stale: return .turnOff(identifier, .restart)
+        case .on: return isExtended && hasOldAddress(context) ? .turnOff(identifier, .restart) : nil
+        case .off:
+            if setupCount < parts.count { return .setUp(identifier, parts[setupCount]) }
+            if isExtended, let address = wantedAddress(context), address != self.address {
+                return .setAddress(identifier, address)
+            }
+            return .turnOn(identifier)
+        }
     }
 
     // MARK: Addresses

@@ -29,7 +29,7 @@ struct AdvertisingPlan {
             /// The controller refused a command. It is tried again later.
             case failed
             /// It is to be removed from the controller.
-            case ending(isOff: Bool)
+            case ending
         }
 
         let identifier: AdvertisementIdentifier
@@ -39,6 +39,10 @@ struct AdvertisingPlan {
         /// Whether the controller creates an advertising set for it with the parameters (extended commands).
         let usesSet: Bool
         fileprivate(set) var state = State.off
+        /// Whether the controller has an advertising set for it.
+        fileprivate(set) var hasSet = false
+        /// Whether the controller may advertise it.
+        fileprivate(set) var mayBeOn = false
         /// How many of its ``SetupPart``s the controller has.
         fileprivate(set) var setupCount = 0
         /// The data of the periodic train that the controller has, or gets by the setup.
@@ -53,7 +57,9 @@ struct AdvertisingPlan {
         fileprivate(set) var calls: [CallToken] = []
 
         var isOn: Bool { state == .on || state == .stale }
-        var isEnding: Bool { if case .ending = state { true } else { false } }
+        var isEnding: Bool { state == .ending }
+        /// Whether the controller has nothing of it.
+        var isGone: Bool { !hasSet && !mayBeOn }
 
         /// Records that the controller does not advertise it. The device that it is directed to may have another address
         /// when it starts again.
@@ -76,12 +82,19 @@ struct AdvertisingPlan {
             setupCount = min(setupCount, parts.firstIndex(of: .periodicParameters) ?? parts.count)
         }
 
-        fileprivate mutating func forgetController() {
+        /// Has the controller get all commands again.
+        fileprivate mutating func startOver(_ state: State) {
+            self.state = state
             isPeriodicOn = false
             periodicData = nextPeriodicData.take() ?? periodicData
-            state = .off
             setupCount = 0
             address = nil
+        }
+
+        fileprivate mutating func forgetController() {
+            startOver(.off)
+            hasSet = false
+            mayBeOn = false
         }
     }
 
@@ -169,8 +182,9 @@ struct AdvertisingPlan {
     mutating func stop(_ identifier: AdvertisementIdentifier, isOn: Bool) -> [AdvertisingEffect] {
         guard let index = index(of: identifier), !entries[index].isEnding else { return [] }
         guard isOn else { return remove(at: index, nil) }
-        entries[index].state = .ending(isOff: false)
-        return []
+        entries[index].state = .ending
+        let isPending = pending.purpose?.advertisement == identifier
+        return isPending ? [] : removeIfEnded(at: index)
     }
 
     /// Replaces the data of a periodic train. If the data needs several commands, the train ends and another one begins.
@@ -221,6 +235,11 @@ struct AdvertisingPlan {
         entries.remove(at: index).calls.map { .finish($0, error) } + [.reconsiderAddresses]
     }
 
+    /// Removes an advertisement that is being ended, if the controller has nothing of it.
+    private mutating func removeIfEnded(at index: Int) -> [AdvertisingEffect] {
+        entries[index].isEnding && entries[index].isGone ? remove(at: index, nil) : []
+    }
+
     // MARK: Commands
 
     /// Requests a pass.
@@ -245,13 +264,14 @@ struct AdvertisingPlan {
         run.sent()
         current = purpose.advertisement
         hasEndedEarly = false
+        if case .turnOn = purpose { entries[index].mayBeOn = true }
         let command = entries[index].command(for: purpose, context, &resolver, &random)
         return PlannedCommand(command: command, step: pending.begin(purpose))
     }
 
     private func nextPurpose(_ context: Context) -> (Int, Purpose)? {
         for index in order {
-            if let purpose = purpose(for: entries[index], context) { return (index, purpose) }
+            if let purpose = entries[index].nextPurpose(context) { return (index, purpose) }
         }
         return nil
     }
@@ -265,47 +285,21 @@ struct AdvertisingPlan {
         return urgent + rotated.filter { !urgent.contains($0) }
     }
 
-    private func purpose(for entry: Entry, _ context: Context) -> Purpose? {
-        let identifier = entry.identifier
-        let isExtended = context.information.usesExtendedCommands
-        if case .ending(let isOff) = entry.state {
-            guard isOff else { return .turnOff(identifier, .end(removesSet: isExtended)) }
-            return entry.isPeriodicOn ? .stopPeriodic(identifier) : .remove(identifier)
-        }
-        if let data = entry.nextPeriodicData, entry.isPeriodicOn {
-            let fits = data.length <= PeriodicAdvertisingDataFragment.maximumLength
-            return fits ? .updatePeriodicData(identifier, data) : .stopPeriodic(identifier)
-        }
-        if context.addresses.hold == .everything { return entry.isOn ? .turnOff(identifier, .pause) : nil }
-        // Otherwise it could start with the address of the advertisement before it.
-        if !isExtended, context.addresses.isChanging || entry.lacksAddress(context.addresses) { return nil }
-        // The train was stopped to change its data.
-        let parts = entry.setupParts(usesExtendedCommands: isExtended)
-        if entry.isOn, entry.setupCount < parts.count { return .setUp(identifier, parts[entry.setupCount]) }
-        switch entry.state {
-        case .blocked, .failed, .ending: return nil
-        case .stale: return .turnOff(identifier, .restart)
-        case .on: return isExtended && entry.hasOldAddress(context) ? .turnOff(identifier, .restart) : nil
-        case .off:
-            if entry.setupCount < parts.count { return .setUp(identifier, parts[entry.setupCount]) }
-            if isExtended, let address = entry.wantedAddress(context), address != entry.address {
-                return .setAddress(identifier, address)
-            }
-            return .turnOn(identifier)
-        }
-    }
-
     // MARK: Replies
 
     /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
     mutating func finished(_ step: GAPStep, at now: Instant) -> [AdvertisingEffect] {
         guard let purpose = pending.end(step), let index = index(of: purpose.advertisement) else { return [] }
         switch purpose {
-        case .turnOff(_, .end(removesSet: true)): entries[index].state = .ending(isOff: true)
-        case .turnOff(_, .end), .remove: return remove(at: index, nil)
-        case .turnOff: if !entries[index].isEnding { entries[index].turnedOff(.off) }
+        case .turnOff:
+            entries[index].mayBeOn = false
+            if !entries[index].isEnding { entries[index].turnedOff(.off) }
+        case .remove: return remove(at: index, nil)
         case .setUp(_, let part):
-            if part == .parameters { entries[index].address = nil }
+            if part == .parameters {
+                entries[index].address = nil
+                entries[index].hasSet = entries[index].usesSet
+            }
             if part == .startPeriodic { entries[index].isPeriodicOn = true }
             entries[index].setupCount += 1
         case .updatePeriodicData(_, let data): entries[index].periodicDataSent(data, isAccepted: true)
@@ -315,10 +309,11 @@ struct AdvertisingPlan {
             refreshDeadline = refreshInterval.map { now + $0 }
             guard !entries[index].isEnding else { return [] }
             // The connection's event may arrive before the command's completion.
-            if hasEndedEarly { entries[index].turnedOff(.off) } else { entries[index].state = .on }
+            entries[index].state = .on
+            if hasEndedEarly { ended(at: index) }
             return finish(at: index)
         }
-        return []
+        return removeIfEnded(at: index)
     }
 
     /// Handles a command that failed.
@@ -345,7 +340,11 @@ struct AdvertisingPlan {
             if !entries[index].isEnding { entries[index].turnedOff(.off) }
             return [.ignore(failure)]
         case .turnOff(_, .restart), .setUp, .setAddress, .turnOn:
-            guard !entries[index].isEnding else { return [] }
+            if case .turnOn = purpose, !failure.isOutcomeUnknown { entries[index].mayBeOn = false }
+            if case .setUp(_, .parameters) = purpose, failure.isOutcomeUnknown {
+                entries[index].hasSet = entries[index].usesSet
+            }
+            guard !entries[index].isEnding else { return removeIfEnded(at: index) }
             if case .status(let code, _) = failure, hasLinks,
                 [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded].contains(code)
             {
@@ -370,15 +369,14 @@ struct AdvertisingPlan {
     private mutating func fail(at index: Int, _ failure: CommandFailure, at now: Instant) -> [AdvertisingEffect] {
         let entry = entries[index]
         guard entry.calls.isEmpty else {
-            guard entry.usesSet, entry.setupCount > 0 else { return remove(at: index, .command(failure)) }
+            guard !entry.isGone else { return remove(at: index, .command(failure)) }
             // The set keeps its data. The controller would check the parameters of the next advertisement with this handle
             // against that data.
             entries[index].calls = []
-            entries[index].state = .ending(isOff: true)
+            entries[index].state = .ending
             return entry.calls.map { .finish($0, .command(failure)) }
         }
-        entries[index].forgetController()
-        entries[index].state = .failed
+        entries[index].startOver(.failed)
         retryDeadline = retryDeadline ?? now + AdvertisingPlan.retryInterval
         return [.retryLater(failure)]
     }
@@ -400,7 +398,12 @@ struct AdvertisingPlan {
     }
 
     private mutating func ended(at index: Int) {
-        if case .turnOn(entries[index].identifier)? = pending.purpose { hasEndedEarly = true }
+        if case .turnOn(entries[index].identifier)? = pending.purpose {
+            hasEndedEarly = true
+            return
+        }
+        guard !entries[index].isEnding else { return }
+        entries[index].mayBeOn = false
         if entries[index].isOn { entries[index].turnedOff(.off) }
     }
 
