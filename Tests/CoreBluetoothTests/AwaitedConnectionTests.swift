@@ -60,6 +60,42 @@ struct AwaitedConnectionTests {
         #expect(peripheral.state == .connected && peripheral.linux.mtu == 100)
     }
 
+    /// Runs tasks on a queue, which a test can suspend.
+    private final class QueueExecutor: TaskExecutor {
+        let queue = DispatchQueue(label: "waiting")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    @Test("The failure of a connection is its error, also if the task runs only after an earlier end and the failure")
+    func failureAfterAnEarlierEndIsReportedToALateTask() async throws {
+        manager.connect(peripheral)
+        say(.connected(peripheral.identifier, mtu: 23))
+        await settle()
+        manager.cancelPeripheralConnection(peripheral)
+        let executor = QueueExecutor()
+        let task = Task(executorPreference: executor) { [manager, peripheral] in
+            try await manager.linux.connected(peripheral)
+        }
+        while manager.connectionChanges.count == 0 { await Task.yield() }
+        // The task waits for changes now.
+        await withCheckedContinuation { continuation in executor.queue.async { continuation.resume() } }
+        executor.queue.suspend()
+        say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 0)))
+        await settle()
+        #expect(peripheral.state == .connecting)
+        say(.connectionFailed(peripheral.identifier, .core(.connectionTimeout)))
+        await settle()
+        #expect(peripheral.state == .disconnected)
+        executor.queue.resume()
+        let result = await task.result
+        let error = #expect(throws: CBError.self) { try result.get() }
+        #expect(error?.code == .connectionTimeout)
+    }
+
     @Test("A failure is the wait's error, and cancelling the connection ends the wait")
     func failureOrCancellationEndsTheWait() async throws {
         let failing = await begin()

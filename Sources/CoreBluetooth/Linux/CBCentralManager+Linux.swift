@@ -88,15 +88,19 @@ extension CBCentralManager {
                 throw CBError.described(.operationNotSupported)
             }
             if peripheral.state == .connected { return }
-            let changes = manager.connectionChanges.sequence(limit: Linux.limit) { $0.peripheral === peripheral }
+            // The end of an earlier connection does not matter: this one begins after it. That is decided when the end is
+            // reported. When this task runs, this connection may have ended too.
+            let changes = manager.connectionChanges.sequence(limit: Linux.limit) { change in
+                guard change.peripheral === peripheral else { return false }
+                guard case .disconnected = change.kind else { return true }
+                return ![.connecting, .connected].contains(peripheral.state)
+            }
             if let timeout { connect(peripheral, timeout: timeout) } else { manager.connect(peripheral) }
             try await withTaskCancellationHandler {
                 for await change in changes {
                     switch change.kind {
                     case .connected: return
                     case .failed(let error): throw error ?? CBError.described(.connectionFailed)
-                    // The end of an earlier connection. This one begins after it, and may exist already.
-                    case .disconnected where [.connecting, .connected].contains(peripheral.state): continue
                     case .disconnected(let error, _): throw error ?? CBError.described(.operationCancelled)
                     }
                 }
