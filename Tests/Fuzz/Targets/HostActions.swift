@@ -18,7 +18,7 @@ struct HostActions {
     /// The host, from the side of the phone.
     let client: RemotePeripheral
     /// A value of the host's server.
-    let value: AttributeHandle?
+    let value: AttributeHandle
     private var tasks: [Task<Void, Never>] = []
 
     init(
@@ -27,7 +27,7 @@ struct HostActions {
         lamp: ScriptedPeripheral,
         peer: RemotePeripheral,
         client: RemotePeripheral,
-        value: AttributeHandle?
+        value: AttributeHandle
     ) {
         self.world = world
         self.adapter = adapter
@@ -98,7 +98,6 @@ struct HostActions {
             }
         }
         try? await lamp.send(octets, of: "FFE1")
-        guard let value else { return }
         try? await adapter.peripheral.notify(octets, of: value)
         try? await adapter.peripheral.indicate(octets, of: value)
     }

@@ -32,7 +32,7 @@ enum HostFuzzing {
                 lamp: lamp,
                 peer: peer,
                 client: client,
-                value: published.first?.characteristics.first?.valueHandle
+                value: published[0].characteristics[0].valueHandle
             )
             let work = Task(executorPreference: world.taskExecutor) {
                 while !Task.isCancelled, await peer.isConnected {

@@ -63,6 +63,7 @@ struct DiscoveryActions {
             try await peer.pair()
             return await peer.disconnect()
         }
+        fatalError("the scan for the tag has ended")
     }
 
     mutating func end() async {

@@ -23,7 +23,7 @@ enum DiscoveryFuzzing {
             let observer = try await world.device("observer").openAdapter()
             let heard = HeardAddresses()
             let observation = Task(executorPreference: world.taskExecutor) {
-                try? await heard.observe(observer, world: world)
+                await heard.observe(observer)
             }
             if setup.isPrivate { heard.forbid(try await adapter.information.identityAddress) }
             var actions = try await DiscoveryActions(

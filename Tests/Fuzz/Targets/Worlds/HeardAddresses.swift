@@ -22,15 +22,24 @@ final class HeardAddresses: Sendable {
         state.withLock { $0.forbidden = address }
     }
 
-    /// Scans until the task is cancelled.
-    func observe(_ observer: Adapter, world: World) async throws {
-        for try await advertisement in observer.central.scan(ScanOptions(isActive: false, reportsDuplicates: true)) {
-            state.withLock { state in
-                require(advertisement.address != state.forbidden, "a private host advertises its identity address")
-                guard !state.addresses.contains(advertisement.address) else { return }
-                state.addresses.append(advertisement.address)
-                if state.addresses.count > HeardAddresses.limit { state.addresses.removeFirst() }
+    /// Scans until the task is cancelled. No input reaches the observer's controller, so the scan has no other end.
+    func observe(_ observer: Adapter) async {
+        do throws(BLEError) {
+            for try await advertisement in observer.central.scan(ScanOptions(isActive: false, reportsDuplicates: true)) {
+                hear(advertisement.address)
             }
+        } catch {
+            require(error == .cancelled, "the observer's scan has failed: \(error)")
+        }
+        require(Task.isCancelled, "the observer's scan has ended")
+    }
+
+    private func hear(_ address: DeviceAddress) {
+        state.withLock { state in
+            require(address != state.forbidden, "a private host advertises its identity address")
+            guard !state.addresses.contains(address) else { return }
+            state.addresses.append(address)
+            if state.addresses.count > HeardAddresses.limit { state.addresses.removeFirst() }
         }
     }
 

@@ -30,6 +30,15 @@ func setUp<Value>(_ step: () async throws -> Value) async -> Value {
     }
 }
 
+/// Performs a step of the setup, which no input can make fail. Traps if it throws.
+func setUp<Value>(_ step: () throws -> Value) -> Value {
+    do {
+        return try step()
+    } catch {
+        stopFuzzing(error)
+    }
+}
+
 /// Traps if the state of a host is inconsistent.
 func requireConsistency(of adapter: Adapter) async {
     let contradiction = await adapter.host.contradiction()
