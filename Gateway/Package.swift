@@ -99,7 +99,7 @@ let package = Package(
         .target(
             name: "GatewayWeb",
             dependencies: [
-                "GatewayCore", "ESPHomeProtocol",
+                "GatewayCore", "GatewayFleet", "ESPHomeProtocol",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -122,7 +122,7 @@ let package = Package(
         .executableTarget(
             name: "Gateway",
             dependencies: [
-                "GatewayCore", "GatewayMQTT", "GatewayWeb", "ESPHomeProtocol",
+                "GatewayCore", "GatewayFleet", "GatewayMQTT", "GatewayWeb", "ESPHomeProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
@@ -139,7 +139,7 @@ let package = Package(
         .testTarget(
             name: "GatewayCommandTests",
             dependencies: [
-                "Gateway", "GatewayCore", "GatewayMQTT", "GatewayWeb",
+                "Gateway", "GatewayCore", "GatewayFleet", "GatewayMQTT", "GatewayWeb",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -162,7 +162,7 @@ let package = Package(
         .testTarget(
             name: "GatewayWebTests",
             dependencies: [
-                "GatewayWeb", "GatewayCore",
+                "GatewayWeb", "GatewayCore", "GatewayFleet",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

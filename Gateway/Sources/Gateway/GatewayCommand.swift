@@ -12,7 +12,7 @@ struct GatewayCommand: AsyncParsableCommand {
             or BLE_GATEWAY_CONFIG names. The exit status is 0 on success only, and 64 if the command line is wrong.
             """,
         version: Gateway.version,
-        subcommands: [Run.self, Check.self, Key.self, Status.self, Demo.self, Announcement.self]
+        subcommands: [Run.self, Check.self, Key.self, Status.self, Demo.self, Announcement.self, Fleet.self]
     )
 }
 

@@ -8,16 +8,22 @@ public struct CombinedObservation: Hashable, Sendable {
         public var rssi: Int?
         /// The time, by the gateway's clock.
         public var time: String
+        /// The number of the message; nil if the gateway does not number them.
+        public var number: FleetMessage.Number?
 
         /// Creates a reception.
-        public init(gateway: String, rssi: Int?, time: String) {
+        public init(gateway: String, rssi: Int?, time: String, number: FleetMessage.Number? = nil) {
             self.gateway = gateway
             self.rssi = rssi
             self.time = time
+            self.number = number
         }
 
         fileprivate var json: String {
-            "{\"gateway\": \"\(gateway)\", \(rssi.map { "\"rssi\": \($0), " } ?? "")\"time\": \"\(time)\"}"
+            var text = "{\"gateway\": \"\(gateway)\""
+            if let number { text += ", \"boot\": \"\(number.bootDigits)\", \"sequence\": \(number.sequence)" }
+            if let rssi { text += ", \"rssi\": \(rssi)" }
+            return text + ", \"time\": \"\(time)\"}"
         }
     }
 
@@ -37,7 +43,12 @@ public struct CombinedObservation: Hashable, Sendable {
     public var tokens: [UInt64]
 
     /// The observation as one line of JSON, without its line break.
-    public var json: String {
+    public var json: String { json(elected: nil) }
+
+    /// The observation as one line of JSON, without its line break.
+    ///
+    /// - Parameter elected: the gateway that should connect to the tag; nil for none.
+    public func json(elected: String?) -> String {
         var text =
             "{\"time\": \"\(time)\", \"address\": \"\(FleetTopics.text(of: address))\", \"format\": \"\(format)\""
         if let counter { text += ", \"counter\": \(counter)" }
@@ -45,6 +56,7 @@ public struct CombinedObservation: Hashable, Sendable {
         text += receivers.map(\.json).joined(separator: ", ")
         text += "]"
         if let best = receivers.first { text += ", \"best\": \"\(best.gateway)\"" }
+        if let elected { text += ", \"connect\": \"\(elected)\"" }
         return text + "}"
     }
 }

@@ -31,6 +31,7 @@ struct Group: Sendable {
         let gateway: Int
         let rssi: Int?
         let time: String
+        let number: FleetMessage.Number?
     }
 
     let content: ContentKey
@@ -74,6 +75,14 @@ struct Group: Sendable {
         return false
     }
 
+    /// Makes a group whose window ended in an earlier engine.
+    static func ended(_ message: FleetMessage, _ content: ContentKey, gateway: Int, at time: Duration) -> Group {
+        let receiver = Receiver(gateway: gateway, rssi: nil, time: "", number: nil)
+        var group = Group(message, content, receiver, 0, time)
+        _ = group.end(at: time) { _ in "" }
+        return group
+    }
+
     private static func strength(_ receiver: Receiver) -> Int { receiver.rssi ?? Int.min }
 
     /// Ends the window and returns the observation. The readings are not kept.
@@ -94,7 +103,12 @@ struct Group: Sendable {
             time: self.time,
             receivers: order.map { index in
                 let receiver = receivers[index]
-                return .init(gateway: name(receiver.gateway), rssi: receiver.rssi, time: receiver.time)
+                return .init(
+                    gateway: name(receiver.gateway),
+                    rssi: receiver.rssi,
+                    time: receiver.time,
+                    number: receiver.number
+                )
             },
             tokens: tokens
         )

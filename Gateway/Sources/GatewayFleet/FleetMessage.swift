@@ -19,6 +19,12 @@ public struct FleetMessage: Hashable, Sendable {
             self.boot = boot
             self.sequence = sequence
         }
+
+        /// The number of the start, as eight hexadecimal digits.
+        var bootDigits: String {
+            let digits = String(boot, radix: 16)
+            return String(repeating: "0", count: 8 - digits.utf8.count) + digits
+        }
     }
 
     /// The name of the gateway.

@@ -112,6 +112,12 @@ public struct FleetWindow: Sendable {
     public var openWindowCount: Int { openCount }
     /// The number of gateways that are known.
     public var gatewayCount: Int { gateways.count }
+
+    /// The number of gateways from which no message has come for some time. A silent gateway is forgotten after an hour.
+    public func silentGatewayCount(for time: Duration, at now: Duration) -> Int {
+        gateways.idleCount(for: time, at: now)
+    }
+
     /// The number of windows that are in memory, with the ended ones.
     var groupCount: Int { groups.count }
 
@@ -129,13 +135,6 @@ public struct FleetWindow: Sendable {
         var observations = advance(to: now)
         let kind = take(message, token, now, &observations)
         return Outcome(kind: kind, observations: observations)
-    }
-
-    /// Remembers that a message was taken by an earlier engine, so that it is a duplicate from now on.
-    public mutating func remember(_ message: FleetMessage, at now: Duration) {
-        guard let number = message.number else { return }
-        let gateway = gateways.number(of: message.gateway, at: now) { GatewayHistory() }
-        if let gateway { _ = gateways.update(gateway) { $0.insert(number) } }
     }
 
     /// Returns the observations whose windows have ended.
@@ -175,10 +174,26 @@ public struct FleetWindow: Sendable {
             counters.duplicates &+= 1
             return .duplicate
         }
+        return join(message, gateway, token, now, &observations)
+    }
+
+    /// Adds a message that has not come before to the group of its transmission.
+    private mutating func join(
+        _ message: FleetMessage,
+        _ gateway: Int,
+        _ token: UInt64,
+        _ now: Duration,
+        _ observations: inout [CombinedObservation]
+    ) -> Kind {
         let time = ClockOffset.parse(message.time)
         let delay = time.flatMap { time in gateways.update(gateway) { $0.offset.delay(of: time, at: now) } } ?? .zero
         let content = ContentKey(message)
-        let receiver = Group.Receiver(gateway: gateway, rssi: message.rssi, time: message.time)
+        let receiver = Group.Receiver(
+            gateway: gateway,
+            rssi: message.rssi,
+            time: message.time,
+            number: message.number
+        )
         if let number = newestOfContent[content], isRemembered(number, at: now) {
             let index = number - firstNumber
             let known = groups[index].gateways.contains(gateway)
@@ -225,6 +240,84 @@ public struct FleetWindow: Sendable {
         case .duplicate, .tooOld: return false
         }
         return true
+    }
+
+    // MARK: Restoring
+
+    /// A message that an earlier engine took.
+    public struct Restored: Sendable {
+        /// The message.
+        public var message: FleetMessage
+        /// What comes back in the observation.
+        public var token: UInt64
+        /// Whether nothing is to be done for the message any more.
+        public var isFinished: Bool
+        /// The time since its arrival.
+        public var age: Duration
+
+        /// Creates a message.
+        public init(_ message: FleetMessage, token: UInt64, isFinished: Bool, age: Duration) {
+            self.message = message
+            self.token = token
+            self.isFinished = isFinished
+            self.age = age
+        }
+    }
+
+    /// Takes the messages of an earlier engine, in their order. To be called before the first message.
+    ///
+    /// Messages that are finished are duplicates from now on. Their transmissions are remembered until their age is that
+    /// of the memory. The others are collected again.
+    ///
+    /// - Returns: the observations that are complete, and the tokens of the messages that will not be in any.
+    public mutating func restore(
+        _ messages: [Restored],
+        at now: Duration
+    ) -> (observations: [CombinedObservation], discarded: [UInt64]) {
+        var observations: [CombinedObservation] = []
+        var discarded: [UInt64] = []
+        var waiting: [(Restored, gateway: Int)] = []
+        for restored in messages {
+            let gateway = gateways.number(of: restored.message.gateway, at: now) { GatewayHistory() }
+            guard let gateway, isNewAfterRestart(restored.message, gateway) else {
+                if !restored.isFinished { discarded.append(restored.token) }
+                continue
+            }
+            if restored.isFinished {
+                rememberTransmission(of: restored, by: gateway, at: now)
+            } else {
+                waiting.append((restored, gateway))
+            }
+        }
+        for (restored, gateway) in waiting {
+            let kind = join(restored.message, gateway, restored.token, now, &observations)
+            if kind != .first && kind != .another { discarded.append(restored.token) }
+        }
+        return (observations, discarded)
+    }
+
+    /// Remembers the number of a message. What is missing between them is not counted again.
+    private mutating func isNewAfterRestart(_ message: FleetMessage, _ gateway: Int) -> Bool {
+        guard let number = message.number else { return true }
+        switch gateways.update(gateway, { $0.insert(number).0 }) {
+        case .new, .filled, .earlier: return true
+        case .duplicate, .tooOld, nil: return false
+        }
+    }
+
+    private mutating func rememberTransmission(of restored: Restored, by gateway: Int, at now: Duration) {
+        guard restored.age >= .zero, restored.age < configuration.memory else { return }
+        let content = ContentKey(restored.message)
+        // A second message of the gateway is another transmission.
+        if let number = newestOfContent[content], !groups[number - firstNumber].gateways.contains(gateway) {
+            groups[number - firstNumber].gateways.append(gateway)
+            return
+        }
+        let number = firstNumber + groups.count
+        groups.append(.ended(restored.message, content, gateway: gateway, at: now - restored.age))
+        newestOfContent[content] = number
+        newestOfTag[TagKey(restored.message)] = number
+        firstOpen = number + 1
     }
 
     // MARK: Windows

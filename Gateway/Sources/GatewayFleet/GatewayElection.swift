@@ -101,6 +101,9 @@ public struct GatewayElection: Sendable {
     /// The number of tags that are known.
     public var tagCount: Int { tags.count }
 
+    /// The number of gateways that have said that they are offline.
+    public var offlineGatewayCount: Int { gateways.count { !$0.isOnline } }
+
     /// The gateway that should connect to a tag; nil for none.
     public func gateway(for address: UInt64) -> String? {
         tags[address]?.chosen.flatMap { gateways.name(of: $0) }

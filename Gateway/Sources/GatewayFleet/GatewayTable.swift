@@ -22,6 +22,14 @@ struct GatewayTable<State: Sendable>: Sendable {
 
     var count: Int { numbers.count }
 
+    /// The number of gateways that were not used for some time.
+    func idleCount(for time: Duration, at now: Duration) -> Int {
+        entries.count { $0.map { now - $0.lastUse >= time } ?? false }
+    }
+
+    /// The number of gateways whose state meets a condition.
+    func count(where condition: (State) -> Bool) -> Int { entries.count { $0.map { condition($0.state) } ?? false } }
+
     /// Returns the number of a gateway, which it keeps while it is used.
     ///
     /// - Returns: nil if there are too many gateways.

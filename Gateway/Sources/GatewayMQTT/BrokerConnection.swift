@@ -26,26 +26,32 @@ final class BrokerConnection: Sendable {
     private let handle: @Sendable (Event) -> Void
 
     /// - Parameters:
-    ///   - will: the message that the broker publishes when the connection is lost.
+    ///   - session: the name of a session that the broker keeps; nil for one that ends with the connection.
+    ///   - will: the message that the broker publishes when the connection is lost; nil for none.
     ///   - handle: is called on the thread of ``loop()``.
     init(
         _ configuration: MQTTConfiguration,
-        will: MQTTMessage,
+        session: String? = nil,
+        will: MQTTMessage?,
         handle: @escaping @Sendable (Event) -> Void
     ) throws(MQTTError) {
         _ = Self.initialized
-        let identifier = "ble-gateway-\(configuration.gateway)-\(UInt32.random(in: 0...UInt32.max))"
-        guard let connection = mosquitto_new(identifier, true, nil) else { throw MQTTError("MQTT: there is no memory") }
+        let identifier = session ?? "ble-gateway-\(configuration.gateway)-\(UInt32.random(in: 0...UInt32.max))"
+        guard let connection = mosquitto_new(identifier, session == nil, nil) else {
+            throw MQTTError("MQTT: there is no memory")
+        }
         self.connection = connection
         self.handle = handle
         broker = configuration.broker
         mosquitto_threaded_set(connection, true)
         // The outbox bounds the messages that are sent and not confirmed.
         mosquitto_max_inflight_messages_set(connection, 0)
-        try Self.check(
-            mosquitto_will_set(connection, will.topic, Int32(will.payload.utf8.count), will.payload, 1, true),
-            "the topic \"\(will.topic)\" cannot be used"
-        )
+        if let will {
+            try Self.check(
+                mosquitto_will_set(connection, will.topic, Int32(will.payload.utf8.count), will.payload, 1, true),
+                "the topic \"\(will.topic)\" cannot be used"
+            )
+        }
         if let user = configuration.broker.user {
             try Self.check(
                 mosquitto_username_pw_set(connection, user, configuration.password),
@@ -128,6 +134,13 @@ final class BrokerConnection: Sendable {
     /// Disconnects after the messages that were given before.
     func disconnect() {
         mosquitto_disconnect(connection)
+    }
+
+    /// Ends the connection at once. Confirmations that were not sent yet are not sent: libmosquitto sends that of a message
+    /// after the handler has returned, on the thread of ``loop()``.
+    func abort() {
+        let socket = mosquitto_socket(connection)
+        if socket >= 0 { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
     /// Gives a message to the connection with at-least-once delivery (QoS 1).

@@ -30,25 +30,29 @@ final class MQTTClient: Sendable {
     private static let waitStep: UInt32 = 50_000
 
     private let configuration: MQTTConfiguration
-    private let will: MQTTMessage
+    private let session: String?
+    private let will: MQTTMessage?
     private let handle: @Sendable (Event) -> Void
     private let state = Mutex(State())
     private let hasEnded = Atomic(false)
     private let isStarted = Atomic(false)
 
     /// - Parameters:
-    ///   - will: the message that the broker publishes when the connection is lost.
+    ///   - session: the name of a session that the broker keeps; nil for one that ends with the connection.
+    ///   - will: the message that the broker publishes when the connection is lost; nil for none.
     ///   - handle: is called on the client's thread with each event.
     /// - Throws: ``MQTTError`` if no connection can be made with the configuration.
     init(
         _ configuration: MQTTConfiguration,
-        will: MQTTMessage,
+        session: String? = nil,
+        will: MQTTMessage?,
         handle: @escaping @Sendable (Event) -> Void
     ) throws(MQTTError) {
         self.configuration = configuration
+        self.session = session
         self.will = will
         self.handle = handle
-        _ = try BrokerConnection(configuration, will: will) { _ in }
+        _ = try BrokerConnection(configuration, session: session, will: will) { _ in }
     }
 
     /// Connects, and connects again whenever the connection is lost, until ``stop()``. To be called once.
@@ -71,6 +75,12 @@ final class MQTTClient: Sendable {
         connection?.disconnect()
         guard isStarted.load(ordering: .acquiring) else { return }
         Self.wait(until: .now() + Self.stopTimeout) { hasEnded.load(ordering: .acquiring) }
+    }
+
+    /// Ends the connection at once, and makes a new one after a pause. What the broker sent and was not told to have
+    /// arrived, also the message that is being handled, is sent again if the broker keeps the session.
+    func abortConnection() {
+        state.withLock(\.connection)?.abort()
     }
 
     /// Waits until a condition is true, or until a time of the monotonic clock.
@@ -105,7 +115,7 @@ final class MQTTClient: Sendable {
         let current = Mutex<BrokerConnection?>(nil)
         let connection: BrokerConnection
         do throws(MQTTError) {
-            connection = try BrokerConnection(configuration, will: will) { [handle] event in
+            connection = try BrokerConnection(configuration, session: session, will: will) { [handle] event in
                 switch event {
                 case .accepted:
                     outcome.withLock { $0.wasAccepted = true }

@@ -204,7 +204,12 @@ private struct PlainFleet {
             time: window.first.time,
             receivers: sorted.map {
                 let message = $0.element.message
-                return .init(gateway: message.gateway, rssi: message.rssi, time: message.time)
+                return .init(
+                    gateway: message.gateway,
+                    rssi: message.rssi,
+                    time: message.time,
+                    number: message.number
+                )
             },
             tokens: window.messages.map(\.token)
         )

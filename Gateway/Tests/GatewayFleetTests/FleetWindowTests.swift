@@ -39,9 +39,10 @@ struct FleetWindowTests {
         #expect(
             observation.json == """
                 {"time": "2026-11-24T16:48:19.375Z", "address": "00:00:00:00:00:01", "format": "ruuvi_5", "readings": \
-                {"temperature": {"value": 0}}, "receivers": [{"gateway": "c", "rssi": -40, "time": \
-                "2026-11-24T16:48:19.375Z"}, {"gateway": "a", "rssi": -70, "time": "2026-11-24T16:48:19.375Z"}, \
-                {"gateway": "b", "time": "2026-11-24T16:48:19.375Z"}], "best": "c"}
+                {"temperature": {"value": 0}}, "receivers": [{"gateway": "c", "boot": "00000001", "sequence": 9, \
+                "rssi": -40, "time": "2026-11-24T16:48:19.375Z"}, {"gateway": "a", "boot": "00000001", \
+                "sequence": 1, "rssi": -70, "time": "2026-11-24T16:48:19.375Z"}, {"gateway": "b", "boot": \
+                "00000001", "sequence": 1, "time": "2026-11-24T16:48:19.375Z"}], "best": "c"}
                 """
         )
         #expect(fleet.openWindowCount == 0 && fleet.nextEnd == nil)
@@ -231,10 +232,12 @@ struct FleetWindowTests {
         #expect(fleet.counters.receiversDropped == 2)
     }
 
-    @Test func rememberedMessageIsADuplicate() {
+    @Test func silentGatewaysAreCounted() {
         var fleet = FleetWindow()
-        fleet.remember(message("a", 1), at: .zero)
-        #expect(fleet.receive(message("a", 1), at: .zero).kind == .duplicate)
-        #expect(fleet.receive(message("a", 2), at: .zero).kind == .first)
+        _ = fleet.receive(message("a", 1), at: .zero)
+        _ = fleet.receive(message("b", 1), at: .seconds(50))
+        #expect(fleet.silentGatewayCount(for: .seconds(60), at: .seconds(59)) == 0)
+        #expect(fleet.silentGatewayCount(for: .seconds(60), at: .seconds(60)) == 1)
+        #expect(fleet.gatewayCount == 2)
     }
 }

@@ -22,7 +22,7 @@ struct Demo: AsyncParsableCommand {
         if options.state.stateDir == nil { settings.stateDirectory += "/demo" }
         if options.readings == nil, settings.servesAPI { settings.readings = .none }
         if options.name == nil { settings.name = "ble-gateway-demo" }
-        if options.logLevel == nil { settings.logLevel = .warning }
+        if options.log.logLevel == nil { settings.logLevel = .warning }
         LineLogHandler.bootstrap(settings)
         let process = try GatewayProcess(settings: settings)
         let devices = try await DemoDevices.start(on: .virtual(name: air))

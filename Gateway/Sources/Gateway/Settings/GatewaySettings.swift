@@ -2,6 +2,7 @@ import BLE
 import BluetoothSensors
 import Configuration
 import GatewayCore
+import GatewayFleet
 import GatewayMQTT
 import GatewayWeb
 import Logging
@@ -45,6 +46,12 @@ struct GatewaySettings: Equatable {
     var takesCommands = false
     /// How long a connection for commands remains after the last one, in seconds.
     var mqttIdleTimeout = 30
+    /// The name of the session that the broker keeps for `fleet`.
+    var fleetSession = "ble-gateway-fleet"
+    /// The time in which the receptions of a transmission are collected, in milliseconds.
+    var fleetWindow = 2000
+    /// The first part of the topics on which `fleet` publishes; nil for none.
+    var fleetPublish: String?
     /// The keys of sensors that encrypt their readings.
     var bindKeys: [DeviceAddress: BindKey] = [:]
     /// The directory of the key, the bonds and the status socket.
@@ -113,21 +120,23 @@ struct GatewaySettings: Equatable {
             broker = address
         }
         mqttPassword = try values.text(.mqttPassword)?.text
-        let isTopic: (String) -> Bool = { !$0.isEmpty && !$0.contains { "+#$\0".contains($0) } && $0.utf8.count <= 200 }
-        let advice = "use a topic without wildcards, of at most 200 bytes"
-        mqttTopic = try values.text(.mqttTopic, advice, isTopic)?.text ?? mqttTopic
-        if let prefix = try values.text(.mqttDiscovery, advice, isTopic)?.text {
+        mqttTopic = try values.topic(.mqttTopic) ?? mqttTopic
+        if let prefix = try values.topic(.mqttDiscovery) {
             mqttDiscovery = prefix == "none" ? nil : prefix
         }
         mqttAuthority = try values.text(.mqttAuthority)?.text
         mqttCertificate = try values.text(.mqttCertificate)?.text
         mqttPrivateKey = try values.text(.mqttPrivateKey)?.text
         if try values.choice(.mqttFormat) == PublishedFormat.theengs {
-            let prefix = try values.text(.mqttTopic, advice, isTopic)?.text ?? "home/TheengsGateway"
+            let prefix = try values.topic(.mqttTopic) ?? "home/TheengsGateway"
             theengsTopic = "\(prefix)/BTtoMQTT"
         }
         takesCommands = try values.flag(.mqttCommands) ?? takesCommands
         mqttIdleTimeout = try values.number(.mqttIdleTimeout, in: 1...3600) ?? mqttIdleTimeout
+        let advice = "use 1 to 64 letters, digits, hyphens, dots and underscores"
+        fleetSession = try values.text(.fleetSession, advice, FleetMessage.isName)?.text ?? fleetSession
+        fleetWindow = try values.number(.fleetWindow, in: 100...60_000) ?? fleetWindow
+        fleetPublish = try values.topic(.fleetPublish)
     }
 
     private mutating func readHTTP(_ values: SettingsReader) throws(SettingsError) {
@@ -182,6 +191,12 @@ private struct SettingsReader {
         guard let value = try first(setting), case .string(let text) = value.content else { return nil }
         guard isValid(text) else { throw value.invalid(advice) }
         return (text, value)
+    }
+
+    func topic(_ setting: Setting) throws(SettingsError) -> String? {
+        try text(setting, "use a topic without wildcards, of at most 200 bytes") { text in
+            !text.isEmpty && !text.contains { "+#$\0".contains($0) } && text.utf8.count <= 200
+        }?.text
     }
 
     func texts(_ setting: Setting) throws(SettingsError) -> [String] {

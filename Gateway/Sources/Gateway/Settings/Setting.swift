@@ -26,6 +26,9 @@ enum Setting: String, CaseIterable {
     case httpNames
     case mqttCommands
     case mqttIdleTimeout
+    case fleetSession
+    case fleetWindow
+    case fleetPublish
     case stateDirectory
     case logLevel
     case logFormat
@@ -42,7 +45,7 @@ enum Setting: String, CaseIterable {
             + rawValue.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
     }
 
-    /// The option of `run`; nil if only the file and the environment have the setting.
+    /// The option of `run`, or of `fleet` for its settings; nil if only the file and the environment have the setting.
     var option: String? {
         switch self {
         case .friendlyName, .clientLimit, .httpNames, .mqttPassword, .mqttTopic, .mqttDiscovery, .mqttAuthority,
@@ -61,6 +64,9 @@ enum Setting: String, CaseIterable {
         case .bindKeys: "--bind-key"
         case .mqtt: "--mqtt"
         case .http: "--http"
+        case .fleetSession: "--session"
+        case .fleetWindow: "--window"
+        case .fleetPublish: "--publish"
         case .logLevel: "--log-level"
         case .logFormat: "--log-format"
         }
@@ -70,7 +76,7 @@ enum Setting: String, CaseIterable {
     var type: ConfigType {
         switch self {
         case .adapters, .bindKeys, .httpNames: .stringArray
-        case .port, .connectionLimit, .clientLimit, .mqttIdleTimeout: .int
+        case .port, .connectionLimit, .clientLimit, .mqttIdleTimeout, .fleetWindow: .int
         case .plaintext, .api, .mqttCommands: .bool
         default: .string
         }

@@ -40,6 +40,32 @@ struct StateOptions: ParsableArguments {
     }
 }
 
+/// The options of the log.
+struct LogOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The least severe messages to log: trace, debug, info (default), notice, warning, error or critical.",
+            valueName: "level"
+        ),
+        completion: .list(Logger.Level.allCases.map(\.rawValue))
+    )
+    var logLevel: String?
+
+    @Option(
+        help: ArgumentHelp("The format of log lines: text (default) or json.", valueName: "format"),
+        completion: .list(LogFormat.allCases.map(\.rawValue))
+    )
+    var logFormat: String?
+
+    /// The settings that the options give.
+    var values: [Setting: ConfigContent] {
+        var values: [Setting: ConfigContent] = [:]
+        values[.logLevel] = logLevel.map { .string($0) }
+        values[.logFormat] = logFormat.map { .string($0) }
+        return values
+    }
+}
+
 /// The options that override the configuration of a gateway.
 struct SettingsOptions: ParsableArguments {
     @OptionGroup var state: StateOptions
@@ -109,20 +135,7 @@ struct SettingsOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The greatest number of connections to devices (default: 20).", valueName: "number"))
     var connectionLimit: Int?
 
-    @Option(
-        help: ArgumentHelp(
-            "The least severe messages to log: trace, debug, info (default), notice, warning, error or critical.",
-            valueName: "level"
-        ),
-        completion: .list(Logger.Level.allCases.map(\.rawValue))
-    )
-    var logLevel: String?
-
-    @Option(
-        help: ArgumentHelp("The format of log lines: text (default) or json.", valueName: "format"),
-        completion: .list(LogFormat.allCases.map(\.rawValue))
-    )
-    var logFormat: String?
+    @OptionGroup var log: LogOptions
 
     /// Returns the settings from these options, the environment and the file.
     func settings() throws(SettingsError) -> GatewaySettings { try state.settings(values) }
@@ -142,9 +155,7 @@ struct SettingsOptions: ParsableArguments {
         values[.name] = name.map { .string($0) }
         values[.scanMode] = scanMode.map { .string($0) }
         values[.connectionLimit] = connectionLimit.map { .int($0) }
-        values[.logLevel] = logLevel.map { .string($0) }
-        values[.logFormat] = logFormat.map { .string($0) }
-        return values
+        return values.merging(log.values) { $1 }
     }
 }
 

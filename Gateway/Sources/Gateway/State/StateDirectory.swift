@@ -40,6 +40,9 @@ struct StateDirectory {
     /// The UNIX socket on which a running gateway reports its status.
     var statusSocketPath: String { "\(path)/status.sock" }
 
+    /// The directory of the messages that `fleet` has not written yet.
+    var fleetJournalPath: String { "\(path)/fleet" }
+
     fileprivate static let advice = "name a directory that this user can write to with --state-dir"
 }
 

@@ -50,6 +50,9 @@ struct WebResponse: Sendable {
 
 /// Content that the web server has, by its path.
 protocol WebContent: Sendable {
+    /// What the content is, with its verb: the begin of a sentence.
+    var name: String { get }
+
     /// Whether responses depend on nothing but numbers, so that any Host field is accepted.
     func acceptsAnyHost(path: String) -> Bool
 

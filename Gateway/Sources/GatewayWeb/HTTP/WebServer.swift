@@ -42,6 +42,21 @@ public struct WebServer: Service, CustomStringConvertible {
         self.init(address: address, names: names, content: page, logger: logger, whenServing: whenServing)
     }
 
+    /// Creates a server of the metrics and the health of a fleet's consumer.
+    ///
+    /// - Parameters:
+    ///   - address: where it listens.
+    ///   - fleet: what it serves.
+    ///   - whenServing: is called once, with the real port.
+    public init(
+        address: WebAddress,
+        fleet: FleetPage,
+        logger: Logger,
+        whenServing: @escaping @Sendable (_ address: WebAddress) -> Void = { _ in }
+    ) {
+        self.init(address: address, names: [], content: fleet, logger: logger, whenServing: whenServing)
+    }
+
     init(
         address: WebAddress,
         names: [String],
@@ -66,7 +81,7 @@ public struct WebServer: Service, CustomStringConvertible {
         let server = try await listen(places)
         var actual = address
         actual.port = server.localAddress?.port ?? address.port
-        logger.info("the status page is served", metadata: ["address": "http://\(actual)/"])
+        logger.info("\(content.name) served", metadata: ["address": "http://\(actual)/"])
         whenServing(actual)
         // An error says that the task was cancelled, which is a normal end too.
         try? await gracefulShutdown()

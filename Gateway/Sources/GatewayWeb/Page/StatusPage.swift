@@ -1,5 +1,6 @@
 import ESPHomeProtocol
 import GatewayCore
+import GatewayFleet
 import NIOCore
 
 /// The content of the web server: the status page with its data, the metrics, and the state of health.
@@ -54,6 +55,8 @@ public final class StatusPage: WebContent {
     public init(_ source: Source) {
         self.source = source
     }
+
+    var name: String { "the status page is" }
 
     func acceptsAnyHost(path: String) -> Bool {
         switch Document(rawValue: path) {
@@ -135,6 +138,11 @@ struct Health {
     }
 
     var isHealthy: Bool { reasons.isEmpty }
+
+    /// The state of a fleet's consumer. A broker that is away is no reason here either.
+    init(_ status: FleetStatus) {
+        reasons = status.storeFailure.map { ["messages cannot be stored: \($0.printable(limit: 240))"] } ?? []
+    }
 
     /// The state as a JSON object.
     var json: String {

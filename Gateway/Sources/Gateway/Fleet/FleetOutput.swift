@@ -1,0 +1,145 @@
+import Dispatch
+import Foundation
+import GatewayMQTT
+import Synchronization
+
+/// Writes lines to a file descriptor, then publishes them, and reports which messages they were made of.
+///
+/// A reader that is slow, or a broker that is away, makes lines wait. The caller must add no more if ``isFull``.
+final class FleetOutput: Sendable {
+    /// A line of JSON.
+    struct Line: Sendable {
+        var text: String
+        /// The topic on which it is published; nil for none.
+        var topic: String?
+        /// Whether the broker keeps it for later subscribers.
+        var isRetained: Bool
+        /// The messages that it was made of.
+        var tokens: [UInt64]
+    }
+
+    private struct Counts {
+        var waiting = 0
+        var written: UInt64 = 0
+    }
+
+    /// The number of waiting lines from which no more should be added.
+    static let limit = 4096
+    /// The greatest number of lines that the broker has not confirmed.
+    private static let deliveryLimit = 64
+
+    private let descriptor: Int32
+    private let finished: @Sendable ([UInt64]) -> Void
+    private let failed: @Sendable (FleetOutputError) -> Void
+    private let queue = DispatchQueue(label: "ble-gateway.fleet.output")
+    private let counts = Mutex(Counts())
+    private let session = Mutex<MQTTSession?>(nil)
+    /// Used on the queue only.
+    private let deliveries = Mutex(DeliveryWindow<Line>(limit: FleetOutput.deliveryLimit))
+    private let hasFailed = Mutex(false)
+
+    /// - Parameters:
+    ///   - finished: is called with the messages of lines that are written and, if they have a topic, confirmed.
+    ///   - failed: is called once if the descriptor cannot be written.
+    init(
+        descriptor: Int32,
+        finished: @escaping @Sendable ([UInt64]) -> Void,
+        failed: @escaping @Sendable (FleetOutputError) -> Void
+    ) {
+        self.descriptor = descriptor
+        self.finished = finished
+        self.failed = failed
+    }
+
+    /// Publishes the lines that have a topic.
+    ///
+    /// - Throws: ``MQTTError`` if the configuration cannot be used.
+    func publish(by configuration: MQTTConfiguration) throws(MQTTError) {
+        let session = try MQTTSession(configuration, name: nil, receive: { _ in true }) { [weak self] event in
+            guard let self else { return }
+            queue.async { [self] in handle(event) }
+        }
+        self.session.withLock { $0 = session }
+    }
+
+    /// Connects to the broker, if there is one.
+    func start() { session.withLock { $0 }?.start() }
+
+    /// The number of lines that are not written, or not confirmed.
+    var waitingCount: Int { counts.withLock(\.waiting) }
+    /// The number of lines that were written, and confirmed if they have a topic.
+    var writtenCount: UInt64 { counts.withLock(\.written) }
+    /// Whether no more lines should be added.
+    var isFull: Bool { waitingCount >= Self.limit }
+
+    /// Writes lines after the earlier ones, and returns at once.
+    func write(_ lines: [Line]) {
+        guard !lines.isEmpty else { return }
+        counts.withLock { $0.waiting += lines.count }
+        queue.async { [self] in writeNow(lines) }
+    }
+
+    /// Waits until all lines are written and confirmed, for a limited time, and ends the connection to the broker.
+    func stop(timeout: Duration) {
+        let deadline = ContinuousClock.now + timeout
+        while waitingCount > 0, ContinuousClock.now < deadline, !hasFailed.withLock({ $0 }) { usleep(10_000) }
+        session.withLock { $0 }?.stop()
+    }
+
+    // MARK: On the queue
+
+    private func writeNow(_ lines: [Line]) {
+        guard !hasFailed.withLock({ $0 }) else { return }
+        guard LineWriter.write(lines.map { $0.text + "\n" }.joined(), to: descriptor) else {
+            let number = errno
+            hasFailed.withLock { $0 = true }
+            return failed(FleetOutputError(errorNumber: number))
+        }
+        let isPublished = session.withLock { $0 != nil }
+        complete(lines.filter { !isPublished || $0.topic == nil })
+        guard isPublished else { return }
+        for line in lines where line.topic != nil { deliveries.withLock { $0.append(line) } }
+        sendAll()
+    }
+
+    private func sendAll() {
+        guard let session = session.withLock({ $0 }) else { return }
+        deliveries.withLock { deliveries in
+            deliveries.sendAll { line in
+                session.publish(
+                    MQTTMessage(topic: line.topic ?? "", payload: line.text, isRetained: line.isRetained)
+                )
+            }
+        }
+    }
+
+    private func handle(_ event: MQTTSession.Event) {
+        switch event {
+        case .connected: sendAll()
+        case .disconnected: deliveries.withLock { $0.connectionLost() }
+        case .delivered(let number):
+            if let line = deliveries.withLock({ $0.confirm(number) }) { complete([line]) }
+            sendAll()
+        }
+    }
+
+    private func complete(_ lines: [Line]) {
+        guard !lines.isEmpty else { return }
+        let tokens = lines.flatMap(\.tokens)
+        if !tokens.isEmpty { finished(tokens) }
+        counts.withLock { counts in
+            counts.waiting -= lines.count
+            counts.written += UInt64(lines.count)
+        }
+    }
+}
+
+/// The reason why lines cannot be written.
+struct FleetOutputError: Error, Equatable, CustomStringConvertible {
+    let errorNumber: Int32
+
+    var description: String {
+        let reason = String(cString: strerror(errorNumber))
+        return "standard output cannot be written: \(reason); what was not written follows at the next start"
+    }
+}

@@ -1,0 +1,296 @@
+import Dispatch
+import Foundation
+import GatewayFleet
+import GatewayMQTT
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// Receives the messages of a fleet, and writes what they say together.
+///
+/// ## Threads
+/// The session's thread takes messages: it stores each in the journal, then gives it to the consumer. A timer ends windows,
+/// and passes lines on. The queue of ``FleetOutput`` writes them. The broker is told that a message has arrived after it is
+/// in the journal. It is removed from there after its line is written.
+final class FleetService: Service {
+    /// What the service does, and where.
+    struct Configuration: Sendable {
+        /// The broker.
+        var connection: MQTTConfiguration
+        /// The name of the session that the broker keeps.
+        var session: String
+        /// The topics of the gateways.
+        var topics: FleetTopics
+        /// The topics on which lines are published; nil for none.
+        var publishing: FleetTopics?
+        /// The time in which receptions of a transmission are collected, and limits.
+        var window = FleetWindow.Configuration()
+        /// Where lines are written.
+        var descriptor: Int32 = STDOUT_FILENO
+    }
+
+    private struct State {
+        var consumer: FleetConsumer
+        var journal: FleetJournal
+        var lines: [FleetOutput.Line] = []
+        /// Messages that are finished, but not stored as such.
+        var finished: [UInt64] = []
+        var isConnected = false
+        var connectCount: UInt64 = 0
+        var lastReason: String?
+        var hasStoreFailure = false
+    }
+
+    /// How often windows are ended and lines passed on. A line is up to this time late.
+    private static let interval = DispatchTimeInterval.milliseconds(50)
+    /// How long the last lines may take.
+    private static let stopTimeout = Duration.seconds(5)
+
+    private let configuration: Configuration
+    private let logger: Logger
+    private let start = ContinuousClock.now
+    private let state: Mutex<State>
+    private let isStopping = Atomic(false)
+    private let session = Mutex<MQTTSession?>(nil)
+    private let output = Mutex<FleetOutput?>(nil)
+    private let failures = AsyncStream.makeStream(of: FleetOutputError.self)
+
+    /// - Parameter journal: nothing else may use it.
+    /// - Throws: ``MQTTError`` if the configuration cannot be used.
+    init(_ configuration: Configuration, journal: sending FleetJournal, logger: Logger) throws(MQTTError) {
+        self.configuration = configuration
+        self.logger = logger
+        state = Mutex(State(consumer: FleetConsumer(window: configuration.window), journal: journal))
+        let output = FleetOutput(
+            descriptor: configuration.descriptor,
+            finished: { [weak self] tokens in self?.finish(tokens) },
+            failed: { [failures] error in
+                failures.continuation.yield(error)
+                failures.continuation.finish()
+            }
+        )
+        if configuration.publishing != nil { try output.publish(by: configuration.connection) }
+        self.output.withLock { $0 = output }
+        let session = try MQTTSession(configuration.connection, name: configuration.session) { [weak self] reception in
+            self?.receive(reception) ?? false
+        } handle: { [weak self] event in
+            self?.handle(event)
+        }
+        self.session.withLock { $0 = session }
+    }
+
+    /// Combines messages until graceful shutdown or until the task is cancelled. The windows that are open end then.
+    ///
+    /// - Throws: ``FleetOutputError`` if lines cannot be written.
+    func run() async throws {
+        restore()
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "ble-gateway.fleet"))
+        timer.schedule(deadline: .now(), repeating: Self.interval, leeway: .milliseconds(5))
+        timer.setEventHandler { [weak self] in self?.advance() }
+        timer.resume()
+        output.withLock { $0 }?.start()
+        session.withLock { $0 }?.start()
+        let failure = await withTaskCancellationOrGracefulShutdownHandler {
+            await failures.stream.first { _ in true }
+        } onCancelOrGracefulShutdown: { [failures] in
+            failures.continuation.finish()
+        }
+        timer.cancel()
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [self] in
+                stop()
+                continuation.resume()
+            }
+        }
+        report()
+        if let failure { throw failure }
+    }
+
+    private func stop() {
+        isStopping.store(true, ordering: .releasing)
+        session.withLock { $0 }?.stop()
+        state.withLock { state in
+            take(state.consumer.finish(at: now), &state)
+            flush(&state)
+        }
+        output.withLock { $0 }?.stop(timeout: Self.stopTimeout)
+        state.withLock { flush(&$0) }
+    }
+
+    /// What the service has done.
+    var status: FleetStatus {
+        let output = output.withLock { $0 }
+        return state.withLock { state in
+            var status = state.consumer.status(at: now)
+            status.isConnected = state.isConnected
+            status.connectCount = state.connectCount
+            status.waitingLineCount = state.lines.count + (output?.waitingCount ?? 0)
+            status.lineCount = output?.writtenCount ?? 0
+            status.waitingMessageCount = state.journal.unfinishedCount
+            status.storeFailure = state.journal.failure
+            return status
+        }
+    }
+
+    private var now: Duration { .now - start }
+
+    // MARK: Messages
+
+    /// Takes the messages that were not finished when the last process ended.
+    private func restore() {
+        state.withLock { state in
+            let time = Int64(Date().timeIntervalSince1970 * 1000)
+            var restored: [FleetWindow.Restored] = []
+            for entry in state.journal.takeFound() {
+                guard let message = try? message(entry.topic, entry.payload) else {
+                    if !entry.isFinished { state.finished.append(entry.token) }
+                    continue
+                }
+                let age = Duration.milliseconds(max(0, time.subtractingReportingOverflow(entry.arrival).partialValue))
+                restored.append(.init(message, token: entry.token, isFinished: entry.isFinished, age: age))
+            }
+            let count = restored.count { !$0.isFinished }
+            if count > 0 { logger.info("messages of the last run are collected", metadata: ["count": "\(count)"]) }
+            if state.journal.damagedFileCount > 0 {
+                logger.notice("records at the end of files of the journal were incomplete, and are left out")
+            }
+            take(state.consumer.restore(restored, at: now), &state)
+        }
+    }
+
+    /// The message of a topic of readings; nil for another topic.
+    private func message(_ topic: String, _ payload: [UInt8]) throws(FleetMessageError) -> FleetMessage? {
+        guard case .readings(let address, let gateway) = configuration.topics.subject(of: topic) else { return nil }
+        return try FleetMessage(
+            gateway: gateway,
+            address: address,
+            payload: String(decoding: payload, as: UTF8.self)
+        )
+    }
+
+    /// Takes a message.
+    ///
+    /// - Returns: whether the broker may forget it.
+    private func receive(_ reception: MQTTSession.Reception) -> Bool {
+        // The broker keeps what there is no room for. Its connection may end meanwhile, and is made again.
+        while output.withLock({ $0 })?.isFull ?? false {
+            guard !isStopping.load(ordering: .acquiring) else { return false }
+            usleep(10_000)
+        }
+        return state.withLock { state in
+            switch configuration.topics.subject(of: reception.topic) {
+            case .status(let gateway):
+                let isOnline = reception.payload?.elementsEqual("online".utf8) ?? false
+                take(state.consumer.setOnline(isOnline, gateway: gateway, at: now), &state)
+                return true
+            case .readings: return receiveReadings(reception, &state)
+            case nil: return true
+            }
+        }
+    }
+
+    private func receiveReadings(_ reception: MQTTSession.Reception, _ state: inout State) -> Bool {
+        let decoded: FleetMessage?
+        do throws(FleetMessageError) {
+            guard let payload = reception.payload else { throw .tooLong(MQTTSession.Reception.sizeLimit + 1) }
+            decoded = try message(reception.topic, payload)
+        } catch {
+            if state.consumer.countMalformed() {
+                logger.warning("a message is not used: \(error)", metadata: ["topic": "\(reception.topic)"])
+            }
+            return true
+        }
+        guard let decoded, let payload = reception.payload else { return true }
+        let arrival = Int64(Date().timeIntervalSince1970 * 1000)
+        let token = state.journal.append(topic: reception.topic, payload: payload, arrival: arrival)
+        guard let token else {
+            if !state.hasStoreFailure {
+                state.hasStoreFailure = true
+                let reason = state.journal.failure ?? "unknown"
+                logger.error("messages cannot be stored, and wait at the broker: \(reason)")
+            }
+            return false
+        }
+        if state.hasStoreFailure {
+            state.hasStoreFailure = false
+            logger.notice("messages are stored again")
+        }
+        take(state.consumer.receive(decoded, token: token, at: now), &state)
+        return true
+    }
+
+    // MARK: Output
+
+    private func take(_ output: FleetConsumer.Output, _ state: inout State) {
+        guard !output.isEmpty else { return }
+        for change in output.changes {
+            let topic = configuration.publishing?.election(of: change.address)
+            state.lines.append(.init(text: change.json, topic: topic, isRetained: true, tokens: []))
+        }
+        for (observation, elected) in output.observations {
+            let topic = configuration.publishing?.observations(of: observation.address)
+            let text = observation.json(elected: elected)
+            state.lines.append(.init(text: text, topic: topic, isRetained: false, tokens: observation.tokens))
+        }
+        state.finished += output.discarded
+    }
+
+    private func advance() {
+        state.withLock { state in
+            take(state.consumer.advance(to: now), &state)
+            flush(&state)
+        }
+    }
+
+    /// Passes lines on, and stores which messages are finished.
+    private func flush(_ state: inout State) {
+        if !state.lines.isEmpty {
+            output.withLock { $0 }?.write(state.lines)
+            state.lines = []
+        }
+        if !state.finished.isEmpty { state.finished = state.journal.finish(state.finished) }
+    }
+
+    private func finish(_ tokens: [UInt64]) {
+        state.withLock { state in
+            state.finished += tokens
+            state.finished = state.journal.finish(state.finished)
+        }
+    }
+
+    // MARK: The broker
+
+    private func handle(_ event: MQTTSession.Event) {
+        switch event {
+        case .connected:
+            state.withLock { state in
+                state.isConnected = true
+                state.connectCount += 1
+                state.lastReason = nil
+            }
+            logger.info("connected to the broker", metadata: ["session": "\(configuration.session)"])
+            for filter in configuration.topics.filters { session.withLock { $0 }?.subscribe(to: filter) }
+        case .disconnected(let reason):
+            let isNew = state.withLock { state in
+                defer { state.lastReason = reason }
+                state.isConnected = false
+                return state.lastReason != reason
+            }
+            if isNew { logger.warning("the broker cannot be reached: \(reason)") }
+        case .delivered: break
+        }
+    }
+
+    private func report() {
+        let status = status
+        let messages = status.messages
+        logger.notice(
+            "stopped",
+            metadata: [
+                "received": "\(messages.received)", "observations": "\(messages.observations)",
+                "duplicates": "\(messages.duplicates)", "late": "\(messages.late)", "missing": "\(messages.missing)",
+                "malformed": "\(status.malformedCount)", "waiting": "\(status.waitingMessageCount)",
+            ]
+        )
+    }
+}

@@ -1,0 +1,116 @@
+/// A consumer of what the gateways of a fleet publish: combines their messages, and chooses the gateway of each tag.
+///
+/// It has no input and output of its own. The caller gives it messages and the time, and performs the ``Output``.
+public struct FleetConsumer: Sendable {
+    /// What the caller has to write, and which messages it need not keep.
+    public struct Output: Sendable {
+        /// The observations that are complete, each with the gateway that should connect to the tag.
+        public var observations: [(observation: CombinedObservation, elected: String?)] = []
+        /// The tags whose gateway for connections has changed.
+        public var changes: [GatewayElection.Change] = []
+        /// The tokens of messages that will not be in an observation: duplicates, late ones and refused ones.
+        public var discarded: [UInt64] = []
+
+        /// Creates an output of nothing.
+        public init() {}
+
+        /// Whether there is nothing to do.
+        public var isEmpty: Bool { observations.isEmpty && changes.isEmpty && discarded.isEmpty }
+    }
+
+    /// After this time without a message, a gateway is silent.
+    public static let silence = Duration.seconds(60)
+
+    private var window: FleetWindow
+    private var election: GatewayElection
+    private var malformedCount: UInt64 = 0
+
+    /// Creates a consumer.
+    public init(
+        window: FleetWindow.Configuration = FleetWindow.Configuration(),
+        election: GatewayElection.Configuration = GatewayElection.Configuration()
+    ) {
+        self.window = FleetWindow(window)
+        self.election = GatewayElection(election)
+    }
+
+    /// Takes the messages that an earlier consumer took, in their order. To be called first.
+    ///
+    /// - Parameter now: the time, since any moment. It must not decrease from call to call.
+    public mutating func restore(_ messages: [FleetWindow.Restored], at now: Duration) -> Output {
+        let (observations, discarded) = window.restore(messages, at: now)
+        var output = Output()
+        output.discarded = discarded
+        add(observations, to: &output)
+        return output
+    }
+
+    /// Takes a message.
+    ///
+    /// - Parameter token: comes back once, in an observation of the output or in its discarded ones.
+    public mutating func receive(_ message: FleetMessage, token: UInt64, at now: Duration) -> Output {
+        let outcome = window.receive(message, token: token, at: now)
+        var output = Output()
+        switch outcome.kind {
+        case .first, .another:
+            if let rssi = message.rssi,
+                let change = election.receive(message.address, by: message.gateway, rssi: rssi, at: now)
+            {
+                output.changes.append(change)
+            }
+        case .duplicate, .late, .refused: output.discarded.append(token)
+        }
+        add(outcome.observations, to: &output)
+        return output
+    }
+
+    /// Takes the state of a gateway.
+    public mutating func setOnline(_ isOnline: Bool, gateway: String, at now: Duration) -> Output {
+        var output = Output()
+        output.changes = election.setOnline(isOnline, gateway, at: now)
+        return output
+    }
+
+    /// Counts a message that cannot be decoded.
+    ///
+    /// - Returns: whether it was the first.
+    public mutating func countMalformed() -> Bool {
+        malformedCount &+= 1
+        return malformedCount == 1
+    }
+
+    /// Returns what is complete. To be called at least as often as windows should end.
+    public mutating func advance(to now: Duration) -> Output {
+        var output = Output()
+        output.changes = election.advance(to: now)
+        add(window.advance(to: now), to: &output)
+        return output
+    }
+
+    /// Ends all windows.
+    public mutating func finish(at now: Duration) -> Output {
+        var output = Output()
+        add(window.finish(at: now), to: &output)
+        return output
+    }
+
+    /// What the consumer has done.
+    public func status(at now: Duration) -> FleetStatus {
+        var status = FleetStatus()
+        status.messages = window.counters
+        status.malformedCount = malformedCount
+        status.openWindowCount = window.openWindowCount
+        status.tagCount = election.tagCount
+        status.electionRefusedCount = election.refusedCount
+        status.gatewayCount = window.gatewayCount
+        status.silentGatewayCount = window.silentGatewayCount(for: Self.silence, at: now)
+        status.offlineGatewayCount = election.offlineGatewayCount
+        return status
+    }
+
+    private func add(_ observations: [CombinedObservation], to output: inout Output) {
+        for observation in observations {
+            output.observations.append((observation, election.gateway(for: observation.address)))
+        }
+    }
+}

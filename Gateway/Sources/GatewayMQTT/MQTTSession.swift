@@ -1,0 +1,84 @@
+import Synchronization
+
+/// A session at a broker, for programs that receive messages or publish their own.
+///
+/// With a name, the broker keeps the session: messages that arrive while the program is away wait for it.
+public final class MQTTSession: Sendable {
+    /// What happens to a session.
+    public enum Event: Sendable {
+        /// The broker can be used. Subscriptions must be made again; retained messages come again then.
+        case connected
+        /// The connection was lost or could not be made. It is made again. Messages that were published and not delivered
+        /// are forgotten.
+        case disconnected(reason: String)
+        /// The broker has taken the message with this number.
+        case delivered(Int32)
+    }
+
+    /// A message from the broker.
+    public struct Reception: Sendable {
+        /// The greatest size of a payload, in bytes.
+        public static var sizeLimit: Int { MQTTReception.sizeLimit }
+
+        /// The topic.
+        public let topic: String
+        /// The content; nil if it is larger than ``sizeLimit``.
+        public let payload: [UInt8]?
+    }
+
+    private let receive: @Sendable (Reception) -> Bool
+    private let handle: @Sendable (Event) -> Void
+    private let client = Mutex<MQTTClient?>(nil)
+    private let connection = Mutex<BrokerConnection?>(nil)
+
+    /// Creates a session.
+    ///
+    /// - Parameters:
+    ///   - configuration: the broker. The topics and the store of the configuration are not used.
+    ///   - name: the name by which the broker knows the session, which one program at a time can use; nil for a session
+    ///     that ends with the connection.
+    ///   - receive: is called on the session's thread with each message. The broker is told that the message has arrived
+    ///     after it has returned true. If it returns false, the connection ends, and the message comes again.
+    ///   - handle: is called on the session's thread with each event.
+    /// - Throws: ``MQTTError`` if the configuration cannot be used.
+    public init(
+        _ configuration: MQTTConfiguration,
+        name: String?,
+        receive: @escaping @Sendable (Reception) -> Bool,
+        handle: @escaping @Sendable (Event) -> Void
+    ) throws(MQTTError) {
+        self.receive = receive
+        self.handle = handle
+        let client = try MQTTClient(configuration, session: name, will: nil) { [weak self] event in self?.pass(event) }
+        self.client.withLock { $0 = client }
+    }
+
+    private func pass(_ event: MQTTClient.Event) {
+        switch event {
+        case .connected(let new):
+            connection.withLock { $0 = new }
+            handle(.connected)
+        case .disconnected(let reason):
+            connection.withLock { $0 = nil }
+            handle(.disconnected(reason: reason))
+        case .delivered(let number): handle(.delivered(number))
+        case .received(let reception):
+            guard !receive(Reception(topic: reception.topic, payload: reception.payload)) else { return }
+            client.withLock { $0 }?.abortConnection()
+        }
+    }
+
+    /// Connects, and connects again whenever the connection is lost, until ``stop()``. To be called once.
+    public func start() { client.withLock { $0 }?.start() }
+
+    /// Disconnects after the messages that are being sent. Blocks for up to some seconds.
+    public func stop() { client.withLock { $0 }?.stop() }
+
+    /// Subscribes to topics with at-least-once delivery (QoS 1). The filter may have wildcards.
+    public func subscribe(to filter: String) { connection.withLock { $0 }?.subscribe(to: filter) }
+
+    /// Publishes a message with at-least-once delivery (QoS 1).
+    ///
+    /// - Returns: the number with which the delivery is reported; nil if the session is not connected.
+    public func publish(_ message: MQTTMessage) -> Int32? { connection.withLock { $0 }?.publish(message) }
+}
