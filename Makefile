@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-web, test-sensors, soak-gateway, programs, install, deb, test-deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-fleet, bench-fleet, test-web, test-sensors, soak-gateway, programs, install, deb, test-deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -16,7 +16,7 @@ GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
 STATIC := -c release --static-swift-stdlib --package-path Gateway --disable-local-rpath --scratch-path Gateway/.build-deb
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway demo-gateway test-gateway test-web test-sensors soak-gateway programs install deb test-deb
+.PHONY: gateway demo-gateway test-gateway test-fleet bench-fleet test-web test-sensors soak-gateway programs install deb test-deb
 .PHONY: bench-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
@@ -82,6 +82,14 @@ test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of 
 	@./.ci/setup $(GATEWAY_PACKAGES) mosquitto mosquitto-clients openssl faketime prometheus
 	$(SWIFT) test --package-path Gateway
 	@BLE_GATEWAY=$${BLE_GATEWAY:-Gateway/.build/debug/ble-gateway} Gateway/Tests/run
+
+test-fleet: gateway ## Tests `ble-gateway fleet` with 50 gateways and 2,000 tags, at mosquitto and at three nodes of nats-server that are killed.
+	@./.ci/setup mosquitto nats-server
+	@Gateway/Tests/fleet mosquitto nats
+
+bench-fleet: gateway ## Measures CPU and memory of `ble-gateway fleet` for 5 to 50 gateways.
+	@./.ci/setup mosquitto
+	@Gateway/Tests/fleet cost
 
 test-web: build gateway ## Tests the status page of `ble-gateway` in headless Chromium, which needs 414 MB of disk.
 	@./.ci/setup chromium

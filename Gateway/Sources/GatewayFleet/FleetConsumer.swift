@@ -79,7 +79,7 @@ public struct FleetConsumer: Sendable {
         return malformedCount == 1
     }
 
-    /// Returns what is complete. To be called at least as often as windows should end.
+    /// Returns the observations that are complete. To be called at least as often as windows should end.
     public mutating func advance(to now: Duration) -> Output {
         var output = Output()
         output.changes = election.advance(to: now)

@@ -19,8 +19,12 @@ struct ContentKey: Hashable {
         address = message.address
         counter = message.counter
         var hasher = Hasher()
-        hasher.combine(message.format)
-        hasher.combine(message.readings)
+        // The bytes: hashes of strings are those of their canonical forms, which takes longer.
+        var format = message.format
+        var readings = message.readings
+        format.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        hasher.combine(UInt8(0))
+        readings.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hash = hasher.finalize()
     }
 }

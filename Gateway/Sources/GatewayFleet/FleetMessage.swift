@@ -101,7 +101,7 @@ public struct FleetMessage: Hashable, Sendable {
         (1...nameLimit).contains(text.utf8.count) && text.utf8.allSatisfy(isIdentifierByte)
     }
 
-    fileprivate static func isIdentifierByte(_ byte: UInt8) -> Bool {
+    static func isIdentifierByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):

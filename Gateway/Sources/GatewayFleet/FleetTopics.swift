@@ -21,25 +21,52 @@ public struct FleetTopics: Hashable, Sendable {
 
     /// Returns the subject of a topic; nil for another topic.
     public func subject(of topic: String) -> Subject? {
-        guard topic.hasPrefix(prefix) else { return nil }
-        let levels = topic.utf8.dropFirst(prefix.utf8.count).split(
+        var topic = topic
+        return topic.withUTF8 { subject(of: $0) }
+    }
+
+    private func subject(of topic: UnsafeBufferPointer<UInt8>) -> Subject? {
+        guard topic.starts(with: prefix.utf8) else { return nil }
+        let levels = topic.dropFirst(prefix.utf8.count).split(
             separator: UInt8(ascii: "/"),
             maxSplits: 4,
             omittingEmptySubsequences: false
-        ).map { Substring($0) }
+        )
         guard levels.count == 4, levels[0].isEmpty else { return nil }
-        if levels[1] == "sensors", let address = Self.address(levels[2]), FleetMessage.isName(levels[3]) {
-            return .readings(address: address, gateway: String(levels[3]))
+        if levels[1].elementsEqual("sensors".utf8), let address = Self.address(levels[2]),
+            let gateway = Self.name(levels[3])
+        {
+            return .readings(address: address, gateway: gateway)
         }
-        if levels[1] == "gateways", levels[3] == "status", FleetMessage.isName(levels[2]) {
-            return .status(gateway: String(levels[2]))
+        if levels[1].elementsEqual("gateways".utf8), levels[3].elementsEqual("status".utf8),
+            let gateway = Self.name(levels[2])
+        {
+            return .status(gateway: gateway)
         }
         return nil
     }
 
-    private static func address(_ text: Substring) -> UInt64? {
-        guard text.utf8.count == 12, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else { return nil }
-        return UInt64(text, radix: 16)
+    private static func name(_ level: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
+        guard (1...FleetMessage.nameLimit).contains(level.count), level.allSatisfy(FleetMessage.isIdentifierByte) else {
+            return nil
+        }
+        return String(decoding: level, as: UTF8.self)
+    }
+
+    private static func address(_ level: Slice<UnsafeBufferPointer<UInt8>>) -> UInt64? {
+        guard level.count == 12 else { return nil }
+        var address: UInt64 = 0
+        for byte in level {
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+            default: return nil
+            }
+            address = address << 4 | UInt64(digit)
+        }
+        return address
     }
 
     /// The topic of the combined observations of a tag.

@@ -10,7 +10,7 @@ import DequeModule
 /// - A message with a number that its gateway has used before is a duplicate. MQTT delivers at least once.
 /// - A second message of the same gateway with the same content is another transmission.
 /// - A message for a transmission whose window has ended is late, and only counted. If the tag has reported something else
-///   meanwhile, the tag may have returned to the earlier readings. The message is late then only if it was delayed.
+///   since, the tag may have returned to the earlier readings. The message is late then only if it was delayed.
 ///
 /// Everything is bounded, and a message costs the same however many there are. If there are too many open windows, the
 /// oldest ends early.
@@ -248,7 +248,7 @@ public struct FleetWindow: Sendable {
     public struct Restored: Sendable {
         /// The message.
         public var message: FleetMessage
-        /// What comes back in the observation.
+        /// The token that comes back in the observation.
         public var token: UInt64
         /// Whether nothing is to be done for the message any more.
         public var isFinished: Bool
@@ -296,7 +296,7 @@ public struct FleetWindow: Sendable {
         return (observations, discarded)
     }
 
-    /// Remembers the number of a message. What is missing between them is not counted again.
+    /// Remembers the number of a message. Gaps are not counted again.
     private mutating func isNewAfterRestart(_ message: FleetMessage, _ gateway: Int) -> Bool {
         guard let number = message.number else { return true }
         switch gateways.update(gateway, { $0.insert(number).0 }) {

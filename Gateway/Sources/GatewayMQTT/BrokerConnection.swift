@@ -12,6 +12,8 @@ final class BrokerConnection: Sendable {
         case refused(reason: String)
         /// The broker has taken the message with this number.
         case delivered(Int32)
+        /// The broker has answered the subscription with this number.
+        case subscribed(Int32, isGranted: Bool)
         case received(MQTTReception)
     }
 
@@ -103,6 +105,11 @@ final class BrokerConnection: Sendable {
         mosquitto_publish_callback_set(connection) { _, pointer, number in
             BrokerConnection.of(pointer)?.handle(.delivered(number))
         }
+        mosquitto_subscribe_callback_set(connection) { _, pointer, number, count, levels in
+            // A refusal is the level 128.
+            let isGranted = (0..<Int(max(0, count))).allSatisfy { (levels?[$0] ?? 128) <= 2 }
+            BrokerConnection.of(pointer)?.handle(.subscribed(number, isGranted: isGranted))
+        }
         mosquitto_message_callback_set(connection) { _, pointer, message in
             guard let message = message?.pointee, let reception = MQTTReception(message) else { return }
             BrokerConnection.of(pointer)?.handle(.received(reception))
@@ -164,8 +171,12 @@ final class BrokerConnection: Sendable {
     }
 
     /// Receives the messages of a topic.
-    func subscribe(to topic: String) {
-        mosquitto_subscribe(connection, nil, topic, 1)
+    ///
+    /// - Returns: the number with which the answer is reported; nil if the connection does not take the subscription.
+    @discardableResult
+    func subscribe(to topic: String) -> Int32? {
+        var number: Int32 = 0
+        return mosquitto_subscribe(connection, &number, topic, 1) == MOSQ_ERR_SUCCESS.code ? number : nil
     }
 }
 

@@ -9,6 +9,8 @@ final class MQTTClient: Sendable {
         case disconnected(reason: String)
         /// The broker has taken the message with this number.
         case delivered(Int32)
+        /// The broker has answered the subscription with this number.
+        case subscribed(Int32, isGranted: Bool)
         case received(MQTTReception)
     }
 
@@ -122,6 +124,7 @@ final class MQTTClient: Sendable {
                     if let connection = current.withLock({ $0 }) { handle(.connected(connection)) }
                 case .refused(let reason): outcome.withLock { $0.refusal = reason }
                 case .delivered(let number): handle(.delivered(number))
+                case .subscribed(let number, let isGranted): handle(.subscribed(number, isGranted: isGranted))
                 case .received(let reception): handle(.received(reception))
                 }
             }

@@ -221,6 +221,8 @@ public final class MQTTPublisher: Service {
                 state.announcements.remove(number)
                 state.channel?.confirm(number)
                 state.sendAll()
+            case .subscribed(_, let isGranted):
+                if !isGranted { logger.warning("the broker refuses a subscription; check its access control") }
             case .received(let reception) where reception.topic == topics.commands: perform(reception, state)
             case .received(let reception):
                 guard let prefix = state.discovery?.prefix, reception.topic == "\(prefix)/status" else { return }

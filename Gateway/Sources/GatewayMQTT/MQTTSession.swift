@@ -13,6 +13,8 @@ public final class MQTTSession: Sendable {
         case disconnected(reason: String)
         /// The broker has taken the message with this number.
         case delivered(Int32)
+        /// The broker has answered the subscription with this number.
+        case subscribed(Int32, isGranted: Bool)
     }
 
     /// A message from the broker.
@@ -62,6 +64,7 @@ public final class MQTTSession: Sendable {
             connection.withLock { $0 = nil }
             handle(.disconnected(reason: reason))
         case .delivered(let number): handle(.delivered(number))
+        case .subscribed(let number, let isGranted): handle(.subscribed(number, isGranted: isGranted))
         case .received(let reception):
             guard !receive(Reception(topic: reception.topic, payload: reception.payload)) else { return }
             client.withLock { $0 }?.abortConnection()
@@ -75,7 +78,9 @@ public final class MQTTSession: Sendable {
     public func stop() { client.withLock { $0 }?.stop() }
 
     /// Subscribes to topics with at-least-once delivery (QoS 1). The filter may have wildcards.
-    public func subscribe(to filter: String) { connection.withLock { $0 }?.subscribe(to: filter) }
+    ///
+    /// - Returns: the number with which the answer is reported; nil if the session is not connected.
+    public func subscribe(to filter: String) -> Int32? { connection.withLock { $0 }?.subscribe(to: filter) }
 
     /// Publishes a message with at-least-once delivery (QoS 1).
     ///

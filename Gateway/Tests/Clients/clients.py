@@ -28,6 +28,7 @@ import api_tests  # noqa: E402, F401  (tests register themselves)
 import bleak_tests  # noqa: E402, F401
 import command_tests  # noqa: E402, F401
 import connection_tests  # noqa: E402, F401
+import fleet_tests  # noqa: E402, F401
 import hostile_tests  # noqa: E402, F401
 import mqtt_command_tests  # noqa: E402, F401
 import mqtt_fault_tests  # noqa: E402, F401

@@ -56,6 +56,7 @@ struct SettingsTests {
                  "mqttAuthority": "/a.pem", "mqttCertificate": "/c.pem", "mqttPrivateKey": "/k.pem",
                  "http": ":8053", "httpNames": ["gw.example.org"],
                  "mqttCommands": true, "mqttIdleTimeout": 60,
+                 "fleetSession": "kitchen", "fleetWindow": 500, "fleetPublish": "home",
                  "bindKeys": ["A4:C1:38:00:00:01=000102030405060708090A0B0C0D0E0F"]}
                 """
         )
@@ -73,6 +74,9 @@ struct SettingsTests {
         expected.logFormat = .json
         expected.readings = .none
         expected.broker = BrokerAddress(parsing: "mqtts://me@broker")
+        expected.fleetSession = "kitchen"
+        expected.fleetWindow = 500
+        expected.fleetPublish = "home"
         expected.mqttPassword = "secret"
         expected.mqttTopic = "home/ble"
         expected.mqttDiscovery = nil

@@ -13,6 +13,8 @@ private final class Content: WebContent {
         pending = eventLoop.makePromise()
     }
 
+    var name: String { "the content is" }
+
     func acceptsAnyHost(path: String) -> Bool { path == "/open" }
 
     func response(path: String, on eventLoop: any EventLoop) -> EventLoopFuture<WebResponse>? {

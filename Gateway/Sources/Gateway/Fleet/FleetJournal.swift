@@ -3,9 +3,9 @@ import Foundation
 /// The messages from the broker whose observations are not written yet, in files.
 ///
 /// ## Overview
-/// A message is appended before the broker is told that it has arrived, so the broker may forget it. Once the message's
-/// observation is written, the message is finished. After the end of the process, also by SIGKILL, ``FleetJournal/init``
-/// reads what is there. A failure of the machine can lose what the system had not written to the disk yet.
+/// A message is appended before it is confirmed to the broker, so the broker may forget it. Once the message's observation
+/// is written, the message is finished. After the end of the process, also by SIGKILL, the next one finds all messages. A
+/// failure of the machine can lose those that the system had not written to the disk yet.
 ///
 /// ## Files
 /// A directory has numbered files of records; see ``JournalRecord``. Records are added to the newest one. The oldest one is
@@ -132,7 +132,7 @@ final class FleetJournal {
                 for token in tokens { if let place = places[token] { found[place].isFinished = true } }
             }
         }
-        // The last record is incomplete if the process ended meanwhile. Its message was not confirmed.
+        // The last record is incomplete if the process ended while it wrote it. Its message was not confirmed.
         if !bytes.isEmpty {
             damagedFileCount += 1
             guard truncate(path, off_t(data.count - bytes.count)) == 0 else {
@@ -202,7 +202,7 @@ final class FleetJournal {
         return true
     }
 
-    /// Removes what was written of a record, so that the next one can be read.
+    /// Removes the begin of a record, so that the next one can be read.
     private func removeIncompleteRecord() {
         guard let size = segments.last?.size, ftruncate(descriptor, off_t(size)) == 0 else {
             close(descriptor)

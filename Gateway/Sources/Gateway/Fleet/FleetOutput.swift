@@ -120,6 +120,7 @@ final class FleetOutput: Sendable {
         case .delivered(let number):
             if let line = deliveries.withLock({ $0.confirm(number) }) { complete([line]) }
             sendAll()
+        case .subscribed: break
         }
     }
 

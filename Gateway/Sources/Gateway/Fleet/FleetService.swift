@@ -10,8 +10,8 @@ import Synchronization
 ///
 /// ## Threads
 /// The session's thread takes messages: it stores each in the journal, then gives it to the consumer. A timer ends windows,
-/// and passes lines on. The queue of ``FleetOutput`` writes them. The broker is told that a message has arrived after it is
-/// in the journal. It is removed from there after its line is written.
+/// and passes lines on. The queue of ``FleetOutput`` writes them. A message is confirmed to the broker after it is in the
+/// journal, and finished there after its line is written.
 final class FleetService: Service {
     /// What the service does, and where.
     struct Configuration: Sendable {
@@ -38,6 +38,8 @@ final class FleetService: Service {
         var isConnected = false
         var connectCount: UInt64 = 0
         var lastReason: String?
+        /// The topics to which the broker has not answered yet, by the numbers of the subscriptions.
+        var subscriptions: [Int32: String] = [:]
         var hasStoreFailure = false
     }
 
@@ -142,7 +144,7 @@ final class FleetService: Service {
             let time = Int64(Date().timeIntervalSince1970 * 1000)
             var restored: [FleetWindow.Restored] = []
             for entry in state.journal.takeFound() {
-                guard let message = try? message(entry.topic, entry.payload) else {
+                guard let message = message(entry) else {
                     if !entry.isFinished { state.finished.append(entry.token) }
                     continue
                 }
@@ -158,21 +160,21 @@ final class FleetService: Service {
         }
     }
 
-    /// The message of a topic of readings; nil for another topic.
-    private func message(_ topic: String, _ payload: [UInt8]) throws(FleetMessageError) -> FleetMessage? {
-        guard case .readings(let address, let gateway) = configuration.topics.subject(of: topic) else { return nil }
-        return try FleetMessage(
-            gateway: gateway,
-            address: address,
-            payload: String(decoding: payload, as: UTF8.self)
-        )
+    /// The message of a topic of readings; nil for another topic, or if it cannot be decoded.
+    private func message(_ entry: FleetJournal.Entry) -> FleetMessage? {
+        guard case .readings(let address, let gateway) = configuration.topics.subject(of: entry.topic) else {
+            return nil
+        }
+        let payload = String(decoding: entry.payload, as: UTF8.self)
+        return try? FleetMessage(gateway: gateway, address: address, payload: payload)
     }
 
     /// Takes a message.
     ///
     /// - Returns: whether the broker may forget it.
     private func receive(_ reception: MQTTSession.Reception) -> Bool {
-        // The broker keeps what there is no room for. Its connection may end meanwhile, and is made again.
+        // The broker keeps the messages for which there is no room. If this takes long, it ends the connection, which is made
+        // again.
         while output.withLock({ $0 })?.isFull ?? false {
             guard !isStopping.load(ordering: .acquiring) else { return false }
             usleep(10_000)
@@ -183,24 +185,30 @@ final class FleetService: Service {
                 let isOnline = reception.payload?.elementsEqual("online".utf8) ?? false
                 take(state.consumer.setOnline(isOnline, gateway: gateway, at: now), &state)
                 return true
-            case .readings: return receiveReadings(reception, &state)
+            case .readings(let address, let gateway): return receive(reception, address, gateway, &state)
             case nil: return true
             }
         }
     }
 
-    private func receiveReadings(_ reception: MQTTSession.Reception, _ state: inout State) -> Bool {
-        let decoded: FleetMessage?
+    private func receive(
+        _ reception: MQTTSession.Reception,
+        _ address: UInt64,
+        _ gateway: String,
+        _ state: inout State
+    ) -> Bool {
+        let message: FleetMessage
+        let payload = reception.payload ?? []
         do throws(FleetMessageError) {
-            guard let payload = reception.payload else { throw .tooLong(MQTTSession.Reception.sizeLimit + 1) }
-            decoded = try message(reception.topic, payload)
+            guard reception.payload != nil else { throw .tooLong(MQTTSession.Reception.sizeLimit + 1) }
+            let text = String(decoding: payload, as: UTF8.self)
+            message = try FleetMessage(gateway: gateway, address: address, payload: text)
         } catch {
             if state.consumer.countMalformed() {
                 logger.warning("a message is not used: \(error)", metadata: ["topic": "\(reception.topic)"])
             }
             return true
         }
-        guard let decoded, let payload = reception.payload else { return true }
         let arrival = Int64(Date().timeIntervalSince1970 * 1000)
         let token = state.journal.append(topic: reception.topic, payload: payload, arrival: arrival)
         guard let token else {
@@ -215,7 +223,7 @@ final class FleetService: Service {
             state.hasStoreFailure = false
             logger.notice("messages are stored again")
         }
-        take(state.consumer.receive(decoded, token: token, at: now), &state)
+        take(state.consumer.receive(message, token: token, at: now), &state)
         return true
     }
 
@@ -269,15 +277,32 @@ final class FleetService: Service {
                 state.lastReason = nil
             }
             logger.info("connected to the broker", metadata: ["session": "\(configuration.session)"])
-            for filter in configuration.topics.filters { session.withLock { $0 }?.subscribe(to: filter) }
+            subscribe()
         case .disconnected(let reason):
             let isNew = state.withLock { state in
                 defer { state.lastReason = reason }
                 state.isConnected = false
+                state.subscriptions = [:]
                 return state.lastReason != reason
             }
             if isNew { logger.warning("the broker cannot be reached: \(reason)") }
         case .delivered: break
+        case .subscribed(let number, let isGranted):
+            let (filter, isLast) = state.withLock { state in
+                (state.subscriptions.removeValue(forKey: number), state.subscriptions.isEmpty)
+            }
+            if let filter, !isGranted {
+                logger.error("the broker refuses the subscription to \(filter); allow this user to read the topic")
+            }
+            if isLast { logger.info("subscribed to the topics of the gateways") }
+        }
+    }
+
+    private func subscribe() {
+        guard let session = session.withLock({ $0 }) else { return }
+        for filter in configuration.topics.filters {
+            // The answer comes on this thread.
+            if let number = session.subscribe(to: filter) { state.withLock { $0.subscriptions[number] = filter } }
         }
     }
 

@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+
+@testable import Gateway
+
+struct JournalRecordTests {
+    static let records: [JournalRecord] = [
+        .message(token: 1, arrival: -1, topic: "ble/sensors/C0DE00000001/a", payload: Array("{}".utf8)),
+        .message(token: .max, arrival: .max, topic: "", payload: []),
+        .finished([]), .finished([1, .max, 7]),
+    ]
+
+    private func bytes(_ records: [JournalRecord]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for record in records { record.encode(into: &bytes) }
+        return bytes
+    }
+
+    @Test func messageHasTheseBytes() {
+        let record = JournalRecord.message(token: 0x0102, arrival: 3, topic: "t", payload: [0xAA])
+        #expect(
+            bytes([record]) == [
+                0x15, 0, 0, 0, 0x6D, 0x4C, 0xC3, 0xA2, 1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x74, 0xAA,
+            ]
+        )
+    }
+
+    @Test func recordsAreReadAsTheyWereWritten() {
+        var rest = bytes(Self.records)[...]
+        var found: [JournalRecord] = []
+        while let record = JournalRecord.decode(from: &rest) { found.append(record) }
+        #expect(found == Self.records)
+        #expect(rest.isEmpty)
+    }
+
+    @Test func incompleteRecordIsNotRead() {
+        let all = bytes([Self.records[0]])
+        for count in 0..<all.count {
+            var rest = all.prefix(count)
+            #expect(JournalRecord.decode(from: &rest) == nil)
+            #expect(rest.count == count)
+        }
+    }
+
+    @Test func changedByteIsNoticed() {
+        let all = bytes([Self.records[0]])
+        for index in all.indices {
+            var changed = all
+            changed[index] ^= 0x10
+            var rest = changed[...]
+            #expect(JournalRecord.decode(from: &rest) == nil)
+        }
+    }
+}
+
+struct FleetJournalTests {
+    private func withDirectory(_ body: (String) throws -> Void) throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "journal-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try body(path)
+    }
+
+    private func append(_ number: Int, to journal: FleetJournal) throws -> UInt64 {
+        try #require(journal.append(topic: "t\(number)", payload: Array("p\(number)".utf8), arrival: Int64(number)))
+    }
+
+    private func files(_ path: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasSuffix(".journal") }.sorted()
+    }
+
+    @Test func messagesAreFoundWithTheirState() throws {
+        try withDirectory { path in
+            do {
+                let journal = try FleetJournal(directory: path)
+                #expect(journal.takeFound().isEmpty)
+                let tokens = try (0..<4).map { try append($0, to: journal) }
+                #expect(tokens == [1, 2, 3, 4])
+                #expect(journal.finish([tokens[1], tokens[3]]).isEmpty)
+                #expect(journal.unfinishedCount == 2)
+            }
+            let journal = try FleetJournal(directory: path)
+            let found = journal.takeFound()
+            #expect(found.map(\.isFinished) == [false, true, false, true])
+            #expect(found[2].topic == "t2" && found[2].payload == Array("p2".utf8) && found[2].arrival == 2)
+            #expect(journal.unfinishedCount == 2)
+            // Tokens go on after those that were found.
+            #expect(try append(4, to: journal) == 5)
+            #expect(journal.takeFound().isEmpty)
+        }
+    }
+
+    @Test func incompleteLastRecordIsRemovedAndLaterOnesAreFound() throws {
+        try withDirectory { path in
+            do {
+                let journal = try FleetJournal(directory: path)
+                for number in 0..<3 { _ = try append(number, to: journal) }
+            }
+            let file = try #require(try files(path).first)
+            let handle = try #require(FileHandle(forWritingAtPath: "\(path)/\(file)"))
+            let size = try handle.seekToEnd()
+            try handle.truncate(atOffset: size - 1)
+            do {
+                let journal = try FleetJournal(directory: path)
+                #expect(journal.damagedFileCount == 1)
+                #expect(journal.takeFound().map(\.token) == [1, 2])
+                #expect(try append(9, to: journal) == 3)
+            }
+            let journal = try FleetJournal(directory: path)
+            #expect(journal.damagedFileCount == 0)
+            #expect(journal.takeFound().map(\.topic) == ["t0", "t1", "t9"])
+        }
+    }
+
+    /// A process that was killed while it wrote its first record.
+    @Test func firstRecordThatIsIncompleteDoesNotHideLaterOnes() throws {
+        try withDirectory { path in
+            do {
+                let journal = try FleetJournal(directory: path)
+                _ = try append(0, to: journal)
+            }
+            let file = try #require(try files(path).first)
+            let handle = try #require(FileHandle(forWritingAtPath: "\(path)/\(file)"))
+            try handle.truncate(atOffset: 5)
+            do {
+                let journal = try FleetJournal(directory: path)
+                #expect(journal.takeFound().isEmpty)
+                _ = try append(7, to: journal)
+            }
+            #expect(try FleetJournal(directory: path).takeFound().map(\.topic) == ["t7"])
+        }
+    }
+
+    @Test func filesAreRemovedWhenTheirMessagesAreFinishedAndOldEnough() throws {
+        try withDirectory { path in
+            let journal = try FleetJournal(directory: path)
+            var kept: UInt64?
+            for number in 0..<30_000 {
+                let token = try append(number, to: journal)
+                if number == 9000 { kept = token } else { #expect(journal.finish([token]).isEmpty) }
+            }
+            // The file of the unfinished message remains, and all later ones.
+            let last = try #require(kept)
+            #expect(journal.unfinishedCount == 1)
+            let found = try files(path)
+            #expect(found.first == "0000000000002001.journal")
+            #expect(found.count == journal.fileCount)
+            #expect(journal.finish([last]).isEmpty)
+            #expect(journal.fileCount == 3)
+            #expect(try files(path).count == 3)
+            #expect(journal.unfinishedCount == 0)
+        }
+    }
+
+    @Test func journalHasOneUser() throws {
+        try withDirectory { path in
+            let journal = try FleetJournal(directory: path)
+            let error = #expect(throws: StateError.self) { try FleetJournal(directory: path) }
+            #expect("\(try #require(error))".contains("another `ble-gateway fleet` uses this directory; stop it"))
+            _ = journal.fileCount
+        }
+    }
+
+    @Test func directoryThatCannotBeMadeIsNamed() throws {
+        let error = #expect(throws: StateError.self) { try FleetJournal(directory: "/proc/none") }
+        #expect("\(try #require(error))".hasPrefix("/proc/none: the directory cannot be created"))
+    }
+}

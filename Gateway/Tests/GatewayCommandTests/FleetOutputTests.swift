@@ -1,0 +1,143 @@
+import Configuration
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+struct DeliveryWindowTests {
+    @Test func elementsAreSentInOrderAndALimitedNumberIsNotConfirmed() {
+        var window = DeliveryWindow<String>(limit: 2)
+        for element in ["a", "b", "c", "d"] { window.append(element) }
+        var sent: [String] = []
+        let send: (String) -> Int32? = { element in
+            sent.append(element)
+            return Int32(sent.count)
+        }
+        window.sendAll(send)
+        #expect(sent == ["a", "b"])
+        #expect(window.confirm(2) == "b")
+        #expect(window.confirm(2) == nil)
+        window.sendAll(send)
+        #expect(sent == ["a", "b", "c"])
+        #expect(window.count == 3)
+    }
+
+    @Test func unconfirmedElementsAreSentAgainFirst() {
+        var window = DeliveryWindow<String>(limit: 2)
+        for element in ["a", "b", "c"] { window.append(element) }
+        var number: Int32 = 0
+        window.sendAll { _ in
+            number += 1
+            return number
+        }
+        #expect(window.confirm(1) == "a")
+        window.connectionLost()
+        var sent: [String] = []
+        window.sendAll { element in
+            sent.append(element)
+            return Int32(10 + sent.count)
+        }
+        #expect(sent == ["b", "c"])
+        #expect(window.confirm(2) == nil)
+        #expect(window.confirm(11) == "b" && window.confirm(12) == "c" && window.count == 0)
+    }
+
+    @Test func elementThatCannotBeSentWaits() {
+        var window = DeliveryWindow<Int>(limit: 2)
+        window.append(1)
+        window.sendAll { _ in nil }
+        #expect(window.count == 1)
+        window.sendAll { _ in 5 }
+        #expect(window.confirm(5) == 1)
+    }
+}
+
+struct FleetOutputTests {
+    private func line(_ number: UInt64) -> FleetOutput.Line {
+        .init(text: "line \(number)", topic: nil, isRetained: false, tokens: [number])
+    }
+
+    @Test func linesAreWrittenInOrderAndTheirMessagesAreFinished() {
+        var descriptors: [Int32] = [0, 0]
+        #expect(pipe(&descriptors) == 0)
+        let finished = Mutex<[UInt64]>([])
+        let output = FleetOutput(descriptor: descriptors[1]) { tokens in
+            finished.withLock { $0 += tokens }
+        } failed: { error in
+            Issue.record("\(error)")
+        }
+        output.write([line(1), line(2)])
+        output.write([])
+        output.write([line(3)])
+        output.stop(timeout: .seconds(30))
+        close(descriptors[1])
+        let data = FileHandle(fileDescriptor: descriptors[0], closeOnDealloc: true).readDataToEndOfFile()
+        #expect(String(decoding: data, as: UTF8.self) == "line 1\nline 2\nline 3\n")
+        #expect(finished.withLock { $0 } == [1, 2, 3])
+        #expect(output.waitingCount == 0 && output.writtenCount == 3 && !output.isFull)
+    }
+
+    @Test func readerThatHasGoneIsReportedOnceAndItsLinesAreNotFinished() {
+        signal(SIGPIPE, SIG_IGN)
+        var descriptors: [Int32] = [0, 0]
+        #expect(pipe(&descriptors) == 0)
+        close(descriptors[0])
+        let errors = Mutex<[FleetOutputError]>([])
+        let output = FleetOutput(descriptor: descriptors[1]) { tokens in
+            Issue.record("finished: \(tokens)")
+        } failed: { error in
+            errors.withLock { $0.append(error) }
+        }
+        for number: UInt64 in 0..<10 { output.write([line(number)]) }
+        output.stop(timeout: .seconds(30))
+        #expect(errors.withLock { $0 } == [FleetOutputError(errorNumber: EPIPE)])
+        #expect(output.waitingCount == 10)
+        close(descriptors[1])
+    }
+
+    @Test func outputThatIsNotReadIsFullInTheEnd() {
+        var descriptors: [Int32] = [0, 0]
+        #expect(pipe(&descriptors) == 0)
+        let output = FleetOutput(descriptor: descriptors[1]) { _ in } failed: { _ in }
+        let text = String(repeating: "x", count: 100)
+        while !output.isFull { output.write([.init(text: text, topic: nil, isRetained: false, tokens: [])]) }
+        #expect(output.waitingCount >= FleetOutput.limit)
+        let thread = Thread { [reader = descriptors[0]] in
+            _ = FileHandle(fileDescriptor: reader, closeOnDealloc: true).readDataToEndOfFile()
+        }
+        thread.start()
+        output.stop(timeout: .seconds(30))
+        #expect(output.waitingCount == 0)
+        close(descriptors[1])
+        while !thread.isFinished { sched_yield() }
+    }
+}
+
+struct FleetSettingsTests {
+    @Test func optionsBecomeSettings() throws {
+        let command = try Fleet.parse([
+            "--mqtt", "mqtt://me@broker", "--session", "kitchen", "--window", "500", "--publish", "home", "--http", "8054",
+            "--log-level", "debug", "--state-dir", "/s",
+        ])
+        let settings = try command.settings()
+        #expect("\(try #require(settings.broker))" == "mqtt://me@broker:1883")
+        #expect(settings.fleetSession == "kitchen")
+        #expect(settings.fleetWindow == 500)
+        #expect(settings.fleetPublish == "home")
+        #expect(settings.http?.port == 8054)
+        #expect(settings.logLevel == .debug)
+        #expect(StateDirectory(path: settings.stateDirectory).fleetJournalPath == "/s/fleet")
+    }
+
+    @Test(arguments: [
+        (["--window", "99"], "--window: 99 is not valid; use a number from 100 to 60000"),
+        (["--session", "a b"], "--session: \"a b\" is not valid; use 1 to 64 letters, digits, hyphens, dots and underscores"),
+        (["--publish", "a/#"], "--publish: \"a/#\" is not valid; use a topic without wildcards, of at most 200 bytes"),
+    ])
+    func invalidOptionIsNamed(arguments: [String], message: String) throws {
+        let command = try Fleet.parse(arguments + ["--state-dir", "/s"])
+        let error = #expect(throws: SettingsError.self) { try command.settings() }
+        #expect("\(try #require(error))" == message)
+    }
+}

@@ -1,0 +1,152 @@
+import Testing
+
+@testable import GatewayFleet
+
+struct FleetConsumerTests {
+    @Test func observationNamesTheElectedGatewayAndTheNumbersOfAllReceivers() throws {
+        var fleet = FleetConsumer()
+        let first = fleet.receive(message("a", 4, rssi: -70), token: 1, at: .zero)
+        #expect(first.changes.map(\.gateway) == ["a"])
+        // Stronger, but by less than the hysteresis.
+        #expect(fleet.receive(message("b", 7, rssi: -60), token: 2, at: .zero).isEmpty)
+        let output = fleet.advance(to: .seconds(2))
+        let (observation, elected) = try #require(output.observations.first)
+        #expect(output.observations.count == 1)
+        #expect(elected == "a")
+        #expect(observation.receivers.map(\.number?.sequence) == [7, 4])
+        #expect(observation.tokens == [1, 2])
+        #expect(observation.json(elected: elected).hasSuffix(", \"best\": \"b\", \"connect\": \"a\"}"))
+    }
+
+    @Test func eachTokenComesBackOnce() {
+        var fleet = FleetConsumer()
+        var outputs = [
+            fleet.receive(message("a", 1), token: 1, at: .zero),
+            fleet.receive(message("a", 1), token: 2, at: .zero),
+            fleet.receive(message("b", 1), token: 3, at: .seconds(5)),
+            fleet.receive(message("a", 2, 1), token: 4, at: .seconds(5)),
+        ]
+        outputs.append(fleet.finish(at: .seconds(5)))
+        #expect(outputs.flatMap(\.discarded) == [2, 3])
+        #expect(outputs.flatMap { $0.observations.flatMap(\.observation.tokens) } == [1, 4])
+    }
+
+    @Test func offlineGatewayIsReplacedAndCounted() {
+        var fleet = FleetConsumer()
+        _ = fleet.receive(message("a", 1), token: 1, at: .zero)
+        _ = fleet.receive(message("b", 1), token: 2, at: .zero)
+        #expect(fleet.setOnline(false, gateway: "a", at: .zero).changes.map(\.gateway) == ["b"])
+        #expect(fleet.countMalformed() && !fleet.countMalformed())
+        let status = fleet.status(at: .seconds(60))
+        #expect(status.offlineGatewayCount == 1)
+        #expect(status.gatewayCount == 2)
+        #expect(status.silentGatewayCount == 2)
+        #expect(status.malformedCount == 2)
+        #expect(status.messages.received == 2)
+        #expect(status.tagCount == 1)
+    }
+}
+
+/// Messages that an earlier engine took.
+struct FleetRestoringTests {
+    private func restored(
+        _ message: FleetMessage,
+        _ token: UInt64,
+        isFinished: Bool = false,
+        age: Duration = .seconds(1)
+    ) -> FleetWindow.Restored {
+        .init(message, token: token, isFinished: isFinished, age: age)
+    }
+
+    @Test func unfinishedMessagesAreCollectedWithThoseThatFollow() {
+        var fleet = FleetWindow()
+        let (observations, discarded) = fleet.restore(
+            [restored(message("a", 1), 5), restored(message("b", 1), 6)],
+            at: .zero
+        )
+        #expect(observations.isEmpty && discarded.isEmpty)
+        #expect(fleet.receive(message("c", 1), token: 7, at: .seconds(1)).kind == .another)
+        #expect(fleet.receive(message("a", 1), token: 8, at: .seconds(1)).kind == .duplicate)
+        #expect(fleet.advance(to: .seconds(2)).map(\.tokens) == [[5, 6, 7]])
+    }
+
+    @Test func finishedMessageIsADuplicateAndItsTransmissionIsKnown() {
+        var fleet = FleetWindow()
+        let (observations, discarded) = fleet.restore(
+            [restored(message("a", 1), 5, isFinished: true), restored(message("b", 3), 6, isFinished: true)],
+            at: .zero
+        )
+        #expect(observations.isEmpty && discarded.isEmpty)
+        #expect(fleet.receive(message("a", 1), at: .zero).kind == .duplicate)
+        #expect(fleet.receive(message("c", 1), at: .zero).kind == .late)
+        #expect(fleet.receive(message("b", 4), at: .zero).kind == .first)
+        #expect(fleet.finish(at: .zero).count == 1)
+    }
+
+    @Test(arguments: [(Duration.seconds(29), FleetWindow.Kind.late), (.seconds(30), .first), (.seconds(3600), .first)])
+    func transmissionIsForgottenByItsAge(age: Duration, kind: FleetWindow.Kind) {
+        var fleet = FleetWindow()
+        _ = fleet.restore([restored(message("a", 1), 5, isFinished: true, age: age)], at: .zero)
+        #expect(fleet.receive(message("b", 1), at: .zero).kind == kind)
+        #expect(fleet.receive(message("a", 1), at: .zero).kind == .duplicate)
+    }
+
+    @Test func memoryOfARestoredTransmissionEnds() {
+        var fleet = FleetWindow()
+        _ = fleet.restore([restored(message("a", 1), 5, isFinished: true, age: .seconds(20))], at: .zero)
+        #expect(fleet.groupCount == 1)
+        #expect(fleet.advance(to: .seconds(9)).isEmpty)
+        #expect(fleet.groupCount == 1)
+        #expect(fleet.advance(to: .seconds(10)).isEmpty)
+        #expect(fleet.groupCount == 0)
+    }
+
+    @Test func repetitionAmongRestoredMessagesIsDiscarded() {
+        var fleet = FleetWindow()
+        let (_, discarded) = fleet.restore(
+            [
+                restored(message("a", 1), 5), restored(message("a", 1), 6), restored(message("b", 1), 7, isFinished: true),
+                restored(message("b", 1), 8),
+            ],
+            at: .zero
+        )
+        #expect(discarded == [6, 8, 5])
+        #expect(fleet.finish(at: .zero).isEmpty)
+    }
+
+    /// What an engine and its successor return together, whichever message is the last one of the first engine.
+    @Test(arguments: 0..<12)
+    func nothingIsLostOrTwiceAcrossARestart(cut: Int) {
+        let messages = (0..<12).map { message("g\($0 % 3)", UInt64($0 / 3 + 1), $0 / 3, rssi: -50 - $0) }
+        var first = FleetWindow()
+        var finished: Set<UInt64> = []
+        var lines: [CombinedObservation] = []
+        for (index, message) in messages[..<cut].enumerated() {
+            let outcome = first.receive(message, token: UInt64(index), at: .seconds(index))
+            lines += outcome.observations
+            if outcome.kind == .late { finished.insert(UInt64(index)) }
+        }
+        finished.formUnion(lines.flatMap(\.tokens))
+        var second = FleetWindow()
+        let known = messages[..<cut].enumerated().map { index, message in
+            restored(
+                message,
+                UInt64(index),
+                isFinished: finished.contains(UInt64(index)),
+                age: .seconds(cut - index)
+            )
+        }
+        let (observations, discarded) = second.restore(known, at: .zero)
+        lines += observations
+        #expect(discarded.isEmpty)
+        // The broker sends the last one again.
+        for index in max(0, cut - 1)..<messages.count {
+            lines += second.receive(messages[index], token: UInt64(index), at: .seconds(index - cut + 1)).observations
+        }
+        lines += second.finish(at: .seconds(20))
+        // The third message of a transmission comes after its window of 2 seconds, unless the restart has prolonged it.
+        #expect(lines.count == 4)
+        let tokens = lines.flatMap(\.tokens)
+        #expect(Set(tokens).count == tokens.count)
+    }
+}
