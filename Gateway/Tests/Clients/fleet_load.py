@@ -6,7 +6,8 @@
 - mosquitto: one broker, which is stopped and started. `ble-gateway fleet` is killed and started.
 - nats: three clustered nodes of nats-server with JetStream and MQTT. One that the consumer does not use is killed and
   started, then `ble-gateway fleet`, then the node that it uses.
-- cost: CPU time per message and resident memory of `ble-gateway fleet` for 5, 10, 25 and 50 gateways.
+- cost: CPU time per message and resident memory of `ble-gateway fleet` for 5, 10, 25 and 50 gateways, and the CPU time
+  of messages that have waited at the broker.
 
 Every message that the broker has confirmed to its gateway must be in one line, or counted as late.
 """
@@ -187,6 +188,26 @@ async def cost(options, directory: Path):
                 await consumer.stop()
 
 
+async def catch_up(options, directory: Path):
+    """Measures the program with messages that have waited at the broker, which it takes one after the other."""
+    async with Mosquitto(directory) as broker:
+        consumer = Consumer(binary(), broker.ports[0], directory)
+        await consumer.start()
+        await consumer.stop()
+        async with Fleet(broker.ports, options.gateways, options.tags, options.receivers) as fleet:
+            for value in range(options.rounds):
+                await fleet.round(value, 20 * options.rate)
+            await fleet.until_confirmed()
+        async with consumer:
+            start = time.monotonic()
+            while len(consumer.lines) < len(fleet.transmissions):
+                await asyncio.sleep(0.05)
+            each, elapsed = cpu(consumer) / fleet.confirmed_count, time.monotonic() - start - WINDOW
+            print(f"{fleet.confirmed_count} messages that have waited: {each * 1e6:.0f} µs of CPU per message, with the"
+                  f" start of the program; {fleet.confirmed_count / elapsed:.0f} messages in a second")  # fmt: skip
+            await consumer.stop()
+
+
 async def transmit_forever(fleet: Fleet, rate: float):
     value = 0
     while True:
@@ -222,6 +243,7 @@ async def main() -> int:
                 problems += await with_faults(part, NatsCluster(directory), options, directory, faults)
             elif part == "cost":
                 await cost(options, directory)
+                await catch_up(options, directory)
             else:
                 sys.exit(f"fleet: there is no part {part}")
     for problem in problems:

@@ -45,6 +45,8 @@ final class FleetService: Service {
 
     /// How often windows are ended and lines passed on. A line is up to this time late.
     private static let interval = DispatchTimeInterval.milliseconds(50)
+    /// The greatest number of messages whose observations are not written.
+    private static let unfinishedLimit = 100_000
     /// How long the last lines may take.
     private static let stopTimeout = Duration.seconds(5)
 
@@ -169,13 +171,19 @@ final class FleetService: Service {
         return try? FleetMessage(gateway: gateway, address: address, payload: payload)
     }
 
+    /// Whether too many lines wait, or too many messages are not finished.
+    private var isFull: Bool {
+        output.withLock { $0?.isFull ?? false }
+            || state.withLock { $0.journal.unfinishedCount >= Self.unfinishedLimit }
+    }
+
     /// Takes a message.
     ///
     /// - Returns: whether the broker may forget it.
     private func receive(_ reception: MQTTSession.Reception) -> Bool {
         // The broker keeps the messages for which there is no room. If this takes long, it ends the connection, which is made
         // again.
-        while output.withLock({ $0 })?.isFull ?? false {
+        while isFull {
             guard !isStopping.load(ordering: .acquiring) else { return false }
             usleep(10_000)
         }
