@@ -19,7 +19,7 @@ Origin = tuple[str, str, int]
 
 
 class Publisher:
-    """A client of MQTT 3.1.1 that publishes with QoS 1. After a lost connection, it sends what was not confirmed again."""
+    """A client of MQTT 3.1.1 that publishes with QoS 1. It sends messages that were not confirmed again."""
 
     def __init__(self, port: int, identifier: str, window: int = 16):
         self.port, self.identifier, self.window = port, identifier, window

@@ -50,7 +50,8 @@ def arguments():
 
 def binary() -> Path:
     named = os.environ.get("BLE_GATEWAY")
-    candidates = [Path(named)] if named else [ROOT / f"Gateway/.build/{kind}/ble-gateway" for kind in ("release", "debug")]
+    builds = [ROOT / f"Gateway/.build/{kind}/ble-gateway" for kind in ("release", "debug")]
+    candidates = [Path(named)] if named else builds
     for candidate in candidates:
         if os.access(candidate, os.X_OK):
             return candidate.resolve()
@@ -92,7 +93,7 @@ def check(consumer: Consumer, fleet: Fleet, late: int) -> list[str]:
         f" {len(early)} of them within {MEMORY:g} s"
     )
     if early:
-        problems.append(f"{len(early)} transmissions have lines within {MEMORY:g} s, for example {list(early.items())[:3]}")
+        problems.append(f"{len(early)} transmissions have lines within {MEMORY:g} s: {list(early.items())[:3]}")
     if consumer.repeated:
         problems.append(f"{len(consumer.repeated)} messages are in several lines")
     return problems

@@ -24,7 +24,8 @@ def consumer(world: World, broker: Broker, *options: str) -> Consumer:
 async def combined(world: World):
     (port,) = free_ports(1)
     # The window is longer than the publishing takes, so that nothing depends on the speed of the machine.
-    async with Broker(world.directory, port, *UNBOUNDED) as broker, consumer(world, broker, "--window", "60000") as program:
+    options = ("--window", "60000")
+    async with Broker(world.directory, port, *UNBOUNDED) as broker, consumer(world, broker, *options) as program:
         async with Fleet([port], gateways=10, tags=20, receivers=6) as fleet:
             for value in range(5):
                 for tag in range(20):
@@ -73,8 +74,8 @@ async def killed(world: World):
                 await until(lambda: wanted <= {line.transmission for line in program.lines}, "all transmissions", 30)
                 counters = await program.stop()
                 expect(counters["waiting"], 0, "the messages that wait")
-                # Lines that were written just before a kill may come again, because their messages are finished after it.
-                # Without a journal, these would be all lines of the six rounds.
+                # Lines that were written just before a kill may come again, because their messages are finished after
+                # that. If they were never finished, all lines of six rounds would come again.
                 counts = collections.Counter(line.transmission for line in program.lines)
                 repeated = [each for each, count in counts.items() if count > 1]
                 assert len(repeated) <= 40, f"several lines for {len(repeated)} transmissions: {repeated[:5]}"
@@ -175,7 +176,7 @@ async def observed(world: World):
         await program.stop()
 
 
-@test("fleet: messages that cannot be stored wait at the broker, and standard output that has gone ends the program", 120)
+@test("fleet: messages that cannot be stored wait at the broker, and a reader that has gone ends the program", 120)
 async def full_disk(world: World):
     (port,) = free_ports(1)
     async with Broker(world.directory, port, *UNBOUNDED) as broker:

@@ -20,7 +20,8 @@ struct JournalRecordTests {
         let record = JournalRecord.message(token: 0x0102, arrival: 3, topic: "t", payload: [0xAA])
         #expect(
             bytes([record]) == [
-                0x15, 0, 0, 0, 0x6D, 0x4C, 0xC3, 0xA2, 1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x74, 0xAA,
+                0x15, 0, 0, 0, 0x6D, 0x4C, 0xC3, 0xA2, 1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x74,
+                0xAA,
             ]
         )
     }

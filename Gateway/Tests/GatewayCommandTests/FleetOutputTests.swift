@@ -99,7 +99,9 @@ struct FleetOutputTests {
     @Test func outputThatIsNotReadIsFullInTheEnd() {
         var descriptors: [Int32] = [0, 0]
         #expect(pipe(&descriptors) == 0)
-        let output = FleetOutput(descriptor: descriptors[1]) { _ in } failed: { _ in }
+        let output = FleetOutput(descriptor: descriptors[1]) { _ in
+        } failed: { _ in
+        }
         let text = String(repeating: "x", count: 100)
         while !output.isFull { output.write([.init(text: text, topic: nil, isRetained: false, tokens: [])]) }
         #expect(output.waitingCount >= FleetOutput.limit)
@@ -117,7 +119,8 @@ struct FleetOutputTests {
 struct FleetSettingsTests {
     @Test func optionsBecomeSettings() throws {
         let command = try Fleet.parse([
-            "--mqtt", "mqtt://me@broker", "--session", "kitchen", "--window", "500", "--publish", "home", "--http", "8054",
+            "--mqtt", "mqtt://me@broker", "--session", "kitchen", "--window", "500", "--publish", "home", "--http",
+            "8054",
             "--log-level", "debug", "--state-dir", "/s",
         ])
         let settings = try command.settings()
@@ -132,7 +135,10 @@ struct FleetSettingsTests {
 
     @Test(arguments: [
         (["--window", "99"], "--window: 99 is not valid; use a number from 100 to 60000"),
-        (["--session", "a b"], "--session: \"a b\" is not valid; use 1 to 64 letters, digits, hyphens, dots and underscores"),
+        (
+            ["--session", "a b"],
+            "--session: \"a b\" is not valid; use 1 to 64 letters, digits, hyphens, dots and underscores"
+        ),
         (["--publish", "a/#"], "--publish: \"a/#\" is not valid; use a topic without wildcards, of at most 200 bytes"),
     ])
     func invalidOptionIsNamed(arguments: [String], message: String) throws {

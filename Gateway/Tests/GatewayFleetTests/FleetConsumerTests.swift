@@ -105,8 +105,8 @@ struct FleetRestoringTests {
         var fleet = FleetWindow()
         let (_, discarded) = fleet.restore(
             [
-                restored(message("a", 1), 5), restored(message("a", 1), 6), restored(message("b", 1), 7, isFinished: true),
-                restored(message("b", 1), 8),
+                restored(message("a", 1), 5), restored(message("a", 1), 6),
+                restored(message("b", 1), 7, isFinished: true), restored(message("b", 1), 8),
             ],
             at: .zero
         )

@@ -22,7 +22,8 @@ struct FleetPageTests {
         let text = String(buffer: found.body)
         #expect(found.status == .ok)
         for line in [
-            "ble_gateway_fleet_messages_received_total 12", "ble_gateway_fleet_messages_unused_total{reason=\"late\"} 3",
+            "ble_gateway_fleet_messages_received_total 12",
+            "ble_gateway_fleet_messages_unused_total{reason=\"late\"} 3",
             "ble_gateway_fleet_messages_missing 4", "ble_gateway_fleet_gateways{state=\"known\"} 5",
             "ble_gateway_fleet_gateways{state=\"silent\"} 1", "ble_gateway_mqtt_connected 1",
         ] {

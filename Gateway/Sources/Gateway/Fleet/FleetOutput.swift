@@ -55,7 +55,9 @@ final class FleetOutput: Sendable {
     ///
     /// - Throws: ``MQTTError`` if the configuration cannot be used.
     func publish(by configuration: MQTTConfiguration) throws(MQTTError) {
-        let session = try MQTTSession(configuration, name: nil, receive: { _ in true }) { [weak self] event in
+        let session = try MQTTSession(configuration, name: nil) { _ in
+            true
+        } handle: { [weak self] event in
             guard let self else { return }
             queue.async { [self] in handle(event) }
         }
