@@ -26,6 +26,9 @@ final class DescriptorTransport: Transport {
         fileprivate var isShared: Bool {
             if case .hci(_, .raw) = self { true } else { false }
         }
+
+        /// Whether the descriptor can have an error without data or a hang-up: an HCI socket whose adapter is removed.
+        fileprivate var hasErrorsAlone: Bool { if case .hci = self { true } else { false } }
     }
 
     /// The number of bytes read before other work on the loop gets a turn.
@@ -106,13 +109,24 @@ final class DescriptorTransport: Transport {
         state.onPacket = onPacket
         state.onEnd = onEnd
         loop.add(self, descriptor: descriptor)
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: loop.queue)
+        let watch = watchForErrors()
+        let source = DispatchSource.makeReadSource(fileDescriptor: watch?.number ?? descriptor, queue: loop.queue)
         source.setEventHandler { [weak self] in
             if let self { loop.becameReadable(self) }
         }
-        source.setCancelHandler { withExtendedLifetime(owner) {} }
+        source.setCancelHandler { withExtendedLifetime((owner, watch)) {} }
         state.readSource = source
         source.activate()
+    }
+
+    /// Returns a descriptor that becomes readable when the transport's descriptor has data or an error; nil if that
+    /// descriptor itself does so, or if there are too many open files.
+    ///
+    /// Dispatch does not report an error without data or a hang-up, and keeps a processor busy as long as there is one.
+    private func watchForErrors() -> OwnedDescriptor? {
+        guard kind.hasErrorsAlone else { return nil }
+        let watch = OwnedDescriptor(ble_watch(descriptor))
+        return watch.number >= 0 ? watch : nil
     }
 
     func close() {

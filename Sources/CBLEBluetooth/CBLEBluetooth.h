@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <fcntl.h>
 #include <termios.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -32,6 +33,25 @@
 static const int ble_ERFKILL = 132;
 
 static inline int ble_result(int result) { return result < 0 ? -errno : result; }
+
+/*
+ * An epoll instance on which a descriptor waits. It becomes readable when the descriptor has data, an error or a hang-up.
+ */
+static inline int ble_watch(int fd)
+{
+    struct epoll_event event;
+    int watch = epoll_create1(EPOLL_CLOEXEC);
+    if (watch < 0)
+        return -errno;
+    memset(&event, 0, sizeof(event));
+    event.events = EPOLLIN;
+    if (epoll_ctl(watch, EPOLL_CTL_ADD, fd, &event) < 0) {
+        int error = errno;
+        close(watch);
+        return -error;
+    }
+    return watch;
+}
 
 /* HCI sockets */
 
