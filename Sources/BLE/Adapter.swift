@@ -121,7 +121,11 @@ public final class Adapter: Sendable {
         let bonds = keptBonds(of: specification, configuration)
         let random: any RandomNumberGenerator & Sendable =
             if let seed = configuration.seed { SeededGenerator(seed: seed) } else { SystemRandomNumberGenerator() }
-        let opening = ControllerOpening(specification, bringsAdapterDown: configuration.bringsAdapterDown)
+        let opening = ControllerOpening(
+            specification,
+            bringsAdapterDown: configuration.bringsAdapterDown,
+            on: loop
+        )
         return try await open(
             on: loop,
             configuration: configuration,
@@ -129,7 +133,7 @@ public final class Adapter: Sendable {
             random: random,
             opening: opening
         ) { () async throws(TransportError) in
-            let transport = try await opening.open(on: loop)
+            let transport = try await opening.open()
             return file.map { RecordingTransport(transport, file: $0) } ?? transport
         }
     }
@@ -170,6 +174,9 @@ public final class Adapter: Sendable {
             random: random,
             openTransport: transport
         )
+        opening?.setReturnHandler { [weak host] in
+            loop.execute { host?.assumeIsolated { $0.retryRecovery() } }
+        }
         do throws(StartError) {
             try await host.start()
         } catch {
@@ -212,6 +219,7 @@ public final class Adapter: Sendable {
 
     /// Ends all links, scans and advertisements, saves unsaved state and releases the controller.
     public func close() async {
+        opening?.close()
         await host.close()
         await bonds?.close()
     }

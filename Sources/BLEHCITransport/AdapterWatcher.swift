@@ -6,7 +6,7 @@ import Dispatch
 ///
 /// The watcher listens to the management socket. While there is none, it polls: it reads the inventory at an interval,
 /// and tries to open the socket each time. It polls also after the socket has failed.
-final class AdapterWatcher: Sendable {
+package final class AdapterWatcher: Sendable {
     private final class State {
         var source: (any DispatchSourceRead)?
         var timer: (any DispatchSourceTimer)?
@@ -29,12 +29,19 @@ final class AdapterWatcher: Sendable {
     private let readInventory: @Sendable () -> AdapterInventory
     private let report: @Sendable (AdapterInventory) -> Void
 
+    /// Creates a watcher of this machine's adapters.
+    ///
+    /// - Parameter report: is called on the watcher's queue.
+    package convenience init(report: @escaping @Sendable (AdapterInventory) -> Void) {
+        self.init(openSocket: ManagementSocket.open, report: report)
+    }
+
     /// - Parameters:
     ///   - interval: how often the inventory is read if there is no management socket.
     ///   - report: is called on the watcher's queue.
     init(
         interval: DispatchTimeInterval = .seconds(5),
-        openSocket: @escaping @Sendable () -> ManagementSocket? = ManagementSocket.open,
+        openSocket: @escaping @Sendable () -> ManagementSocket?,
         readInventory: @escaping @Sendable () -> AdapterInventory = AdapterInventory.read,
         report: @escaping @Sendable (AdapterInventory) -> Void
     ) {
@@ -45,11 +52,11 @@ final class AdapterWatcher: Sendable {
         confined = LoopConfined(State(), to: queue)
     }
 
-    func start() {
+    package func start() {
         queue.async { self.watch() }
     }
 
-    func stop() {
+    package func stop() {
         queue.async { [confined] in
             let state = confined.value
             state.isStopped = true

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import time
 from pathlib import Path
 
 from adapters import AIR, FIRST, SECOND, Adapters, until
@@ -69,6 +70,60 @@ def automatic(world: World):
     finally:
         for name in ("hci0", "hci1", "hci2"):
             world.hciconfig(name, "down")
+
+
+@test("adapters --watch lists an adapter that is removed, and that is back under another number")
+def watched(world: World):
+    def rows(output) -> dict:
+        listed = json.loads(output.line(r"^\[.*\]$", 40).group())
+        return {row["adapter"]: row["address"] for row in listed}
+
+    def lists(output, names: dict) -> None:
+        """Skips lists in between: an adapter's state changes several times while the kernel sets it up."""
+        found = rows(output)
+        while {name: address for name, address in found.items() if address in (FIRST, SECOND)} != names:
+            found = rows(output)
+
+    with Adapters(world) as adapters:
+        with world.start("adapters", "--watch") as watch:
+            lists(watch, {})
+            first = adapters.plug(FIRST)
+            lists(watch, {first: FIRST})
+            adapters.unplug(FIRST)
+            lists(watch, {})
+            second = adapters.plug(SECOND)
+            lists(watch, {second: SECOND})
+            again = adapters.plug(FIRST)
+            assert again != first, "the number has not changed"
+            lists(watch, {second: SECOND, again: FIRST})
+            assert not watch.is_over(), watch.output[-5:]
+
+
+@test("scan continues as soon as its adapter is back, under another number too")
+def scan_continues(world: World):
+    with Adapters(world) as adapters, advertiser(world) as server:
+        server.event("ready", deadline=40)
+        names = [adapters.plug(FIRST)]
+        arguments = ("scan", "--name", "Kernel", "--duplicates", "--verbose")
+        with world.start(*arguments, adapter=f"addr:{FIRST}") as scan:
+            log = f"/run/errors.{world.machine.shells.index(scan.shell)}"
+            scan.event("advertisement", address=ADDRESS, deadline=40)
+            for times in (1, 2):
+                adapters.unplug(FIRST)
+                # The host tries again at growing intervals. In a pause of 12.8 s, only the adapter's return counts.
+                until(
+                    lambda: world.machine.run(f"[ $(grep -c 'again in 12.8 seconds' {log}) = {times} ]").status == 0,
+                    "a long pause",
+                )
+                if times == 1:
+                    adapters.plug(SECOND)
+                names.append(adapters.plug(FIRST))
+                count, since = len(scan.output), time.monotonic()
+                until(lambda: any('"advertisement"' in line for line in scan.output[count:]), "advertisements")
+                took = time.monotonic() - since
+                assert not scan.is_over(), scan.output[-5:]
+                assert took < 6, f"the scan has continued after {took:.1f} s"
+            assert names[0] != names[1], f"the number has not changed: {names}"
 
 
 def gateway_binary() -> Path | None:

@@ -50,6 +50,12 @@ extension BluetoothHost {
         perform(session.transportNotOpened("\(error)", at: loop.now))
     }
 
+    /// Tries at once to bring the controller up again, because it is there again. Does nothing unless it was lost.
+    package func retryRecovery() {
+        perform(session.retry(at: loop.now))
+        endInput()
+    }
+
     func sessionDeadlineReached() {
         perform(session.advance(to: loop.now))
     }

@@ -110,6 +110,38 @@ struct ControllerSessionRecoveryTests {
         expectPauses([100, 200], &fixture)
     }
 
+    @Test func controllerThatIsThereAgainIsOpenedAtOnce() {
+        var fixture = SessionFixture.on()
+        fixture.now = fixture.now + .seconds(31)
+        _ = fixture.session.transportEnded("lost", at: fixture.now)
+        expectPauses([100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600], &fixture)
+        _ = fixture.session.transportNotOpened("test", at: fixture.now)
+        #expect(fixture.session.deadline == fixture.now + .seconds(30))
+        fixture.now = fixture.now + .seconds(1)
+        let opening = SessionEffect.openTransport(generation: fixture.session.generation + 1)
+        #expect(fixture.session.retry(at: fixture.now) == [opening])
+        // A return during an attempt does not start another one. The pause after this one is short again.
+        #expect(fixture.session.retry(at: fixture.now) == [])
+        expectPauses([100, 200], &fixture)
+        _ = fixture.session.transportOpened(at: fixture.now)
+        _ = fixture.bringUp()
+        #expect(fixture.session.power == .on)
+    }
+
+    @Test func returnDoesNotMatterUnlessTheControllerWasLost() {
+        var fixture = SessionFixture()
+        #expect(fixture.session.retry(at: fixture.now) == [])
+        _ = fixture.begin()
+        #expect(fixture.session.retry(at: fixture.now) == [])
+        _ = fixture.bringUp()
+        #expect(fixture.session.retry(at: fixture.now) == [] && fixture.session.power == .on)
+        _ = fixture.session.failed("test", at: fixture.now)
+        _ = fixture.session.close()
+        #expect(fixture.session.retry(at: fixture.now) == [])
+        #expect(fixture.session.end() == [.closeTransport])
+        expectClosed(&fixture)
+    }
+
     @Test(arguments: SessionFixture.steps.map(\.step).filter { !$0.isOptional && $0 != .readClassicBuffers })
     private func unansweredStepOfARecoveryClosesTheTransport(step: BringUpStep) throws {
         var fixture = SessionFixture.on()

@@ -16,7 +16,7 @@ import BluetoothTypes
 ///
 /// A controller that is on and fails is brought up again until that succeeds. After a failed attempt, the transport is
 /// closed and opened again. The pause before the next attempt doubles each time, up to 30 s. It starts again at 100 ms if
-/// the controller has worked for 30 s.
+/// the controller has worked for 30 s, or if the caller knows that it is there again (``retry(at:)``).
 ///
 /// ## Commands
 ///
@@ -207,6 +207,15 @@ struct ControllerSession {
     /// Starts the next attempt of a recovery.
     mutating func attempt(at now: Instant) -> [SessionEffect] {
         isTransportOpen ? beginBringUp(at: now) : openTransport()
+    }
+
+    /// Ends the pause before the next attempt of a recovery, because the controller is there again. If an attempt is in
+    /// progress and fails, the pause after it is short.
+    mutating func retry(at now: Instant) -> [SessionEffect] {
+        guard power == .recovering else { return [] }
+        recoveryDelay = ControllerSession.shortestRecoveryDelay
+        if case .pausing = phase { return attempt(at: now) }
+        return []
     }
 
     /// - Parameter reason: a description of the error for the report; nil for its own description.
