@@ -7,7 +7,7 @@ import BluetoothTypes
 /// at once, late or not at all, according to the packet's choice.
 func fuzzServer(_ input: [UInt8]) {
     let server = Server()
-    _ = setUp { try server.publish(services) }
+    _ = setUpAtOnce { try server.publish(services) }
     let session = ServerSession(server: server)
     var bearer = Bearer()
     var buffer = PacketBuffer(capacity: 1024)

@@ -9,13 +9,13 @@ func fuzzSignaling(_ input: [UInt8]) {
     var signaling = SignalingChannel(role: input.count.isMultiple(of: 2) ? .central : .peripheral)
     var channels = CreditBasedChannels()
     var services = SPSMRegistry()
-    setUp {
+    setUpAtOnce {
         try services.register(.init(), at: SPSM(rawValue: SPSM.dynamicRange.lowerBound))
         try services.register(.init(security: .init(needsEncryption: true)), at: SPSM(rawValue: 0x0081))
     }
     var now = Instant(nanoseconds: 0)
     var buffer = PacketBuffer(capacity: 4096)
-    _ = setUp { try channels.connect(to: SPSM(rawValue: 0x0080)) }
+    _ = setUpAtOnce { try channels.connect(to: SPSM(rawValue: 0x0080)) }
 
     for packet in Script(input).packets {
         now = now + .milliseconds(Int(packet.delay) * 200)

@@ -25,7 +25,8 @@ final class HeardAddresses: Sendable {
     /// Scans until the task is cancelled. No input reaches the observer's controller, so the scan has no other end.
     func observe(_ observer: Adapter) async {
         do throws(BLEError) {
-            for try await advertisement in observer.central.scan(ScanOptions(isActive: false, reportsDuplicates: true)) {
+            let options = ScanOptions(isActive: false, reportsDuplicates: true)
+            for try await advertisement in observer.central.scan(options) {
                 hear(advertisement.address)
             }
         } catch {

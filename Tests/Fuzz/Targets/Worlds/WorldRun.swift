@@ -31,7 +31,7 @@ func setUp<Value>(_ step: () async throws -> Value) async -> Value {
 }
 
 /// Performs a step of the setup, which no input can make fail. Traps if it throws.
-func setUp<Value>(_ step: () throws -> Value) -> Value {
+func setUpAtOnce<Value>(_ step: () throws -> Value) -> Value {
     do {
         return try step()
     } catch {
