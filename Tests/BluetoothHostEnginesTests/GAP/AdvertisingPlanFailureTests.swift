@@ -53,7 +53,8 @@ struct AdvertisingPlanFailureTests {
         let failure = CommandFailure.status(.commandDisallowed, LESetExtendedAdvertisingEnable.opcode)
         #expect(fixture.refuse(.commandDisallowed) == [.retryLater(failure)])
         #expect(fixture.advance(by: .seconds(1)) == [.reconsiderAddresses])
-        #expect(fixture.settle() == Fixture.starting(0))
+        // The controller would refuse the parameters while the set is on.
+        #expect(fixture.settle() == [Fixture.disable(0)] + Fixture.starting(0))
     }
 
     @Test("Without connections, an advertisement is not blocked by its refusal")

@@ -17,6 +17,14 @@ struct AdvertisingPlanModelTests {
             var isIncomplete = false
             var address: DeviceAddress?
             var isOn = false
+            var train: Train?
+        }
+
+        /// A periodic advertising train, from its parameters on.
+        struct Train: Equatable {
+            var data: [UInt8] = []
+            var isIncomplete = false
+            var isOn = false
         }
 
         var sets: [UInt8: AdvertisingSet] = [:]
@@ -39,20 +47,49 @@ struct AdvertisingPlanModelTests {
             } else if let command = command.decode(LESetAdvertisingEnable.self) {
                 setEnabled(0, command.advertisingEnable)
             } else if let command = command.decode(LERemoveAdvertisingSet.self) {
-                #expect(sets[command.advertisingHandle]?.isOn != true)
+                #expect(sets[command.advertisingHandle]?.isOn == false)
+                #expect(sets[command.advertisingHandle]?.train?.isOn != true)
                 sets[command.advertisingHandle] = nil
+            } else {
+                performPeriodic(command)
+            }
+        }
+
+        private mutating func performPeriodic(_ command: GAPCommand) {
+            if let command = command.decode(LESetPeriodicAdvertisingParameters.self) {
+                let handle = command.advertisingHandle
+                #expect(sets[handle] != nil && sets[handle]?.train?.isOn != true)
+                let train = sets[handle]?.train ?? Train()
+                sets[handle]?.train = train
+            } else if let command = command.decode(LESetPeriodicAdvertisingData.self) {
+                guard var train = sets[command.advertisingHandle]?.train else {
+                    Issue.record("data of no train")
+                    return
+                }
+                let isFirst = command.operation == .complete || command.operation == .firstFragment
+                #expect(!train.isOn || command.operation == .complete)
+                #expect(isFirst || train.isIncomplete)
+                train.data = (isFirst ? [] : train.data) + command.advertisingData.bytes
+                train.isIncomplete =
+                    command.operation == .firstFragment || command.operation == .intermediateFragment
+                sets[command.advertisingHandle]?.train = train
+            } else if let command = command.decode(LESetPeriodicAdvertisingEnable.self) {
+                #expect(sets[command.advertisingHandle]?.train?.isIncomplete == false)
+                sets[command.advertisingHandle]?.train?.isOn = command.enable.contains(.enabled)
             }
         }
 
         private mutating func setParameters(_ handle: UInt8) {
-            #expect(sets[handle]?.isOn != true)
-            sets[handle] = AdvertisingSet()
+            #expect(sets[handle]?.isOn != true && sets[handle]?.train?.isOn != true)
+            var set = AdvertisingSet()
+            set.train = sets[handle]?.train
+            sets[handle] = set
         }
 
         private mutating func setData(_ handle: UInt8, _ operation: AdvertisingDataOperation, _ data: [UInt8]) {
             #expect(sets[handle]?.isOn == false)
             let isFirst = operation == .complete || operation == .firstFragment
-            #expect(sets[handle]?.isIncomplete == !isFirst)
+            #expect(isFirst || sets[handle]?.isIncomplete == true)
             if isFirst { sets[handle]?.data = [] }
             sets[handle]?.data += data
             sets[handle]?.isIncomplete = operation == .firstFragment || operation == .intermediateFragment
@@ -67,6 +104,9 @@ struct AdvertisingPlanModelTests {
         static func mayRefuse(_ command: GAPCommand) -> Bool {
             if let command = command.decode(LESetExtendedAdvertisingEnable.self) { return command.enable }
             if let command = command.decode(LESetAdvertisingEnable.self) { return command.advertisingEnable }
+            if let command = command.decode(LESetPeriodicAdvertisingEnable.self) {
+                return command.enable.contains(.enabled)
+            }
             return command.opcode != LERemoveAdvertisingSet.opcode
         }
     }
@@ -86,6 +126,7 @@ struct AdvertisingPlanModelTests {
         init(seed: UInt64) {
             random = SeededGenerator(seed: seed)
             fixture = AdvertisingPlanFixture(isExtended: Bool.random(using: &random), sets: 3)
+            fixture.context.information.commands.insert(LESetPeriodicAdvertisingEnable.opcode)
         }
 
         mutating func perform(_ effects: [AdvertisingEffect]) {
@@ -98,13 +139,28 @@ struct AdvertisingPlanModelTests {
             let length = fixture.context.information.usesExtendedCommands && chance(2) ? 600 : 20
             let data = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
             let address = chance(2) ? GAPSample.address(UInt64.random(in: 1...9, using: &random)) : nil
+            let hasTrain = fixture.context.information.usesExtendedCommands && chance(3)
             let configuration = AdvertisementConfiguration(
-                isConnectable: chance(2),
+                isConnectable: !hasTrain && chance(2),
+                isScannable: !hasTrain,
                 advertisingData: AdvertisingData(decoding: data),
-                address: fixture.context.information.usesExtendedCommands ? address : nil
+                address: fixture.context.information.usesExtendedCommands ? address : nil,
+                periodic: hasTrain ? PeriodicAdvertisingConfiguration(data: trainData()) : nil
             )
             guard let advertisement = try? fixture.start(configuration) else { return }
             calls.insert(UInt32(advertisement.value))
+        }
+
+        /// The data of a train, of one fragment or of two.
+        private mutating func trainData() -> AdvertisingData {
+            let length = Int.random(in: 0...1, using: &random) * 252 + Int.random(in: 0...40, using: &random)
+            return AdvertisingData(decoding: (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) })
+        }
+
+        mutating func changeTrain() {
+            let trains = fixture.plan.entries.filter { $0.configuration.periodic != nil && !$0.isEnding }
+            guard let entry = trains.randomElement(using: &random) else { return }
+            try? fixture.plan.setPeriodicData(trainData(), of: entry.identifier, fixture.context.information)
         }
 
         mutating func stop() {
@@ -160,7 +216,7 @@ struct AdvertisingPlanModelTests {
         }
 
         mutating func step() {
-            switch Int.random(in: 0..<40, using: &random) {
+            switch Int.random(in: 0..<42, using: &random) {
             case 0..<3: start()
             case 3..<5: stop()
             case 5..<20: send()
@@ -171,6 +227,7 @@ struct AdvertisingPlanModelTests {
                 if let stale { perform(fixture.plan.finished(stale, at: fixture.now)) }
             case 36: fixture.context.addresses.hold = chance(2) ? .everything : .nothing
             case 37: fixture.context.addresses.isChanging = chance(2)
+            case 39..<41: changeTrain()
             case 38: fixture.context.addresses.advertisingAddress = chance(2) ? nil : GAPSample.address(nextCall.value)
             default: perform(fixture.advance(by: .milliseconds(Int.random(in: 1...60_000, using: &random))))
             }
@@ -206,6 +263,9 @@ struct AdvertisingPlanModelTests {
                 let set = isOn[isExtended ? entry.handle : 0]
                 #expect(set.map { $0.data == data.bytes } == true)
                 #expect(set?.address == entry.address)
+                #expect(set?.train?.isOn == (configuration.periodic == nil ? nil : true))
+                #expect(set?.train?.data == (configuration.periodic == nil ? nil : entry.periodicData.bytes))
+                #expect(entry.nextPeriodicData == nil)
                 if isExtended, let address = entry.wantedAddress(fixture.context) { #expect(set?.address == address) }
             }
         }

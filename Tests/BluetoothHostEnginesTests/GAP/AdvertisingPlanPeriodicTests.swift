@@ -110,6 +110,55 @@ struct AdvertisingPlanPeriodicTests {
         #expect(fixture.plan.entries.first?.state == .on)
     }
 
+    @Test("Long data that the controller refuses is replaced by the earlier data", arguments: 2...4)
+    func refusedLongDataIsReplacedByTheEarlierData(commands: Int) throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle()
+        let data = AdvertisingData(decoding: [UInt8](repeating: 0, count: 300))
+        try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        fixture.settle(commands: commands)
+        let refused = try fixture.requireNext()
+        let failure = GAPSample.refusal(of: refused.command, .packetTooLong)
+        let effects = fixture.plan.failed(refused.step, failure, at: fixture.now, hasLinks: true)
+        #expect(effects == [.ignore(failure)])
+        #expect(fixture.settle() == [Self.parameters, Self.data([2, 1, 6]), Self.on])
+        #expect(fixture.plan.entries.first?.state == .on && fixture.plan.deadline == fixture.now + .seconds(90))
+        // The earlier data was accepted, so a refusal of it is a failure.
+        _ = fixture.plan.controllerLost()
+        fixture.settle(commands: 4)
+        let opcode = LESetPeriodicAdvertisingEnable.opcode
+        #expect(fixture.refuse() == [.retryLater(.status(.unsupportedFeatureOrParameterValue, opcode))])
+    }
+
+    /// The train runs on although its set is off. The controller refuses its parameters until it is stopped.
+    @Test("A set with a train that cannot be turned on is set up again without the train")
+    func refusedSetStopsItsTrainBeforeItIsSetUpAgain() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.plan.remove(Fixture.call(1), of: advertisement)
+        fixture.settle(commands: 5)
+        let failure = CommandFailure.status(.memoryCapacityExceeded, LESetExtendedAdvertisingEnable.opcode)
+        #expect(fixture.refuse(.memoryCapacityExceeded) == [.retryLater(failure)])
+        _ = fixture.advance(by: .seconds(1))
+        #expect(
+            fixture.settle() == [
+                Self.off, Fixture.parameters(0, []), Fixture.data(0, []), Self.parameters, Self.data([2, 1, 6]),
+                Self.on, Fixture.enable(0),
+            ]
+        )
+    }
+
+    @Test("A set whose start is refused is removed after its train was stopped")
+    func refusedSetIsRemovedAfterItsTrain() throws {
+        var fixture = Self.fixture()
+        try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle(commands: 5)
+        let failure = CommandFailure.status(.memoryCapacityExceeded, LESetExtendedAdvertisingEnable.opcode)
+        #expect(fixture.refuse(.memoryCapacityExceeded) == [.finish(Fixture.call(1), .command(failure))])
+        #expect(fixture.settle() == [Self.off, Fixture.remove(0)])
+    }
+
     @Test("Data that changes during the set-up replaces the earlier data afterwards", arguments: 0...6)
     func dataThatChangesDuringTheSetUpReplacesTheEarlierData(commands: Int) throws {
         var fixture = Self.fixture()

@@ -40,6 +40,14 @@ extension AdvertisingPlan {
         case periodicData([UInt8], AdvertisingDataOperation)
         /// The controller sends the train while it advertises the set.
         case startPeriodic
+
+        /// Whether the controller may refuse it because of the train's data.
+        var dependsOnPeriodicData: Bool {
+            switch self {
+            case .periodicData, .startPeriodic: true
+            case .parameters, .data, .periodicParameters: false
+            }
+        }
     }
 }
 
@@ -111,11 +119,11 @@ extension AdvertisingPlan.Entry {
             if mayBeOn { return .turnOff(identifier, .end) }
             return isPeriodicOn ? .stopPeriodic(identifier) : hasSet ? .remove(identifier) : nil
         }
+        if context.addresses.hold == .everything { return isOn ? .turnOff(identifier, .pause) : nil }
         if let data = nextPeriodicData, isPeriodicOn {
             let fits = data.length <= PeriodicAdvertisingDataFragment.maximumLength
             return fits ? .updatePeriodicData(identifier, data) : .stopPeriodic(identifier)
         }
-        if context.addresses.hold == .everything { return isOn ? .turnOff(identifier, .pause) : nil }
         // Otherwise it could start with the address of the advertisement before it.
         if !isExtended, context.addresses.isChanging || lacksAddress(context.addresses) { return nil }
         // The train was stopped to change its data.
@@ -126,11 +134,14 @@ extension AdvertisingPlan.Entry {
         case .stale: return .turnOff(identifier, .restart)
         case .on: return isExtended && hasOldAddress(context) ? .turnOff(identifier, .restart) : nil
         case .off:
-            if setupCount < parts.count { return .setUp(identifier, parts[setupCount]) }
-            if isExtended, let address = wantedAddress(context), address != self.address {
-                return .setAddress(identifier, address)
+            let newAddress = isExtended ? wantedAddress(context).flatMap { $0 == address ? nil : $0 } : nil
+            guard setupCount < parts.count || newAddress != nil else { return .turnOn(identifier) }
+            // The controller refuses to change parameters that it uses (Vol 4, Part E, 7.8.53 and 7.8.61).
+            if mayBeOn { return .turnOff(identifier, .restart) }
+            if setupCount < parts.count {
+                return isPeriodicOn ? .stopPeriodic(identifier) : .setUp(identifier, parts[setupCount])
             }
-            return .turnOn(identifier)
+            return newAddress.map { .setAddress(identifier, $0) }
         }
     }
 

@@ -17,87 +17,6 @@ import BluetoothTypes
 /// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the controller has
 /// stopped advertising, and without this nobody could find the host again.
 struct AdvertisingPlan {
-    /// An advertisement, and the part of it that the controller has.
-    struct Entry {
-        enum State: Equatable {
-            case off
-            case on
-            /// It is on, as far as the host knows, and is to be turned off and on again.
-            case stale
-            /// The controller cannot advertise in addition to its connections. It is tried again when a connection ends.
-            case blocked
-            /// The controller refused a command. It is tried again later.
-            case failed
-            /// It is to be removed from the controller.
-            case ending
-        }
-
-        let identifier: AdvertisementIdentifier
-        let configuration: AdvertisementConfiguration
-        /// The advertising handle of extended advertising.
-        let handle: UInt8
-        /// Whether the controller creates an advertising set for it with the parameters (extended commands).
-        let usesSet: Bool
-        fileprivate(set) var state = State.off
-        /// Whether the controller has an advertising set for it.
-        fileprivate(set) var hasSet = false
-        /// Whether the controller may advertise it.
-        fileprivate(set) var mayBeOn = false
-        /// How many of its ``SetupPart``s the controller has.
-        fileprivate(set) var setupCount = 0
-        /// The data of the periodic train that the controller has, or gets by the setup.
-        fileprivate(set) var periodicData: AdvertisingData
-        /// The data that replaces it; nil for none.
-        fileprivate(set) var nextPeriodicData: AdvertisingData?
-        /// Whether the controller sends the periodic train while it advertises the set.
-        fileprivate(set) var isPeriodicOn = false
-        /// The random address that was set for an extended advertising set.
-        fileprivate(set) var address: DeviceAddress?
-        /// The calls that wait until the advertisement has started or ended.
-        fileprivate(set) var calls: [CallToken] = []
-
-        var isOn: Bool { state == .on || state == .stale }
-        var isEnding: Bool { state == .ending }
-        /// Whether the controller has nothing of it.
-        var isGone: Bool { !hasSet && !mayBeOn }
-
-        /// Records that the controller does not advertise it. The device that it is directed to may have another address
-        /// when it starts again.
-        fileprivate mutating func turnedOff(_ state: State) {
-            self.state = state
-            if configuration.peer != nil { setupCount = 0 }
-        }
-
-        /// Records whether the controller has this data. If it refuses the data, it continues with the earlier data.
-        fileprivate mutating func periodicDataSent(_ data: AdvertisingData, isAccepted: Bool) {
-            if isAccepted { periodicData = data }
-            if nextPeriodicData == data { nextPeriodicData = nil }
-        }
-
-        /// Records that the controller does not send the periodic train, which is to be set up again.
-        fileprivate mutating func periodicStopped() {
-            isPeriodicOn = false
-            periodicData = nextPeriodicData.take() ?? periodicData
-            let parts = setupParts(usesExtendedCommands: true)
-            setupCount = min(setupCount, parts.firstIndex(of: .periodicParameters) ?? parts.count)
-        }
-
-        /// Has the controller get all commands again.
-        fileprivate mutating func startOver(_ state: State) {
-            self.state = state
-            isPeriodicOn = false
-            periodicData = nextPeriodicData.take() ?? periodicData
-            setupCount = 0
-            address = nil
-        }
-
-        fileprivate mutating func forgetController() {
-            startOver(.off)
-            hasSet = false
-            mayBeOn = false
-        }
-    }
-
     /// What the next command depends on besides the advertisements.
     struct Context {
         var information: ControllerInformation
@@ -300,7 +219,7 @@ struct AdvertisingPlan {
                 entries[index].address = nil
                 entries[index].hasSet = entries[index].usesSet
             }
-            if part == .startPeriodic { entries[index].isPeriodicOn = true }
+            if part == .startPeriodic { entries[index].periodicStarted() }
             entries[index].setupCount += 1
         case .updatePeriodicData(_, let data): entries[index].periodicDataSent(data, isAccepted: true)
         case .stopPeriodic: entries[index].periodicStopped()
@@ -344,7 +263,11 @@ struct AdvertisingPlan {
             if case .setUp(_, .parameters) = purpose, failure.isOutcomeUnknown {
                 entries[index].hasSet = entries[index].usesSet
             }
+            if case .setUp(_, .startPeriodic) = purpose, failure.isOutcomeUnknown { entries[index].isPeriodicOn = true }
             guard !entries[index].isEnding else { return removeIfEnded(at: index) }
+            if case .setUp(_, let part) = purpose, part.dependsOnPeriodicData, entries[index].restorePeriodicData() {
+                return [.ignore(failure)]
+            }
             if case .status(let code, _) = failure, hasLinks,
                 [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded].contains(code)
             {

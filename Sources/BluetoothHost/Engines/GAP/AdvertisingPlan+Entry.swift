@@ -1,0 +1,114 @@
+import BLEHCI
+import BluetoothTypes
+
+// Only the plan changes its entries.
+extension AdvertisingPlan {
+    /// An advertisement, and the part of it that the controller has.
+    struct Entry {
+        enum State: Equatable {
+            case off
+            case on
+            /// It is on, as far as the host knows, and is to be turned off and on again.
+            case stale
+            /// The controller cannot advertise in addition to its connections. It is tried again when a connection ends.
+            case blocked
+            /// The controller refused a command. It is tried again later.
+            case failed
+            /// It is to be removed from the controller.
+            case ending
+        }
+
+        let identifier: AdvertisementIdentifier
+        let configuration: AdvertisementConfiguration
+        /// The advertising handle of extended advertising.
+        let handle: UInt8
+        /// Whether the controller creates an advertising set for it with the parameters (extended commands).
+        let usesSet: Bool
+        var state = State.off
+        /// Whether the controller has an advertising set for it.
+        var hasSet = false
+        /// Whether the controller may advertise it.
+        var mayBeOn = false
+        /// How many of its ``SetupPart``s the controller has.
+        var setupCount = 0
+        /// The data of the periodic train that the controller has, or gets by the setup.
+        var periodicData: AdvertisingData
+        /// The data that replaces it; nil for none.
+        var nextPeriodicData: AdvertisingData?
+        /// The data of the train that was stopped for new data; nil if the controller has accepted the new data.
+        var earlierPeriodicData: AdvertisingData?
+        /// Whether the controller sends the periodic train while it advertises the set.
+        var isPeriodicOn = false
+        /// The random address that was set for an extended advertising set.
+        var address: DeviceAddress?
+        /// The calls that wait until the advertisement has started or ended.
+        var calls: [CallToken] = []
+
+        var isOn: Bool { state == .on || state == .stale }
+        var isEnding: Bool { state == .ending }
+        /// Whether the controller has nothing of it.
+        var isGone: Bool { !hasSet && !mayBeOn }
+
+        /// Records that the controller does not advertise it. The device that it is directed to may have another address
+        /// when it starts again.
+        mutating func turnedOff(_ state: State) {
+            self.state = state
+            if configuration.peer != nil { setupCount = 0 }
+        }
+
+        /// Records whether the controller has this data. If it refuses the data, it continues with the earlier data.
+        mutating func periodicDataSent(_ data: AdvertisingData, isAccepted: Bool) {
+            if isAccepted { periodicData = data }
+            if nextPeriodicData == data { nextPeriodicData = nil }
+        }
+
+        /// Records that the controller sends the periodic train.
+        mutating func periodicStarted() {
+            isPeriodicOn = true
+            earlierPeriodicData = nil
+        }
+
+        /// Records that the controller does not send the periodic train, which is to be set up again.
+        mutating func periodicStopped() {
+            isPeriodicOn = false
+            takeNextPeriodicData()
+            setUpPeriodicAgain()
+        }
+
+        private mutating func takeNextPeriodicData() {
+            guard let next = nextPeriodicData.take() else { return }
+            earlierPeriodicData = earlierPeriodicData ?? periodicData
+            periodicData = next
+        }
+
+        /// Has the train set up with its earlier data, because the controller refuses the new data.
+        ///
+        /// - Returns: false if there is no earlier data.
+        mutating func restorePeriodicData() -> Bool {
+            guard let earlier = earlierPeriodicData.take() else { return false }
+            periodicData = earlier
+            setUpPeriodicAgain()
+            return true
+        }
+
+        private mutating func setUpPeriodicAgain() {
+            let parts = setupParts(usesExtendedCommands: true)
+            setupCount = min(setupCount, parts.firstIndex(of: .periodicParameters) ?? parts.count)
+        }
+
+        /// Has the controller get all commands again.
+        mutating func startOver(_ state: State) {
+            self.state = state
+            takeNextPeriodicData()
+            setupCount = 0
+            address = nil
+        }
+
+        mutating func forgetController() {
+            startOver(.off)
+            hasSet = false
+            mayBeOn = false
+            isPeriodicOn = false
+        }
+    }
+}
