@@ -31,6 +31,8 @@ struct GAPController {
     /// Whether the controller can scan while it initiates (Vol 4, Part E, 7.8.27).
     var canScanWhileInitiating = true
     var usesExtendedCommands = false
+    /// Whether it creates a synchronization with a periodic advertising train.
+    var isCreatingSynchronization = false
     /// Whether it refuses LE Coded, although it reports this PHY.
     var refusesCoded = false
 
@@ -40,7 +42,9 @@ struct GAPController {
     var isAdvertising: Bool { advertisementCount > 0 }
 
     private var isInitiating: Bool { initiator.state != .idle }
-    private var isAtRest: Bool { !scan.isOn && !isInitiating && advertisementCount == 0 }
+    private var isAtRest: Bool {
+        !scan.isOn && !isInitiating && advertisementCount == 0 && !isCreatingSynchronization
+    }
 
     mutating func reset() {
         var controller = GAPController()
@@ -68,7 +72,13 @@ struct GAPController {
             isLegacyAdvertising = command.decode(LESetAdvertisingEnable.self)?.advertisingEnable ?? false
         case LESetAdvertisingParameters.opcode: if isLegacyAdvertising { return .commandDisallowed }
         case LESetAdvertisingData.opcode, LESetScanResponseData.opcode: break
-        case LESetResolvablePrivateAddressTimeout.opcode, LESetPrivacyMode.opcode: break
+        case LESetResolvablePrivateAddressTimeout.opcode, LESetPrivacyMode.opcode, LESetEventMask.opcode: break
+        case LEPeriodicAdvertisingCreateSync.opcode:
+            if isCreatingSynchronization { return .commandDisallowed }
+            isCreatingSynchronization = true
+        case LEPeriodicAdvertisingCreateSyncCancel.opcode:
+            if !isCreatingSynchronization { return .commandDisallowed }
+            isCreatingSynchronization = false
         case LESetRandomAddress.opcode:
             // Advertising sets have addresses of their own (7.8.4).
             guard !scan.isOn, !isInitiating, !isLegacyAdvertising else { return .commandDisallowed }

@@ -122,6 +122,17 @@ struct GAPWorld: ~Copyable {
         )
     }
 
+    mutating func synchronize(_ number: UInt64, with address: DeviceAddress) throws(HostError) {
+        perform(
+            try engine.startSynchronization(
+                SynchronizationIdentifier(value: number),
+                PeriodicTrainRequest(address: address, sid: 1),
+                on: information,
+                context
+            )
+        )
+    }
+
     /// Sets the bonds with these peers, the most recently used one last. Each has the key with its number.
     mutating func bond(_ numbers: [UInt64]) {
         bonds = [:]
@@ -174,9 +185,26 @@ struct GAPWorld: ~Copyable {
         if status != .success, !GAPController.isUsual(status) { violations.append(next.command) }
         let refusal = status == .success ? nil : CommandFailure.status(status, next.command.opcode)
         perform(engine.commandEnded(next.step, refusal, context))
+        if status == .success, next.command.opcode == LEPeriodicAdvertisingCreateSyncCancel.opcode {
+            synchronizationEnded(.operationCancelledByHost)
+        }
         guard controller.initiator.state == .ending else { return }
         controller.initiator.state = .idle
         perform(engine.connectionFailed(.unknownConnectionIdentifier, asCentral: true, context))
+    }
+
+    /// Has the controller report the end of the creation of a synchronization.
+    mutating func synchronizationEnded(_ status: HCIErrorCode) {
+        let event = LEPeriodicAdvertisingSyncEstablished(
+            status: status,
+            syncHandle: 1,
+            advertisingSID: 1,
+            advertiserAddress: PeerAddress(type: .random, value: 0),
+            advertiserPHY: .le1M,
+            periodicAdvertisingInterval: 80,
+            advertiserClockAccuracy: 0
+        )
+        perform(engine.synchronizationEstablished(event, context))
     }
 
     /// Runs until no pass is scheduled and no command is pending.

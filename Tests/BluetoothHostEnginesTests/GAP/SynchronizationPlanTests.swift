@@ -233,6 +233,74 @@ struct SynchronizationPlanTests {
         #expect(fixture.settle() == [Fixture.create(1)])
     }
 
+    @Test("A cancelled creation whose end is not reported does not delay the others for ever")
+    func cancelledCreationWithoutAnEndIsGivenUp() throws {
+        var fixture = Fixture()
+        let first = try fixture.start(1)
+        _ = fixture.settle()
+        fixture.plan.stop(first)
+        let second = try fixture.start(2)
+        #expect(fixture.settle() == [Fixture.cancel])
+        #expect(fixture.plan.deadline == fixture.now + SynchronizationPlan.cancellationTimeout)
+        fixture.now = fixture.now + SynchronizationPlan.cancellationTimeout
+        let isDue = fixture.plan.advance(to: fixture.now)
+        #expect(isDue)
+        // The controller still creates the first one, so it refuses the second one.
+        let create = try fixture.requireNext()
+        #expect(create.command == Fixture.create(2))
+        #expect(fixture.plan.failed(create.step, GAPSample.refusal(of: create.command, .commandDisallowed)) == [])
+        #expect(fixture.settle() == [Fixture.cancel])
+        #expect(fixture.established(0, .operationCancelledByHost) == [])
+        #expect(fixture.settle() == [Fixture.create(2)])
+        // An end that is reported late is not that of the second one.
+        #expect(fixture.established(0, .operationCancelledByHost) == [])
+        #expect(fixture.settle() == [])
+        #expect(fixture.established(7) == [.synchronized(second, train)])
+    }
+
+    @Test("A controller that refuses a creation and its cancellation again ends the synchronization with the error")
+    func creationThatIsRefusedTwiceEndsWithTheError() throws {
+        var fixture = Fixture()
+        let first = try fixture.start(1)
+        _ = fixture.settle()
+        fixture.plan.stop(first)
+        let second = try fixture.start(2)
+        for attempt in 1...2 {
+            let cancel = try fixture.requireNext()
+            #expect(cancel.command == Fixture.cancel)
+            _ = fixture.plan.failed(cancel.step, GAPSample.refusal(of: cancel.command, .commandDisallowed))
+            fixture.now = fixture.now + SynchronizationPlan.cancellationTimeout
+            _ = fixture.plan.advance(to: fixture.now)
+            let create = try fixture.requireNext()
+            let failure = GAPSample.refusal(of: create.command, .commandDisallowed)
+            #expect(fixture.plan.failed(create.step, failure) == (attempt == 1 ? [] : [.end(second, failure)]))
+        }
+        #expect(fixture.settle() == [] && fixture.plan.deadline == nil)
+    }
+
+    @Test("A creation whose reply is unclear ends with the error, and is cancelled")
+    func creationWithAnUnclearReplyIsCancelled() throws {
+        var fixture = Fixture()
+        let first = try fixture.start(1)
+        let mask = try fixture.requireNext()
+        fixture.plan.finished(mask.step)
+        let create = try fixture.requireNext()
+        let failure = CommandFailure.malformedReply(create.command.opcode, .trailingBytes(count: 1))
+        #expect(fixture.plan.failed(create.step, failure) == [.end(first, failure)])
+        #expect(fixture.settle() == [Fixture.cancel])
+    }
+
+    @Test("A synchronization that the plan has not created is terminated, each handle once")
+    func unexpectedSynchronizationIsTerminated() throws {
+        var fixture = Fixture()
+        let first = try fixture.start(1)
+        _ = fixture.settle()
+        _ = fixture.established(7)
+        for handle in [8, 8, 7] as [UInt16] { #expect(fixture.established(handle) == []) }
+        #expect(fixture.settle() == [Fixture.terminate(8)])
+        #expect(fixture.report(7, [1]) == Report(first, [1]))
+    }
+
     @Test("A synchronization that the controller refuses ends with the error, and the next one begins")
     func refusedSynchronizationEnds() throws {
         var fixture = Fixture()

@@ -146,6 +146,7 @@ extension GAPEngine {
         requestScanPass(context)
         requestConnectionPass(context)
         requestAdvertisingPass(context)
+        requestSynchronizationPass(context)
         continueWithAddressesIfAtRest(context)
     }
 
@@ -154,6 +155,7 @@ extension GAPEngine {
         requestConnectionPass(context)
         requestScanPass(context)
         requestAdvertisingPass(context)
+        requestSynchronizationPass(context)
     }
 
     /// Schedules an address pass if the address plan waits for rest and the held activities rest. Called when an activity
@@ -169,6 +171,6 @@ extension GAPEngine {
 
     private var restingActivities: AddressHold {
         guard scanning.isResting, connecting.isResting else { return .nothing }
-        return advertising.isResting ? .everything : .scanningAndInitiating
+        return advertising.isResting && synchronizing.isResting ? .everything : .scanningAndInitiating
     }
 }

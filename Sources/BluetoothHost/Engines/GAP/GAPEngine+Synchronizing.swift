@@ -53,6 +53,13 @@ extension GAPEngine {
         scanning.isSynchronizing = synchronizing.isSearching
         requestScanPass(context)
         requestSynchronizationPass(context)
+        continueWithAddressesIfAtRest(context)
+    }
+
+    /// Handles the passing of time for the synchronizations.
+    mutating func advanceSynchronizations(_ context: GAPContext) {
+        guard context.isOn, synchronizing.advance(to: context.now) else { return }
+        synchronizationsChanged(context)
     }
 
     /// Requests a pass of the synchronization plan.
@@ -62,7 +69,12 @@ extension GAPEngine {
 
     mutating func synchronizationPass(_ context: GAPContext) {
         guard let controller = context.controller else { return }
-        if let next = synchronizing.nextCommand(controller, at: context.now) { add(.send(next)) }
+        let isHeld = addresses.hold == .everything
+        if let next = synchronizing.nextCommand(controller, isHeld: isHeld, at: context.now) {
+            add(.send(next))
+        } else {
+            continueWithAddressesIfAtRest(context)
+        }
     }
 
     mutating func synchronizationCommandEnded(

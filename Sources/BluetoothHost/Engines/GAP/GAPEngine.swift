@@ -197,7 +197,7 @@ struct GAPEngine: ~Copyable {
             perform(advertising.advance(to: now), context)
             requestAdvertisingPass(context)
         }
-        if context.isOn, synchronizing.advance(to: now) { requestSynchronizationPass(context) }
+        advanceSynchronizations(context)
         if context.isOn, addresses.advance(to: now, context.ownKey, &random) {
             requestAddressPass(context)
             requestAdvertisingPass(context)

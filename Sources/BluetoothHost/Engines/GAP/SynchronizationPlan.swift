@@ -24,9 +24,17 @@ enum SynchronizationEffect: Equatable {
 /// A controller finds a train by the advertisements that announce it. So it must scan while it creates a synchronization:
 /// see ``isSearching``.
 ///
+/// A controller changes its resolving list only while it creates no synchronization (Vol 4, Part E, 7.8.38). So a creation is
+/// cancelled for such a change.
+///
 /// # Refused commands
 /// A synchronization that the controller refuses to create ends with the error. If a command to end one fails, the controller
 /// has already ended it.
+///
+/// # Unknown outcomes
+/// A creation that is cancelled ends with an event (Vol 4, Part E, 7.8.68). If the event does not arrive within
+/// ``cancellationTimeout``, the plan assumes that the creation has ended. If the controller then refuses the next creation,
+/// the plan cancels once more. A creation whose reply is unclear is cancelled too.
 struct SynchronizationPlan {
     /// A synchronization of an app.
     struct Entry {
@@ -50,8 +58,8 @@ struct SynchronizationPlan {
         var identifier: SynchronizationIdentifier?
         /// Whether the controller is to end the creation, because no app wants it or because others wait.
         var isEnding = false
-        /// Whether the controller was told to end the creation.
-        var isCancelled = false
+        /// When the plan assumes that the creation has ended; nil until its cancellation.
+        var endDeadline: Instant?
         /// When another synchronization has its turn.
         var deadline: Instant
     }
@@ -64,8 +72,19 @@ struct SynchronizationPlan {
         case terminate(UInt16)
     }
 
+    /// Whether the controller may still create a synchronization although the plan assumes that it does not.
+    private enum EndDoubt {
+        case none
+        /// A creation that was cancelled has not ended with its event.
+        case doubtful
+        /// The plan has cancelled again.
+        case cancelledAgain
+    }
+
     /// The time that one synchronization has if others wait.
     static let turn = Duration.seconds(10)
+    /// How long the plan waits for the end of a creation that was cancelled.
+    static let cancellationTimeout = Duration.seconds(2)
     /// Maximum number of synchronizations.
     static let limit = 64
     /// The longest data of one event in bytes (Vol 4, Part E, 7.8.62).
@@ -76,6 +95,7 @@ struct SynchronizationPlan {
     private(set) var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .synchronization)
     private var creation: Creation?
+    private var endDoubt = EndDoubt.none
     /// Whether the controller reports trains. It is told so only if an app wants one.
     private var reportsTrains = false
     /// Handles that the controller still reports and no app wants.
@@ -85,6 +105,9 @@ struct SynchronizationPlan {
 
     /// Whether the controller must scan, because a train is to be found.
     var isSearching: Bool { entries.contains { $0.state == .waiting || $0.state == .creating } }
+
+    /// Whether the controller creates no synchronization.
+    var isResting: Bool { creation == nil }
 
     private func index(of identifier: SynchronizationIdentifier?) -> Int? {
         identifier.flatMap { identifier in entries.firstIndex { $0.identifier == identifier } }
@@ -114,9 +137,7 @@ struct SynchronizationPlan {
         let entry = entries.remove(at: index)
         switch entry.state {
         case .waiting: break
-        case .creating:
-            creation?.identifier = nil
-            creation?.isEnding = true
+        case .creating: cancelCreation()
         case .established(let handle): unwantedHandles.append(handle)
         }
     }
@@ -137,8 +158,14 @@ struct SynchronizationPlan {
     mutating func requestRun() -> Bool { run.request() }
 
     /// Returns the command to send now; nil if the plan waits for an input.
-    mutating func nextCommand(_ controller: ControllerInformation, at now: Instant) -> PlannedCommand? {
-        guard !pending.isPending, let purpose = nextPurpose else {
+    ///
+    /// - Parameter isHeld: whether the controller must not create a synchronization now.
+    mutating func nextCommand(
+        _ controller: ControllerInformation,
+        isHeld: Bool = false,
+        at now: Instant
+    ) -> PlannedCommand? {
+        guard !pending.isPending, let purpose = nextPurpose(isHeld: isHeld) else {
             run.end()
             return nil
         }
@@ -147,16 +174,20 @@ struct SynchronizationPlan {
         case .create(let identifier):
             if let index = index(of: identifier) { entries[index].state = .creating }
             creation = Creation(identifier: identifier, deadline: now + Self.turn)
-        case .cancelCreation: creation?.isCancelled = true
+        case .cancelCreation:
+            creation?.isEnding = true
+            creation?.endDeadline = now + Self.cancellationTimeout
         case .setEventMask, .terminate: break
         }
         return PlannedCommand(command: command(for: purpose, controller), step: pending.begin(purpose))
     }
 
-    private var nextPurpose: Purpose? {
+    private func nextPurpose(isHeld: Bool) -> Purpose? {
         if let handle = unwantedHandles.first { return .terminate(handle) }
-        if let creation { return creation.isEnding && !creation.isCancelled ? .cancelCreation : nil }
-        guard let next = entries.first(where: { $0.state == .waiting }) else { return nil }
+        if let creation {
+            return (creation.isEnding || isHeld) && creation.endDeadline == nil ? .cancelCreation : nil
+        }
+        guard !isHeld, let next = entries.first(where: { $0.state == .waiting }) else { return nil }
         return reportsTrains ? .create(next.identifier) : .setEventMask
     }
 
@@ -187,7 +218,8 @@ struct SynchronizationPlan {
         switch pending.end(step) {
         case .setEventMask: reportsTrains = true
         case .terminate(let handle): unwantedHandles.removeAll { $0 == handle }
-        case .create, .cancelCreation, nil: break
+        case .create: endDoubt = .none
+        case .cancelCreation, nil: break
         }
     }
 
@@ -205,31 +237,51 @@ struct SynchronizationPlan {
         case .terminate(let handle):
             unwantedHandles.removeAll { $0 == handle }
             return [.ignore(failure)]
-        // The synchronization was established at the same time. The controller reports it.
+        // The synchronization was established at the same time, which the controller reports, or there is none.
         case .cancelCreation: return [.ignore(failure)]
-        case .create(let identifier):
-            creation = nil
-            guard let index = index(of: identifier) else { return [] }
-            entries.remove(at: index)
-            return [.end(identifier, failure)]
+        case .create(let identifier): return refused(identifier, failure)
         }
+    }
+
+    private mutating func refused(
+        _ identifier: SynchronizationIdentifier,
+        _ failure: CommandFailure
+    ) -> [SynchronizationEffect] {
+        let index = index(of: identifier)
+        // Other refusals do not say whether the controller still creates an earlier synchronization.
+        if case .status(.commandDisallowed, _) = failure {
+            if endDoubt == .doubtful {
+                endDoubt = .cancelledAgain
+                cancelCreation()
+                if let index { entries[index].state = .waiting }
+                return []
+            }
+            endDoubt = .none
+        }
+        if failure.isOutcomeUnknown { cancelCreation() } else { creation = nil }
+        guard let index else { return [] }
+        entries.remove(at: index)
+        return [.end(identifier, failure)]
+    }
+
+    /// Has the controller end the creation, which no app wants.
+    private mutating func cancelCreation() {
+        creation?.identifier = nil
+        creation?.isEnding = true
     }
 
     // MARK: Events
 
     /// Handles the end of a creation: the controller receives the train, or has given up (Vol 4, Part E, 7.7.65.14).
     mutating func established(_ event: LEPeriodicAdvertisingSyncEstablished) -> [SynchronizationEffect] {
-        guard let creation else { return [] }
-        self.creation = nil
-        guard let index = index(of: creation.identifier) else {
-            if event.status == .success { unwantedHandles.append(event.syncHandle) }
+        // The late end of an earlier creation that was cancelled.
+        if event.status == .operationCancelledByHost, creation?.endDeadline == nil { return [] }
+        guard let index = index(of: creation.take()?.identifier) else {
+            if event.status == .success { terminate(event.syncHandle) }
             return []
         }
         guard event.status == .success else {
-            // It has its next turn after the others.
-            var entry = entries.remove(at: index)
-            entry.state = .waiting
-            entries.append(entry)
+            waitForNextTurn(at: index)
             return []
         }
         entries[index].state = .established(event.syncHandle)
@@ -241,14 +293,29 @@ struct SynchronizationPlan {
         return [.synchronized(entries[index].identifier, train)]
     }
 
+    /// Has the controller end a synchronization that no app wants. A controller that does not report trains has none: the
+    /// event is from before its reset.
+    private mutating func terminate(_ handle: UInt16) {
+        let isWanted = entries.contains { $0.state == .established(handle) }
+        guard reportsTrains, !isWanted, !unwantedHandles.contains(handle) else { return }
+        unwantedHandles.append(handle)
+    }
+
+    /// Has a synchronization created again, after the others that wait.
+    private mutating func waitForNextTurn(at index: Int) {
+        var entry = entries.remove(at: index)
+        entry.state = .waiting
+        entry.partialData = nil
+        entries.append(entry)
+    }
+
     /// Handles the loss of a train (Vol 4, Part E, 7.7.65.16).
     mutating func lost(_ handle: UInt16) -> [SynchronizationEffect] {
         unwantedHandles.removeAll { $0 == handle }
         guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return [] }
-        var entry = entries.remove(at: index)
-        entry.state = .waiting
-        entries.append(entry)
-        return [.lost(entry.identifier)]
+        let identifier = entries[index].identifier
+        waitForNextTurn(at: index)
+        return [.lost(identifier)]
     }
 
     /// Takes the data of an event of a train, or a fragment of it (Vol 4, Part E, 7.7.65.15).
@@ -277,6 +344,7 @@ struct SynchronizationPlan {
         pending.forget()
         run.end()
         creation = nil
+        endDoubt = .none
         reportsTrains = false
         unwantedHandles = []
         var effects: [SynchronizationEffect] = []
@@ -290,9 +358,12 @@ struct SynchronizationPlan {
 
     // MARK: Time
 
-    /// When another synchronization has its turn; nil if none waits.
+    /// When another synchronization has its turn, or when a creation that was cancelled must have ended; nil if the plan
+    /// waits for neither.
     var deadline: Instant? {
-        guard let creation, !creation.isEnding, entries.contains(where: { $0.state == .waiting }) else { return nil }
+        guard let creation else { return nil }
+        if let end = creation.endDeadline { return end }
+        guard !creation.isEnding, entries.contains(where: { $0.state == .waiting }) else { return nil }
         return creation.deadline
     }
 
@@ -301,7 +372,12 @@ struct SynchronizationPlan {
     /// - Returns: whether the plan has something to do.
     mutating func advance(to now: Instant) -> Bool {
         guard let deadline, deadline <= now else { return false }
-        creation?.isEnding = true
+        guard creation?.endDeadline != nil else {
+            creation?.isEnding = true
+            return true
+        }
+        if endDoubt == .none { endDoubt = .doubtful }
+        if let index = index(of: creation.take()?.identifier) { waitForNextTurn(at: index) }
         return true
     }
 }
