@@ -114,6 +114,7 @@ def scan_continues(world: World):
                 until(
                     lambda: world.machine.run(f"[ $(grep -c 'again in 12.8 seconds' {log}) = {times} ]").status == 0,
                     "a long pause",
+                    patience=90,
                 )
                 if times == 1:
                     adapters.plug(SECOND)
