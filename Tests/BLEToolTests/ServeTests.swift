@@ -11,6 +11,8 @@ struct ServeTests {
             ("set 2A19 64", .set(.uuid("2A19", service: nil), [0x64])),
             ("  notify\t180F/2A19   0001 \r", .notify(.uuid("2A19", service: "180F"), [0x00, 0x01])),
             ("indicate #0x10 -", .indicate(.handle(16), [])),
+            ("train 0416091aFF", .train([0x04, 0x16, 0x09, 0x1A, 0xFF])),
+            ("train -", .train([])),
             ("disconnect", .disconnect),
             ("window 2min", .window(Seconds(.seconds(120)))),
             ("window close", .window(nil)),
@@ -29,8 +31,9 @@ struct ServeTests {
         arguments: [
             (
                 "stop",
-                "\"stop\" is not a command; known are set, notify, indicate, disconnect, window, passkey, yes, no, quit"
+                "\"stop\" is not a command; known are set, notify, indicate, train, disconnect, window, passkey, yes, no, quit"
             ),
+            ("train", "train takes AD structures, as in: train 0416091AFF"),
             ("window", "window takes a time, or close, as in: window 60"),
             ("window 1 2", "window takes a time, or close, as in: window 60"),
             ("window soon", "\"soon\" is not a time: use seconds, as in 10 or 2.5, or 500ms, 2min"),

@@ -361,7 +361,7 @@ def fragments(data: bytes, length: int) -> list[tuple[int, bytes]]:
     """The fragments of long data, each with its operation: 0x01 for the first, 0x00 for a middle one, 0x02 for the
     last, 0x03 for complete data (Vol 4, Part E, 7.8.54)."""
     parts = [data[start : start + length] for start in range(0, len(data), length)]
-    if len(parts) == 1:
+    if len(parts) <= 1:
         return [(3, data)]
     return list(zip([1, *([0] * (len(parts) - 2)), 2], parts, strict=True))
 

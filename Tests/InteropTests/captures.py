@@ -16,6 +16,9 @@ LIMITS = {
     "bthci_evt.code == 0x0e && bthci_evt.status != 0x00": "return parameters of a refused command",
     # Long advertising data arrives in several reports, which may split an AD structure; tshark reads each separately.
     "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "parts of long data",
+    # The same for a train, whose data arrives in several commands. All but complete data, 0x03, is a part.
+    "bthci_cmd.opcode == 0x203f && bthci_cmd.adv_data_operation != 0x03": "parts of long data",
+    "bthci_evt.le_meta_subevent == 0x0f": "parts of long data",
     # A log message of a program begins with a priority and the length of the program's name; tshark reads it as a
     # number.
     "hci_mon.opcode == 13": "the name of a program that logs",

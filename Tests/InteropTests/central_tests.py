@@ -6,10 +6,10 @@ import struct
 import bumble_peripheral as bumble
 import profiles
 import tables
-from harness import BumblePeer, ServedPeer, World, bulk, expect, stream_values, test, test_with_peripherals
+from harness import ALL, BumblePeer, ServedPeer, World, bulk, expect, stream_values, test, test_with_peripherals
 
 
-@test_with_peripherals("scan finds * and all its advertising data")
+@test_with_peripherals("scan finds * and all its advertising data", ALL)
 async def scan(world: World, peer):
     async with world.start("scan", "--duration", "20") as process:
         event = await process.event("advertisement", address=peer.address, name=peer.name)
@@ -37,7 +37,7 @@ async def scan(world: World, peer):
     assert outcome.errors == "" or outcome.status != 0, f"a quiet end with an error: {outcome.errors}"
 
 
-@test_with_peripherals("explore finds every attribute of * by address, name and service")
+@test_with_peripherals("explore finds every attribute of * by address, name and service", ALL)
 async def explore(world: World, peer):
     expected = await peer.table()
     lowest = expected[0]["handle"]
@@ -121,7 +121,7 @@ async def write(world: World, peer):
     (await world.ble("write", peer.address, bumble.STORE, "00" * 513)).failed()
 
 
-@test_with_peripherals("100 kB of writes without response reach * completely and in order")
+@test_with_peripherals("100 kB of writes without response reach * completely and in order", ALL)
 async def write_bulk(world: World, peer):
     values = bulk()
     lines = "".join(value.hex() + "\n" for value in values)
@@ -130,7 +130,7 @@ async def write_bulk(world: World, peer):
     assert arrived == values, f"{len(arrived)} writes of {len(values)}, or others, or in another order"
 
 
-@test_with_peripherals("subscribe gets 1,000 notifications of * in order")
+@test_with_peripherals("subscribe gets 1,000 notifications of * in order", ALL)
 async def notifications(world: World, peer):
     values = stream_values(1000)
     async with world.start("subscribe", peer.address, bumble.NOTIFY, "--count", "1000") as process:
@@ -246,7 +246,7 @@ async def scan_options(world: World):
 
 @test(
     "scan joins extended advertising data up to the maximum length",
-    presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200", "OURS"),
+    presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200", "OURS", "NEWER"),
 )
 async def scan_extended(world: World):
     async with world.peripheral() as peripheral:

@@ -32,7 +32,30 @@ class Preset:
     arguments: tuple[str, ...] = ()
     extended_advertising: bool = True
     shape: BufferShape | None = None
+    # The preset whose tests this one also runs if `--preset` names it. Otherwise it runs only the tests that name it.
+    by_hand_like: str | None = None
+    # Whether the controller is the rootcanal of newer-requirements.txt.
+    is_newer: bool = False
 
+    @property
+    def program(self) -> list[str | Path]:
+        """The command that starts this rootcanal."""
+        if not self.is_newer:
+            import rootcanal.binaries  # only here, because the tests of the gateway use this module without rootcanal
+
+            return [rootcanal.binaries.get_package_binary_resource_path("rootcanal")]
+        libraries = NEWER_ROOTCANAL / "lib"
+        if not libraries.exists():
+            return [NEWER_ROOTCANAL / "rootcanal"]
+        return [libraries / "ld-linux-x86-64.so.2", "--library-path", libraries, NEWER_ROOTCANAL / "rootcanal"]
+
+    @property
+    def is_installed(self) -> bool:
+        return not self.is_newer or (NEWER_ROOTCANAL / "rootcanal").exists()
+
+
+# Where newer_rootcanal.sh installs it, if it can.
+NEWER_ROOTCANAL = Path(sys.prefix) / "newer-rootcanal"
 
 # rootcanal 1.10.0 has no preset for Intel's BE200, later versions do. `Gateway` reports its buffers (3 of 251 bytes) in
 # front of the LAIRD controller, and checks that the host respects them.
@@ -48,6 +71,7 @@ PRESETS = {
             extended_advertising=False,
         ),
         Preset("OURS"),
+        Preset("NEWER", "preset: DEFAULT", by_hand_like="DEFAULT", is_newer=True),
     )
 }
 
@@ -180,8 +204,6 @@ class Rootcanal(Controllers):
                     raise
 
     async def launch(self):
-        import rootcanal.binaries  # only here, because the tests of the gateway use this module without rootcanal
-
         hci, link, link_ble = self.other_ports
         told = self.log.stat().st_size if self.log.exists() else 0
         configuration = tempfile.NamedTemporaryFile("w", suffix=".txt")
@@ -191,7 +213,7 @@ class Rootcanal(Controllers):
             )
             configuration.flush()
             self.process = await asyncio.create_subprocess_exec(
-                rootcanal.binaries.get_package_binary_resource_path("rootcanal"),
+                *self.preset.program,
                 f"--test_port={self.test_port}",
                 f"--hci_port={hci}",
                 f"--link_port={link}",
@@ -203,7 +225,7 @@ class Rootcanal(Controllers):
             )
             try:
                 await self.until_ready(told)
-                await self.set_timer_period(1)
+                await self.prepare()
                 _, writer = await connect_when_listening(self.controller_port)
                 writer.close()
             except OSError as error:
@@ -226,28 +248,33 @@ class Rootcanal(Controllers):
         while self.channels:
             self.channels.pop().close()
 
-    async def set_timer_period(self, milliseconds: int):
-        """Sets over the test channel how often rootcanal looks for work.
+    async def prepare(self):
+        """Has rootcanal look for work each millisecond. Removes the two beacons that the newer one has in its air."""
+        commands = [(b"set_timer_period", b"1", "set timer period to 1")]
+        if self.preset.is_newer:
+            commands += [(b"del", b"%d" % index, "TestCommandHandler 'del' called") for index in range(2)]
+        for patience in (1, 2, DEADLINE):  # sometimes a command is not answered; it can be repeated
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    return await self.instruct(commands)
+        raise RuntimeError("rootcanal does not answer on its test channel")
+
+    async def instruct(self, commands: list[tuple[bytes, bytes, str]]):
+        """Gives commands, each with an argument, over the test channel, and waits for their answers, which begin with
+        the given texts.
 
         A command is its name and a count of arguments, each text after its length in one byte. The answer follows its
-        length in four bytes. The channel stays open, because rootcanal ends if it cannot send an answer.
+        length in four bytes. The channel stays open, because rootcanal ends if it cannot send an answer. The newer one
+        accepts one channel at a time.
         """
-        answer = f"set timer period to {milliseconds}"
-        for patience in (1, 2, DEADLINE):  # sometimes a command is not answered; it can be repeated
-            reader, writer = await connect_when_listening(self.test_port)
-            self.channels.append(writer)
-            texts = [b"set_timer_period", str(milliseconds).encode()]
-            lengths = [bytes([len(text)]) + text for text in texts]
-            writer.write(lengths[0] + b"\x01" + lengths[1])
-            try:
-                async with asyncio.timeout(patience):
-                    while True:
-                        (length,) = struct.unpack("<I", await reader.readexactly(4))
-                        if (await reader.readexactly(length)).decode() == answer:
-                            return
-            except TimeoutError:
-                continue
-        raise RuntimeError("rootcanal does not answer on its test channel")
+        reader, writer = await connect_when_listening(self.test_port)
+        self.channels.append(writer)
+        for name, argument, expected in commands:
+            writer.write(bytes([len(name)]) + name + b"\x01" + bytes([len(argument)]) + argument)
+            answer = ""
+            while not answer.startswith(expected):
+                (length,) = struct.unpack("<I", await reader.readexactly(4))
+                answer = (await reader.readexactly(length)).decode()
 
 
 class Gateway:

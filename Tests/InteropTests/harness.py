@@ -11,10 +11,14 @@ import bumble_peripheral as bumble
 import profiles
 import tables
 from bumble_central import Central
-from controllers import PRESETS, Controllers
+from controllers import PRESETS, Controllers, Preset
 from tool import Tool, Unexpected
 
 TESTS: list["Test"] = []
+# The presets of a test that names none.
+EVERY = tuple(preset.name for preset in PRESETS.values() if preset.by_hand_like is None)
+# The presets of a test that also runs with the newer rootcanal each time.
+ALL = tuple(PRESETS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +28,12 @@ class Test:
     body: callable
     deadline: float
 
+    def runs_on(self, preset: Preset, is_named: bool) -> bool:
+        """Whether the test runs on a kind of controller, which `--preset` names or not."""
+        return preset.name in self.presets or is_named and preset.by_hand_like in self.presets
 
-def test(name: str, presets=tuple(PRESETS), deadline: float = 60):
+
+def test(name: str, presets=EVERY, deadline: float = 60):
     """Registers a test for some presets. Without presets it runs once, without a controller."""
 
     def register(body):
@@ -35,7 +43,7 @@ def test(name: str, presets=tuple(PRESETS), deadline: float = 60):
     return register
 
 
-def test_with_peripherals(name: str, presets=tuple(PRESETS), deadline: float = 60):
+def test_with_peripherals(name: str, presets=EVERY, deadline: float = 60):
     """Registers a test for some presets twice: for Bumble's peripheral, and for ours."""
 
     def register(body):

@@ -26,6 +26,7 @@ import controller_tests  # noqa: F401
 import demo_tests  # noqa: F401
 import channel_tests  # noqa: F401
 import throughput_tests  # noqa: F401
+import periodic_tests  # noqa: F401
 import decode_tests  # noqa: F401
 import pairing_tests
 
@@ -152,11 +153,16 @@ def frames(error: BaseException | None) -> list[traceback.FrameSummary]:
 
 def chosen_tests(options) -> list:
     """The tests, each with its presets; None if it needs no controller."""
+    named = options.preset or []
+    for preset in named:
+        if not PRESETS[preset].is_installed and not options.list:
+            sys.exit(f"interop: the controller of {preset} is not installed: see the message of setup.sh")
     return [
         (test, preset)
-        for preset in [None, *(options.preset or PRESETS)]
+        for preset in [None, *(named or PRESETS)]
+        if preset is None or PRESETS[preset].is_installed or options.list
         for test in TESTS
-        if (preset in test.presets if preset else not test.presets)
+        if (test.runs_on(PRESETS[preset], preset in named) if preset else not test.presets)
         and options.filter.lower() in f"{preset}: {test.name}".lower()
     ]
 

@@ -17,7 +17,7 @@ import bumble_peripheral as bumble
 import profiles
 from bumble_central import ATTError
 from bumble_pairing import DISPLAY, KEYBOARD, NOTHING, YES_NO
-from harness import World, expect, test
+from harness import ALL, EVERY, World, expect, test
 
 NAMES = {NOTHING: "none", KEYBOARD: "keyboard", DISPLAY: "display", YES_NO: "displayYesNo"}
 PERIPHERAL, CENTRAL = "F0:01:02:03:04:05", "F0:01:02:03:04:06"
@@ -224,7 +224,11 @@ def readable(model: Model) -> list[str]:
 
 
 def as_central(model: Model, bonds: bool):
-    @test(f"ble pairs with a Bumble peripheral: {model.title}, {'bond' if bonds else 'no bond'}", deadline=90)
+    @test(
+        f"ble pairs with a Bumble peripheral: {model.title}, {'bond' if bonds else 'no bond'}",
+        ALL if bonds and model.title == "Secure Connections, numeric comparison" else EVERY,
+        deadline=90,
+    )
     async def paired(world: World):
         pairing = Pairing(world, model, bonds)
         with pairing.noted("central"):
@@ -276,7 +280,11 @@ async def read_secrets(link, model: Model):
 
 
 def as_peripheral(model: Model, bonds: bool):
-    @test(f"Bumble pairs with ble serve: {model.title}, {'bond' if bonds else 'no bond'}", deadline=90)
+    @test(
+        f"Bumble pairs with ble serve: {model.title}, {'bond' if bonds else 'no bond'}",
+        ALL if bonds and model.title == "Secure Connections, numeric comparison" else EVERY,
+        deadline=90,
+    )
     async def paired(world: World):
         pairing = Pairing(world, model, bonds)
         with pairing.noted("peripheral"):
@@ -495,7 +503,7 @@ async def lost_by_us(world: World):
 # Private addresses
 
 
-@test("a bonded Bumble peripheral is recognized by private addresses, and read", presets=("DEFAULT", "LEGACY", "OURS"))
+@test("a bonded Bumble peripheral is recognized by private addresses, and read", presets=("DEFAULT", "LEGACY", "OURS", "NEWER"))
 async def private_peripheral(world: World):
     settings = {"irk": bytes(range(16)), "le_privacy_enabled": True}
     pairing = Pairing(world, JUST_WORKS[True], True)

@@ -3,7 +3,7 @@
 import bumble_peripheral as bumble
 from harness import ServedPeer, World, expect, test
 
-PRESETS = ("DEFAULT", "LEGACY", "OURS")
+PRESETS = ("DEFAULT", "LEGACY", "OURS", "NEWER")
 
 
 @test("a scan continues when its controller was killed and restarted", presets=PRESETS)

@@ -11,7 +11,7 @@ import bumble_peripheral as bumble
 import profiles
 import tables
 from bumble_central import ATTError, Link
-from harness import ServedPeer, World, bulk, expect, stream_values, test
+from harness import ALL, ServedPeer, World, bulk, expect, stream_values, test
 
 
 @contextlib.asynccontextmanager
@@ -35,7 +35,7 @@ async def refused(awaitable, *names: str):
         raise AssertionError(f"{result!r} instead of {' or '.join(names)}")
 
 
-@test("ble serve advertises the data of its profile")
+@test("ble serve advertises the data of its profile", ALL)
 async def advertisement(world: World):
     async with ServedPeer(world) as peer, world.central() as central:
         expect(peer.ready["address"], peer.address, "ready.address")
@@ -64,7 +64,7 @@ async def not_connectable(world: World):
         assert not seen.is_connectable, "connectable"
 
 
-@test("Bumble discovers every attribute of the profile unchanged, with MTU 23, 64 and 517")
+@test("Bumble discovers every attribute of the profile unchanged, with MTU 23, 64 and 517", ALL)
 async def discovery(world: World):
     for mtu in (None, 64, 517):
         async with linked(world, mtu) as (peer, _, link):
@@ -207,7 +207,7 @@ async def queue_bound(world: World):
         expect(await link.read(store), b"stored", "value")
 
 
-@test("100 kB of writes without response from Bumble reach ble serve completely and in order")
+@test("100 kB of writes without response from Bumble reach ble serve completely and in order", ALL)
 async def write_bulk(world: World):
     async with linked(world) as (peer, _, link):
         values = bulk()
@@ -283,7 +283,7 @@ async def permissions(world: World):
         expect(await link.read(at(profiles.READ_ONLY)), b"look, do not touch", "after a command that is not permitted")
 
 
-@test("ble serve answers malformed and unknown PDUs as the specification requires, and continues")
+@test("ble serve answers malformed and unknown PDUs as the specification requires, and continues", ALL)
 async def hostile(world: World):
     world.tool.label += "-malformed"  # see captures.py
     async with linked(world) as (peer, _, link):

@@ -29,3 +29,6 @@ fi
 
 # Captures are checked with tshark. Without it, this check is reported as skipped, or as failed if CI is set.
 command -v tshark >/dev/null || "$root/.ci/setup" tshark || true
+
+# A newer rootcanal, for the preset of that name.
+"$here/newer_rootcanal.sh" || echo "setup: the newer rootcanal could not be installed; its tests are skipped"

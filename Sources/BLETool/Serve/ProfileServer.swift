@@ -181,6 +181,7 @@ actor ProfileServer {
                 try await notify(value, of: served.handle(selector))
             case .indicate(let selector, let value):
                 try await indicate(value, of: served.handle(selector))
+            case .train(let data): try await setTrain(data)
             case .disconnect:
                 for client in clients.keys { await peripheral.beginDisconnecting(client) }
             case .window(let time): try await setWindow(time)
@@ -191,6 +192,14 @@ actor ProfileServer {
             try tell(.error("\(error)"))
         }
         return true
+    }
+
+    /// Replaces the data of the train.
+    private func setTrain(_ bytes: [UInt8]) async throws {
+        guard let train else {
+            throw ArgumentProblem("train needs a train: the key \"periodic\" of the profile's \"advertise\"")
+        }
+        try await train.setPeriodicData(AdvertisingData(decoding: bytes))
     }
 
     /// Opens the pairing window for a time, or closes it.

@@ -6,6 +6,8 @@ enum ServeCommand: Hashable, Sendable {
     case set(CharacteristicSelector, [UInt8])
     case notify(CharacteristicSelector, [UInt8])
     case indicate(CharacteristicSelector, [UInt8])
+    /// Replaces the data of the periodic advertising train.
+    case train([UInt8])
     /// Ends the links of all clients.
     case disconnect
     /// Lets clients begin pairings for a time; nil for no longer.
@@ -24,19 +26,22 @@ enum ServeCommand: Hashable, Sendable {
             self = .notify(try CharacteristicSelector(argument: words[1]), try ServeCommand.value(words[2]))
         case ("indicate", 3):
             self = .indicate(try CharacteristicSelector(argument: words[1]), try ServeCommand.value(words[2]))
+        case ("train", 2): self = .train(try ServeCommand.value(words[1]))
         case ("disconnect", 1): self = .disconnect
         case ("window", 2): self = .window(try words[1] == "close" ? nil : Seconds(argument: words[1]))
         case ("passkey", _), ("yes", _), ("no", _): self = .answer(try ServeCommand.reply(line, verb))
         case ("quit", 1): self = .quit
         case ("set", _), ("notify", _), ("indicate", _):
             throw ArgumentProblem("\(verb) takes a characteristic and a value, as in: \(verb) 2A19 64")
+        case ("train", _):
+            throw ArgumentProblem("train takes AD structures, as in: train 0416091AFF")
         case ("window", _):
             throw ArgumentProblem("window takes a time, or close, as in: window 60")
         case ("disconnect", _), ("quit", _):
             throw ArgumentProblem("\(verb) takes nothing after it")
         default:
             throw ArgumentProblem(
-                "\"\(terminalSafe(verb))\" is not a command; known are set, notify, indicate, disconnect, window, "
+                "\"\(terminalSafe(verb))\" is not a command; known are set, notify, indicate, train, disconnect, window, "
                     + "passkey, yes, no, quit"
             )
         }
