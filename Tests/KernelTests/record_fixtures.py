@@ -90,7 +90,7 @@ def served_to_bluez(world: World):
             bluez.tell(f"select-attribute {COMMAND}")
             bluez.tell('write "0xaa" 0 command')
             bluez.tell("back")
-            bluez.tell(f"disconnect {SERVED}", "Successful disconnected", 40)
+            bluez.tell(f"disconnect {SERVED}", "Successful disconnected|Disconnection successful", 40)
             run.ended(60).succeeded()
 
 
