@@ -31,6 +31,8 @@ public enum BearerViolation: Error, Hashable, Sendable {
     case indicationWhileBusy
     /// An Error Response that could not be decoded.
     case malformedErrorResponse
+    /// A Signed Write Command on an enhanced bearer, which must be encrypted (Vol 3, Part F, 3.4.5.4).
+    case signedWriteOnEnhancedBearer
 }
 
 /// The order of PDUs on one ATT bearer (Vol 3, Part F, 3.3): one request and one indication in flight in each
@@ -38,9 +40,15 @@ public enum BearerViolation: Error, Hashable, Sendable {
 ///
 /// The bearer decodes only the opcode. Its owner asks the bearer before it sends a PDU, and passes it each received
 /// PDU. The client or the server then handles the contents.
+///
+/// The fixed channel of a link is one bearer. Enhanced bearers are L2CAP channels with enhanced credit-based flow
+/// control (Vol 3, Part F, 3.2.11). Each has transactions and an ATT_MTU of its own. MTUs are not exchanged on an
+/// enhanced bearer: its ATT_MTU is the smaller value of the MTUs of the channel.
 public struct Bearer: Sendable {
     /// ATT_MTU before an exchange, and its minimum (Vol 3, Part G, 5.2.1).
     public static let defaultMTU = 23
+    /// Minimum ATT_MTU of an enhanced bearer (Vol 3, Part G, 5.3.1).
+    public static let minimumEnhancedMTU = 64
     /// Maximum duration of a transaction (Vol 3, Part F, 3.3.3).
     public static var transactionTimeout: Duration { .nanoseconds(Int64(transactionNanoseconds)) }
 
@@ -83,6 +91,8 @@ public struct Bearer: Sendable {
     public private(set) var isDead = false
     /// Whether this device, as the client, has exchanged MTUs; that is allowed once (Vol 3, Part F, 3.4.2.1).
     public private(set) var hasExchangedMTU = false
+    /// Whether the bearer is a channel with enhanced credit-based flow control.
+    public let isEnhanced: Bool
 
     private var requestInFlight: ATTOpcode?
     private var requestDeadline: Instant?
@@ -94,6 +104,19 @@ public struct Bearer: Sendable {
     /// - Parameter offeredMTU: in bytes; values below 23 count as 23.
     public init(offeredMTU: Int = 517) {
         self.offeredMTU = max(offeredMTU, Bearer.defaultMTU)
+        isEnhanced = false
+    }
+
+    /// Creates an enhanced bearer.
+    ///
+    /// - Parameters:
+    ///   - mtu: the longest SDU that this device receives on the channel, in bytes.
+    ///   - peerMTU: the longest SDU that the peer receives, in bytes.
+    public init(enhancedWithMTU mtu: Int, peerMTU: Int) {
+        offeredMTU = mtu
+        isEnhanced = true
+        hasExchangedMTU = true
+        channelMTUsChanged(to: mtu, peerMTU: peerMTU)
     }
 
     /// The time at which to call ``advance(to:)``; nil if no transaction is in flight.
@@ -171,10 +194,13 @@ public struct Bearer: Sendable {
         switch opcode.kind {
         case .request:
             if isServing || isReplyUnsent { return .violation(.requestWhileBusy(opcode: value)) }
+            if isEnhanced, opcode == .exchangeMTURequest { return .unsupportedRequest(opcode: value) }
             isServing = true
             return .request(opcode)
         case .response: return receiveResponse(opcode, pdu)
-        case .command: return .command(opcode)
+        case .command:
+            if isEnhanced, opcode == .signedWriteCommand { return .violation(.signedWriteOnEnhancedBearer) }
+            return .command(opcode)
         case .notification: return .notification(opcode)
         case .indication:
             if isConfirming || isConfirmationUnsent { return .violation(.indicationWhileBusy) }
@@ -228,6 +254,12 @@ public struct Bearer: Sendable {
     public mutating func exchangeMTU(peer: UInt16) -> Int {
         mtu = max(Bearer.defaultMTU, min(offeredMTU, Int(peer)))
         return mtu
+    }
+
+    /// Sets the ATT_MTU of an enhanced bearer, because the MTU of its channel has changed: the smaller value of both
+    /// sides, and at least 64 (Vol 3, Part G, 5.3.1).
+    public mutating func channelMTUsChanged(to mtu: Int, peerMTU: Int) {
+        self.mtu = max(Bearer.minimumEnhancedMTU, min(mtu, peerMTU))
     }
 
     // MARK: Time

@@ -12,6 +12,6 @@ public struct ClientSupportedFeatures: OptionSet, Hashable, Sendable {
     /// The client supports Multiple Handle Value Notifications.
     public static let multipleHandleValueNotifications = ClientSupportedFeatures(rawValue: 0x04)
 
-    /// The features that the client and the server of this module support.
-    static let supported: ClientSupportedFeatures = [.robustCaching, .multipleHandleValueNotifications]
+    /// The features that the client and the server of this module support on one bearer.
+    public static let supported: ClientSupportedFeatures = [.robustCaching, .multipleHandleValueNotifications]
 }

@@ -16,8 +16,8 @@ struct ChannelEndpoint {
     var security = LinkSecurity()
     var now = Instant(nanoseconds: 0)
 
-    init(limit: Int = 16) {
-        channels = CreditBasedChannels(limit: limit)
+    init(limit: Int = 16, yieldsToPeer: Bool = false) {
+        channels = CreditBasedChannels(limit: limit, yieldsToPeer: yieldsToPeer)
     }
 
     mutating func receive(command: [UInt8]) -> CreditBasedChannels.CommandOutcome {

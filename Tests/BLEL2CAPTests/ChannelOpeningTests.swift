@@ -39,6 +39,26 @@ struct ChannelOpeningTests {
         #expect(client.channels.deadline == nil)
     }
 
+    @Test func serviceAcceptsOnlyItsVariantAndItsNumberOfChannels() throws {
+        var server = ChannelEndpoint()
+        try server.services.register(.init(configuration: small, variant: .enhanced, channelLimit: 2), at: spsm)
+        #expect(server.answers(to: leRequest) == [[0x15, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0]])
+        let request: [UInt8] = [0x17, 2, 14, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x50, 0, 0x51, 0, 0x52, 0]
+        let answer = try #require(server.answers(to: request).first)
+        #expect(answer[10...] == [0x04, 0, 0x40, 0, 0x41, 0, 0, 0], "the third has no resources")
+    }
+
+    @Test func requestsOfThisDeviceCountForTheLimitUnlessItYields() throws {
+        for yieldsToPeer in [false, true] {
+            var endpoint = ChannelEndpoint(yieldsToPeer: yieldsToPeer)
+            try endpoint.services.register(.init(configuration: small, channelLimit: 1), at: spsm)
+            _ = try endpoint.channels.connect(to: spsm, count: 1)
+            let request: [UInt8] = [0x17, 2, 10, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x50, 0]
+            let answer = try #require(endpoint.answers(to: request).last)
+            #expect(answer[10...] == (yieldsToPeer ? [0, 0, 0x41, 0] : [0x04, 0, 0, 0]))
+        }
+    }
+
     @Test func heldRequestIsSentWhenItIsReleased() throws {
         var client = ChannelEndpoint(limit: 4)
         let first = try client.channels.connect(to: spsm, configuration: small, isHeld: true)

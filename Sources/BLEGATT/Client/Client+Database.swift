@@ -73,7 +73,7 @@ extension Client {
 
     private func learn(_ cache: DatabaseCache?, serviceChanged: AttributeHandle?) {
         knowledge = .learning(isOutdated: false, serviceChanged: serviceChanged)
-        performInBackground(LearnDatabase(known: cache))
+        performInBackground(LearnDatabase(known: cache, supportedFeatures: supportedFeatures))
     }
 
     /// Handles the result of the background procedure.

@@ -44,6 +44,9 @@ public final class Client {
     private var holdsProcedures = false
     private var mayElevateSecurity = false
     var knowledge = DatabaseKnowledge.none
+    /// The features that the client reports to a server whose database it learns. The owner adds
+    /// ``ClientSupportedFeatures/enhancedAttributeBearer`` if it opens enhanced bearers.
+    public var supportedFeatures = ClientSupportedFeatures.supported
     /// The background procedure.
     private var learning: TypedProcedureRun<LearnDatabase>?
     private let outputs = OutputQueue<ClientOutput>()
@@ -293,6 +296,17 @@ public final class Client {
         preparesWrite = false
         removeWaiting()
         for procedure in all { fail(procedure, .bearerClosed) }
+    }
+
+    /// Ends the running procedure, because the bearer has failed, and closes the client.
+    ///
+    /// - Returns: the procedures that have not started, the oldest first. The owner passes them to the client of another
+    ///   bearer.
+    public func closeReturningWaiting() -> [ProcedureRun] {
+        let waiting = ([next].compactMap { $0 } + later).filter { !$0.isBackground && !$0.hasEnded }
+        removeWaiting()
+        close()
+        return waiting
     }
 
     /// Ends the procedures that run or wait, because the link is not secure enough. The client accepts further

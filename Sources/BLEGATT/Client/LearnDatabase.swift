@@ -26,15 +26,19 @@ struct LearnDatabase: ClientProcedure {
     private static let attemptLimit = 3
 
     let known: DatabaseCache?
+    private let supportedFeatures: ClientSupportedFeatures
     private var state = State.readingHash(ReadDatabaseHash())
     private var learnt = DatabaseCache(hash: nil, services: [])
     /// The remaining writes, the next one last.
     private var writes: [WriteValue] = []
     private var attempts = 0
 
-    /// - Parameter known: the cache of an earlier connection.
-    init(known: DatabaseCache?) {
+    /// - Parameters:
+    ///   - known: the cache of an earlier connection.
+    ///   - supportedFeatures: the value for Client Supported Features.
+    init(known: DatabaseCache?, supportedFeatures: ClientSupportedFeatures = .supported) {
         self.known = known
+        self.supportedFeatures = supportedFeatures
     }
 
     mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<DatabaseCache> {
@@ -130,8 +134,7 @@ struct LearnDatabase: ClientProcedure {
             writes.append(WriteValue(handle: descriptor.handle, value: [indication, 0]))
         }
         if let features = learnt.genericAttribute(.clientSupportedFeatures) {
-            let supported = ClientSupportedFeatures.supported.rawValue
-            writes.append(WriteValue(handle: features.valueHandle, value: [supported]))
+            writes.append(WriteValue(handle: features.valueHandle, value: [supportedFeatures.rawValue]))
         }
         return write(mtu, &buffer)
     }

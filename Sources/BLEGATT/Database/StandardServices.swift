@@ -40,8 +40,13 @@ extension ServiceDefinition {
         )
     }
 
+    /// The GATT service of a server without enhanced bearers (Vol 3, Part G, 7).
+    public static var genericAttribute: ServiceDefinition { genericAttribute(features: []) }
+
     /// The GATT service (Vol 3, Part G, 7).
-    public static var genericAttribute: ServiceDefinition {
+    ///
+    /// - Parameter features: the value of Server Supported Features.
+    public static func genericAttribute(features: ServerSupportedFeatures) -> ServiceDefinition {
         ServiceDefinition(
             uuid: .genericAttributeService,
             characteristics: [
@@ -63,12 +68,11 @@ extension ServiceDefinition {
                     permissions: .read,
                     value: .stored(Array(repeating: 0, count: 16))
                 ),
-                // No features: EATT is not supported (Vol 3, Part G, 7.4).
                 CharacteristicDefinition(
                     uuid: .serverSupportedFeatures,
                     properties: .read,
                     permissions: .read,
-                    value: .stored([0])
+                    value: .stored([features.rawValue])
                 ),
             ]
         )

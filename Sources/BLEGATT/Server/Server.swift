@@ -31,6 +31,10 @@ public final class Server {
     /// significant byte first. nil if there is no AES-CMAC.
     public private(set) var databaseHash: UInt128?
 
+    /// The features of clients that sessions record. The owner adds
+    /// ``ClientSupportedFeatures/enhancedAttributeBearer`` if it accepts enhanced bearers.
+    public var clientFeatures = ClientSupportedFeatures.supported
+
     /// The shortest encryption key, in bytes, that attributes with a need for encryption accept: 7 to 16.
     public var minimumKeySize: UInt8 {
         didSet { minimumKeySize = Server.keySize(minimumKeySize) }

@@ -11,16 +11,27 @@ extension ServerSession {
     /// Whether the client has missed a change of the database and asked for robust caching.
     var isOutOfSync: Bool { usesRobustCaching && !awareness.isAware(of: server.revision) }
 
+    /// Whether the client supports Multiple Handle Value Notifications.
+    public var takesMultipleNotifications: Bool {
+        ClientSupportedFeatures(rawValue: clientFeatures).contains(.multipleHandleValueNotifications)
+    }
+
     /// Records a request, and returns the error for a client that must first learn of a change
     /// (Vol 3, Part G, 2.5.2.1).
+    ///
+    /// A client with several bearers is sent the error once on each. Then only the Database Hash makes it aware: a
+    /// further request may have been sent before the error arrived.
     func checkAwareness(_ opcode: ATTOpcode, _ pdu: RawSpan) -> ErrorResponse? {
         let revision = server.revision
         let wasAware = awareness.isAware(of: revision)
         awareness.requestArrived(at: revision)
         if !wasAware, awareness.isAware(of: revision) { persistentStateChanged() }
-        let isRefused = isOutOfSync && presumesKnowledge(opcode, pdu)
-        if isRefused { dropPreparedWrites() }
-        if isRefused || readsDatabaseHash(opcode, pdu) { awareness.tell(of: revision) }
+        let isRefused = isOutOfSync && refusedRevision != revision && presumesKnowledge(opcode, pdu)
+        if isRefused {
+            dropPreparedWrites()
+            if bearerCount > 1 { refusedRevision = revision }
+        }
+        if isRefused && bearerCount == 1 || readsDatabaseHash(opcode, pdu) { awareness.tell(of: revision) }
         return isRefused
             ? ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .databaseOutOfSync) : nil
     }
@@ -49,10 +60,11 @@ extension ServerSession {
         }
     }
 
-    /// Records that the client has confirmed Service Changed, and so knows the revision of which it was sent.
+    /// Records that the client has confirmed Service Changed, and so knows the revision of which it was sent. This does
+    /// not make a client with several bearers change-aware (Vol 3, Part G, 2.5.2.1).
     public func serviceChangedConfirmed() {
         guard let sentRevision else { return }
-        awareness.confirm(sentRevision)
+        if bearerCount == 1 { awareness.confirm(sentRevision) }
         announcedRevision = sentRevision
         persistentStateChanged()
     }

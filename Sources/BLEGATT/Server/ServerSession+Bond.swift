@@ -62,7 +62,8 @@ extension ServerSession {
         let isCurrent = state.knownDatabaseHash != nil && state.knownDatabaseHash == server.databaseHash
         if !awareness.hasBeenTold, !isCurrent { awareness.forget() }
         if state.isServiceChangedOwed || !isCurrent { announcedRevision = nil }
-        clientFeatures |= ClientSupportedFeatures(rawValue: state.clientFeatures).intersection(.supported).rawValue
+        let features = ClientSupportedFeatures(rawValue: state.clientFeatures)
+        clientFeatures |= features.intersection(server.clientFeatures).rawValue
         for kept in state.configurations where configurations.value(at: kept.handle) == nil {
             guard
                 case .clientConfiguration(let allowed, let valueHandle)? =

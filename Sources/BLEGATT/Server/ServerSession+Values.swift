@@ -130,7 +130,7 @@ extension ServerSession {
             let new = ClientConfiguration(rawValue: UInt16(value[0]) | UInt16(value[1]) << 8)
             configure(write.handle, of: valueHandle, new)
         case .clientSupportedFeatures:
-            let new = ClientSupportedFeatures(rawValue: value.first ?? 0).intersection(.supported).rawValue
+            let new = ClientSupportedFeatures(rawValue: value.first ?? 0).intersection(server.clientFeatures).rawValue
             guard new != clientFeatures else { return }
             clientFeatures = new
             persistentStateChanged()

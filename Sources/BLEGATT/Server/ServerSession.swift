@@ -54,16 +54,20 @@ public final class ServerSession {
     private var pending: Pending?
     private var nextIdentifier: UInt64 = 0
     private var isAuthorizationRefused = false
+    /// The number of the client's bearers (Vol 3, Part G, 2.5.2.1). The owner counts the enhanced bearers.
+    public var bearerCount = 1
+    /// The revision for which this bearer was sent Database Out Of Sync.
+    var refusedRevision: UInt64?
 
     /// A request that waits for the app.
-    private struct Pending {
+    struct Pending {
         let request: [UInt8]
         let identifier: UInt64
         let question: Question
         var answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>]
     }
 
-    private enum Question {
+    enum Question {
         case access(AccessRequest.Kind)
         case authorization
     }
@@ -264,6 +268,29 @@ public final class ServerSession {
     func authorization(of handle: AttributeHandle, isWrite: Bool) -> Interruption {
         asksForAuthorization && !isAuthorizationRefused
             ? .authorization(handle, isWrite: isWrite) : .error(.insufficientAuthorization, handle)
+    }
+
+    // MARK: Bearers
+
+    /// Exchanges the state of the fixed channel's bearer with that of an enhanced bearer.
+    ///
+    /// Each property is loaded and stored only, so that the compiler still proves that accesses to it do not overlap.
+    func exchange(_ bearer: inout BearerState) {
+        let fixed = BearerState(
+            mtu: bearerMTU,
+            preparedWrites: preparedWrites,
+            preparedBytes: preparedBytes,
+            pending: pending,
+            isAuthorizationRefused: isAuthorizationRefused,
+            refusedRevision: refusedRevision
+        )
+        bearerMTU = bearer.mtu
+        preparedWrites = bearer.preparedWrites
+        preparedBytes = bearer.preparedBytes
+        pending = bearer.pending
+        isAuthorizationRefused = bearer.isAuthorizationRefused
+        refusedRevision = bearer.refusedRevision
+        bearer = fixed
     }
 
     // MARK: Outputs

@@ -81,7 +81,7 @@ extension CreditBasedChannels {
     // MARK: Channels that the peer asks for
 
     private enum Admission {
-        case admitted(CreditBasedChannel.Configuration)
+        case admitted(SPSMRegistry.Service)
         case refused(CreditBasedConnectionResult)
     }
 
@@ -95,19 +95,38 @@ extension CreditBasedChannels {
         services: borrowing SPSMRegistry,
         security: LinkSecurity
     ) -> Admission {
-        guard let service = services[spsm] else { return .refused(.spsmNotSupported) }
+        guard let service = services[spsm], service.variant ?? variant == variant else {
+            return .refused(.spsmNotSupported)
+        }
         if let refusal = service.security.refusal(for: security) { return .refused(refusal) }
         guard variant.allows(mtu: mtu, mps: mps), variant.allows(initialCredits: initialCredits) else {
             return .refused(.unacceptableParameters)
         }
-        return .admitted(service.configuration)
+        return .admitted(service)
     }
 
     /// The reason why a channel with this endpoint of the peer cannot be opened; nil if it can.
-    private func refusal(ofSource source: ChannelIdentifier) -> CreditBasedConnectionResult? {
+    private func refusal(
+        ofSource source: ChannelIdentifier,
+        to spsm: SPSM,
+        channelLimit: Int?
+    ) -> CreditBasedConnectionResult? {
         guard source.isDynamic else { return .invalidSourceCID }
         guard index(ofRemote: source) == nil else { return .sourceCIDAlreadyAllocated }
+        if let channelLimit, countForLimit(of: spsm) >= channelLimit { return .noResourcesAvailable }
         return channels.count < limit ? nil : .noResourcesAvailable
+    }
+
+    /// The number of channels to a service that count for its limit.
+    private func countForLimit(of spsm: SPSM) -> Int {
+        channels.count { channel in
+            guard channel.spsm == spsm else { return false }
+            return switch channel.phase {
+            case .open: true
+            case .connecting: !yieldsToPeer
+            case .abandoned, .disconnecting: false
+            }
+        }
     }
 
     private mutating func accept(
@@ -127,8 +146,9 @@ extension CreditBasedChannels {
         switch admission {
         case .refused(let result):
             return LECreditBasedConnectionResponse(refusing: result)
-        case .admitted(let configuration):
-            if let result = refusal(ofSource: request.source) {
+        case .admitted(let service):
+            let configuration = service.configuration
+            if let result = refusal(ofSource: request.source, to: request.spsm, channelLimit: service.channelLimit) {
                 return LECreditBasedConnectionResponse(refusing: result)
             }
             let identifier = addChannel(to: request.spsm, .le, configuration)
@@ -164,13 +184,13 @@ extension CreditBasedChannels {
         case .refused(let result):
             response.result = result
             for _ in request.sources { response.destinations.append(.null) }
-        case .admitted(let configuration):
-            let raised = configuration.raised(for: .enhanced)
+        case .admitted(let service):
+            let raised = service.configuration.raised(for: .enhanced)
             response.mtu = raised.mtu
             response.mps = raised.mps
             // If there are several reasons, we may choose which to report: the first one.
             for source in request.sources {
-                if let refusal = refusal(ofSource: source) {
+                if let refusal = refusal(ofSource: source, to: request.spsm, channelLimit: service.channelLimit) {
                     if response.result == .successful { response.result = refusal }
                     response.destinations.append(.null)
                     continue

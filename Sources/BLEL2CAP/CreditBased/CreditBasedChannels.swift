@@ -21,6 +21,12 @@ public struct CreditBasedChannels {
 
     /// Maximum number of channels of the link, including those that are opening or ending.
     public let limit: Int
+    /// Whether channels that this device has requested and the peer has not accepted yet do not count for
+    /// ``SPSMRegistry/Service/channelLimit``.
+    ///
+    /// If both devices request channels at once, each might refuse the other because of its own request (Vol 3, Part G,
+    /// 5.4). Only the central counts its own requests, so the central gets its channels.
+    public let yieldsToPeer: Bool
     var channels: [CreditBasedChannel] = []
     var unanswered: [UnansweredRequest] = []
     var outgoing = Queue<OutgoingCommand>()
@@ -31,9 +37,12 @@ public struct CreditBasedChannels {
     /// The index at which the next search for a frame to send starts, so that channels take turns.
     private var turn = 0
 
-    /// - Parameter limit: maximum number of channels of the link: at most 64, the number of identifiers.
-    public init(limit: Int = 16) {
+    /// - Parameters:
+    ///   - limit: maximum number of channels of the link: at most 64, the number of identifiers.
+    ///   - yieldsToPeer: whether requests of this device give way to the peer's; see ``yieldsToPeer``.
+    public init(limit: Int = 16, yieldsToPeer: Bool = false) {
         self.limit = min(max(limit, 0), ChannelIdentifier.dynamicRange.count)
+        self.yieldsToPeer = yieldsToPeer
     }
 
     // MARK: Opening

@@ -57,14 +57,23 @@ public struct SPSMRegistry: Sendable {
         public var configuration: CreditBasedChannel.Configuration
         /// The security that a peer's link must have before it gets a channel.
         public var security: SecurityRequirements
+        /// The only variant that the service accepts; nil for both.
+        public var variant: CreditBasedChannel.Variant?
+        /// Maximum number of channels to the service on one link, whichever side opens them; nil for no limit but that
+        /// of the link.
+        public var channelLimit: Int?
 
         /// Creates a service. By default, its channels have the default lengths and require no security.
         public init(
             configuration: CreditBasedChannel.Configuration = .init(),
-            security: SecurityRequirements = .init()
+            security: SecurityRequirements = .init(),
+            variant: CreditBasedChannel.Variant? = nil,
+            channelLimit: Int? = nil
         ) {
             self.configuration = configuration
             self.security = security
+            self.variant = variant
+            self.channelLimit = channelLimit
         }
     }
 

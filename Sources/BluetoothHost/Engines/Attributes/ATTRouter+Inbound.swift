@@ -65,8 +65,10 @@ extension ATTRouter {
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .invalidPDU).encode(into: &buffer)
             return .oversized(length: length)
         case .notification(.multipleHandleValueNotification): return .notifications
-        case .notification: return receiveNotification(pdu)
-        case .indication: return receiveIndication(pdu)
+        case .notification: return ATTRouter.decodeNotification(pdu)
+        case .indication:
+            bearer.confirmationWillBeSent()
+            return ATTRouter.decodeIndication(pdu)
         case .confirmation: return indicationInFlight.take().map { .confirmed($0) } ?? .done
         case .violation(let violation): return .dropped(violation)
         case .ignoredCommand, .dead: return .done
@@ -158,7 +160,7 @@ extension ATTRouter {
 
     // MARK: Values
 
-    private func receiveNotification(_ pdu: RawSpan) -> Inbound {
+    static func decodeNotification(_ pdu: RawSpan) -> Inbound {
         do throws(PacketDecodingError) {
             let notification = try HandleValueNotification(decoding: pdu)
             return .notification(notification.handle, offset: pdu.byteCount - notification.value.byteCount)
@@ -168,8 +170,7 @@ extension ATTRouter {
     }
 
     /// A malformed indication is dropped and not confirmed.
-    private mutating func receiveIndication(_ pdu: RawSpan) -> Inbound {
-        bearer.confirmationWillBeSent()
+    static func decodeIndication(_ pdu: RawSpan) -> Inbound {
         do throws(PacketDecodingError) {
             let indication = try HandleValueIndication(decoding: pdu)
             return .indication(indication.handle, offset: pdu.byteCount - indication.value.byteCount)
@@ -191,7 +192,9 @@ extension BearerViolation {
     var isFlooding: Bool {
         switch self {
         case .requestWhileBusy, .indicationWhileBusy: true
-        case .emptyPDU, .oversizedPDU, .unexpectedResponse, .unexpectedConfirmation, .malformedErrorResponse: false
+        case .emptyPDU, .oversizedPDU, .unexpectedResponse, .unexpectedConfirmation, .malformedErrorResponse,
+            .signedWriteOnEnhancedBearer:
+            false
         }
     }
 }
