@@ -337,8 +337,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "BluetoothTesting", "BLE", "BluetoothHost", "BLEHCI", "BLEHCITransport", "BLESMP", "BLECryptography",
-                "BLEVirtualController",
+                "BluetoothTesting", "BLE", "BluetoothHost", "BLEGATT", "BLEHCI", "BLEHCITransport", "BLESMP",
+                "BLECryptography", "BLEVirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests

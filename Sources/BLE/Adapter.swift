@@ -28,6 +28,13 @@ public final class Adapter: Sendable {
         public var captureMasksKeys = false
         /// The ATT_MTU offered to peers: 23 to 517 bytes.
         public var mtu: UInt16 = 517
+        /// Maximum number of enhanced ATT bearers of a link, besides its fixed channel: 0 to 5 (Vol 3, Part G, 5.3).
+        ///
+        /// With 0, the adapter neither opens nor accepts any. Otherwise its server accepts this number on each encrypted
+        /// link. As a central, it opens this number once a link is encrypted, if the peripheral accepts them. Procedures
+        /// of different characteristics then run at the same time. Calls on one characteristic keep their order. The
+        /// handlers of published values still get the accesses of one central one after another.
+        public var enhancedBearerLimit = 0
         /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         public var usesExtendedCommands = true
         /// Whether a central requests a longer ATT_MTU automatically on each new link.
@@ -154,6 +161,7 @@ public final class Adapter: Sendable {
         settings.logger = configuration.logger
         settings.mtu = min(max(configuration.mtu, 23), 517)
         settings.requestsMTU = configuration.requestsMTU
+        settings.enhancedBearerLimit = min(max(configuration.enhancedBearerLimit, 0), 5)
         settings.usesExtendedCommands = configuration.usesExtendedCommands
         settings.commandTimeout = configuration.commandTimeout
         settings.scanSilenceTimeout = configuration.scanSilenceTimeout

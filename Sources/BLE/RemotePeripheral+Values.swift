@@ -52,7 +52,10 @@ extension RemotePeripheral {
     public nonisolated(nonsending) func read(
         _ characteristic: RemoteCharacteristic
     ) async throws(BLEError) -> [UInt8] {
-        try await perform(ReadLongValue(handle: characteristic.valueHandle))
+        try await perform(
+            ReadLongValue(handle: characteristic.valueHandle),
+            of: characteristic.valueHandle
+        )
     }
 
     /// Reads the whole value of a descriptor, up to 512 bytes.
@@ -66,7 +69,7 @@ extension RemotePeripheral {
     ///
     /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses.
     public nonisolated(nonsending) func read(_ handle: AttributeHandle) async throws(BLEError) -> [UInt8] {
-        try await perform(ReadLongValue(handle: handle))
+        try await perform(ReadLongValue(handle: handle), of: handle)
     }
 
     /// Reads all values of a type.
@@ -137,9 +140,9 @@ extension RemotePeripheral {
                 throw .invalidArgument("a value has at most 512 bytes, not \(value.count)")
             }
             if kind == .reliable {
-                try await perform(PreparedWrites([.init(handle: handle, value: value)]))
+                try await perform(PreparedWrites([.init(handle: handle, value: value)]), of: handle)
             } else {
-                try await perform(WriteWholeValue(handle: handle, value: value))
+                try await perform(WriteWholeValue(handle: handle, value: value), of: handle)
             }
         case .withoutResponse:
             let link = try usableLink

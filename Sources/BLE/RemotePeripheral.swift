@@ -147,14 +147,18 @@ public final class RemotePeripheral: Sendable {
     // MARK: Procedures
 
     /// Runs a procedure of the client to its end.
+    ///
+    /// - Parameter characteristic: the value handle of the characteristic that the procedure is for, so that it may run
+    ///   at the same time as procedures for others; nil to run it after the calls before it.
     @inline(__always)
     nonisolated(nonsending) func perform<P: ClientProcedure>(
-        _ procedure: P
+        _ procedure: P,
+        of characteristic: AttributeHandle? = nil
     ) async throws(BLEError) -> P.Output {
         let link = try usableLink
         let run = TypedProcedureRun(procedure)
         do throws(HostError) {
-            let elevationFailure = try await host.finish(run, on: link)
+            let elevationFailure = try await host.finish(run, on: link, characteristic: characteristic)
             do throws(ClientError) {
                 return try run.output()
             } catch {

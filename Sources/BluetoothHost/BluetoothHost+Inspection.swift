@@ -120,6 +120,10 @@ extension BluetoothHost {
             inspection.subscribers += link.att.subscribers.count
             inspection.channels += link.channels.count
             inspection.calls += link.att.suspendedProcedureCount
+            for bearer in link.att.enhanced?.bearers ?? [] {
+                inspection.transactions += bearer.transactions.awaitedRequest == nil ? 0 : 1
+                inspection.calls += bearer.calls.count { if case .task = $0.caller { true } else { false } }
+            }
             inspection.waiters += link.att.lanes.count + link.att.drains.count
             inspection.pairings += link.security.securityManager.isPairing ? 1 : 0
             inspection.questions += link.security.state.question == nil ? 0 : 1
@@ -243,6 +247,10 @@ extension BluetoothHost {
         }
         for link in links.values {
             if let request = link.att.bearer.awaitedRequest { lines.append("\(link.peer)'s response to \(request)") }
+            for bearer in link.att.enhanced?.bearers ?? [] {
+                guard let request = bearer.transactions.awaitedRequest else { continue }
+                lines.append("\(link.peer)'s response to \(request) on an enhanced bearer")
+            }
             if link.att.indicationInFlight != nil { lines.append("\(link.peer)'s confirmation of an indication") }
             if !link.att.lanes.isEmpty { lines.append("\(link.att.lanes.count) call(s) for \(link.peer) to be sent") }
             if !link.att.drains.isEmpty { lines.append("packets to \(link.peer) to be sent") }

@@ -28,6 +28,11 @@ package final actor BluetoothHost {
         package var mtu: UInt16 = 517
         /// Whether the host, as the central, requests a longer ATT_MTU on each new link.
         package var requestsMTU = true
+        /// Maximum number of enhanced ATT bearers of a link, besides the fixed channel: 0 to 5 (Vol 3, Part G, 5.3).
+        ///
+        /// With 0, the host neither opens nor accepts any. Otherwise its server accepts this number on each encrypted
+        /// link, and its client opens this number as the central, if the peer's server accepts them.
+        package var enhancedBearerLimit = 0
         /// The time within which the controller must answer a command.
         package var commandTimeout = Duration.seconds(4)
         /// The time without received packets after which a scan is restarted; nil for no limit.

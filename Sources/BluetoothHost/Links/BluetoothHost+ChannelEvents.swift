@@ -151,6 +151,10 @@ extension BluetoothHost {
 
     /// Gives an app the channel that a peer has opened. It returns the handler of the channel's events.
     func accept(_ opened: OpenedChannel, for observer: ObserverToken) {
+        if opened.psm == .enhancedAttribute, let handler = enhancedBearerOpened(opened.identifier) {
+            _ = observers.channels.replace(observer, with: .open(handler))
+            return
+        }
         guard let accept = services.channelAcceptor(at: opened.psm) else {
             observers.channels.remove(observer)
             return reject(opened.identifier)

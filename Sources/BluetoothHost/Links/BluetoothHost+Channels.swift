@@ -72,7 +72,7 @@ extension BluetoothHost {
         return names
     }
 
-    private func request(_ names: [HostChannelIdentifier], on link: Link, _ completion: @escaping ChannelCompletion) {
+    func request(_ names: [HostChannelIdentifier], on link: Link, _ completion: @escaping ChannelCompletion) {
         var channels = ChannelIdentifierList()
         for name in names {
             _ = link.channels.observe(name, observers.channels.insert(.opening(completion)))

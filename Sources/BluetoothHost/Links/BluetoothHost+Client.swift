@@ -7,12 +7,15 @@ import BluetoothTypes
 // The client role: procedures, writes without response, and the values that servers send unrequested.
 extension BluetoothHost {
     /// Runs a client procedure. Cancelling the task cancels the procedure.
+    ///
+    /// - Parameter characteristic: see ``finish(_:on:characteristic:)``.
     package nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P,
-        on identifier: LinkIdentifier
+        on identifier: LinkIdentifier,
+        characteristic: AttributeHandle? = nil
     ) async throws(HostError) -> P.Output {
         let run = TypedProcedureRun(procedure)
-        let elevationFailure = try await finish(run, on: identifier)
+        let elevationFailure = try await finish(run, on: identifier, characteristic: characteristic)
         do throws(ClientError) {
             return try run.output()
         } catch {
@@ -22,11 +25,15 @@ extension BluetoothHost {
 
     /// Runs a procedure to its end. Cancelling the task cancels it.
     ///
+    /// - Parameter characteristic: the value handle of the characteristic that the procedure is for. Procedures and writes
+    ///   of one characteristic keep the order of the calls. Procedures of different ones may run at the same time, on
+    ///   enhanced bearers. A procedure for no single characteristic runs on the fixed channel.
     /// - Returns: why the link could not be made as secure as the server requires, if the procedure failed for that
     ///   reason.
     package nonisolated(nonsending) func finish(
         _ run: ProcedureRun,
-        on identifier: LinkIdentifier
+        on identifier: LinkIdentifier,
+        characteristic: AttributeHandle? = nil
     ) async throws(HostError) -> HostError? {
         // The loop uses the run until the call has ended, and the caller afterwards.
         nonisolated(unsafe) let run = run
@@ -36,7 +43,12 @@ extension BluetoothHost {
                 guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
                 unsafe call(
                     .submitProcedure,
-                    SuspendedProcedure(run: run, link: identifier, continuation: continuation)
+                    SuspendedProcedure(
+                        run: run,
+                        link: identifier,
+                        continuation: continuation,
+                        characteristic: characteristic
+                    )
                 )
             }
         } onCancel: {
@@ -47,9 +59,12 @@ extension BluetoothHost {
     }
 
     /// Queues a client procedure. `completion` is called on the loop.
+    ///
+    /// - Parameter characteristic: see ``finish(_:on:characteristic:)``.
     package func begin<P: ClientProcedure>(
         _ procedure: P,
         on identifier: LinkIdentifier,
+        characteristic: AttributeHandle? = nil,
         completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
     ) {
         let run = TypedProcedureRun(procedure)
@@ -67,7 +82,8 @@ extension BluetoothHost {
                         completion(.failure(host.hostError(error, on: identifier, outcome.elevationFailure)))
                     }
                 }
-            }
+            },
+            characteristic: characteristic
         )
         submit(call)
     }
@@ -231,10 +247,18 @@ private struct SuspendedProcedure: @unchecked Sendable {
     let run: ProcedureRun
     let link: LinkIdentifier
     let continuation: CallContinuation
+    let characteristic: AttributeHandle?
 }
 
 extension LoopFunction<SuspendedProcedure> {
     fileprivate static let submitProcedure = LoopFunction { host, procedure in
-        host.submit(ProcedureCall(run: procedure.run, link: procedure.link, caller: .task(procedure.continuation)))
+        host.submit(
+            ProcedureCall(
+                run: procedure.run,
+                link: procedure.link,
+                caller: .task(procedure.continuation),
+                characteristic: procedure.characteristic
+            )
+        )
     }
 }

@@ -43,7 +43,7 @@ extension BluetoothHost {
 
     /// Gives a procedure to the link's client, which reports when it has ended.
     func start(_ call: borrowing ProcedureCall, on link: Link) {
-        link.att.start(call)
+        if let bearer = link.att.start(call) { return pump(bearer, of: link) }
         if link.client.isClosed {
             performClientEffects(of: link)
         } else {
@@ -55,6 +55,10 @@ extension BluetoothHost {
     /// it.
     func cancel(_ run: ProcedureRun, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return run.cancel() }
+        if cancelOnEnhancedBearer(run, of: link) {
+            pumpLanes(of: link)
+            return endInput()
+        }
         if let call = link.att.cancel(run) {
             end(call, .failure(.cancelled))
         } else {
@@ -129,6 +133,9 @@ extension BluetoothHost {
             return false
         case .started:
             sender.recycle(buffer)
+        case .startedOnEnhancedBearer(let bearer):
+            sender.recycle(buffer)
+            pump(bearer, of: link)
         case .client(let opcode):
             advanceClient(of: link, opcode, consume buffer)
         case .write(let call, let signature):
@@ -147,6 +154,9 @@ extension BluetoothHost {
                 sender.recycle(buffer)
             }
             end(call.caller, .success(()))
+        case .notifications(let calls):
+            send(consume buffer, .value, on: .attribute, of: link)
+            for call in calls { end(call.caller, .success(())) }
         case .indication(let call):
             indicate(call, consume buffer, on: link)
         case .server(let action):

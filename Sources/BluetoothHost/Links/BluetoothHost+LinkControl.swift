@@ -14,8 +14,10 @@ public struct LinkInformation: Hashable, Sendable {
     public let peerAddress: DeviceAddress
     /// Whether this device is the central of the link.
     public let isCentral: Bool
-    /// ATT_MTU in bytes.
+    /// ATT_MTU of the fixed channel, in bytes.
     public let mtu: Int
+    /// ATT_MTU of each enhanced ATT bearer, in bytes, in the order in which they were opened.
+    public let enhancedBearerMTUs: [Int]
     /// The connection parameters in use.
     public let parameters: NegotiatedConnectionParameters
     /// The longest Link Layer payload that is sent, in bytes.
@@ -38,6 +40,7 @@ extension BluetoothHost {
             peerAddress: link.peerAddress,
             isCentral: link.role == .central,
             mtu: link.att.mtu,
+            enhancedBearerMTUs: (link.att.enhanced?.bearers ?? []).map(\.mtu),
             parameters: link.control.parameters,
             maximumTransmitOctets: Int(link.control.maximumTransmitOctets),
             maximumReceiveOctets: Int(link.control.maximumReceiveOctets),

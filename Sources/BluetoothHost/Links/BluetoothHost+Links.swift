@@ -26,7 +26,8 @@ extension BluetoothHost {
             identity: identity,
             security: makeSecurity(for: connection, identifier, identity: identity),
             session: ServerSession(server: services.server),
-            offeredMTU: configuration.mtu
+            offeredMTU: configuration.mtu,
+            enhancedBearerLimit: configuration.enhancedBearerLimit
         )
         perform(session.linkBegan(connection.handle))
         links.insert(link)
@@ -104,6 +105,7 @@ extension BluetoothHost {
         timers.cancel(link.timer?.token)
         link.att.closeClient()
         performClientEffects(of: link)
+        endEnhancedBearers(of: link, error)
         endLanes(of: link, error)
         link.channels.linkEnded(reason)
         pumpChannels(of: link)
@@ -213,6 +215,7 @@ extension BluetoothHost {
             performClientEffects(of: link)
             giveUp(link, .attributeTransactionTimeout)
         }
+        advanceEnhancedBearers(of: link, to: now)
         inform(link) { security, context in security.advance(&context) }
         pumpChannels(of: link)
         if links[link.identifier] != nil { armTimer(of: link) }

@@ -82,6 +82,7 @@ extension BluetoothHost {
     /// Sends an app's answer after the values that the app sent before it.
     private func submit(_ answer: AnswerCall, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
+        if answerOnEnhancedBearer(answer, of: link) { return endInput() }
         if link.att.lanes.server.isEmpty {
             send(answer, on: link)
         } else {

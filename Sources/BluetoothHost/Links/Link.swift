@@ -61,6 +61,7 @@ final class Link {
     /// - Parameters:
     ///   - slot: the link's queue in the host's sender.
     ///   - identity: the identity address of the peer if it is known; otherwise the address that it used.
+    ///   - enhancedBearerLimit: maximum number of enhanced ATT bearers; 0 to use none.
     init(
         _ identifier: LinkIdentifier,
         _ connection: NewConnection,
@@ -68,7 +69,8 @@ final class Link {
         identity: DeviceAddress,
         security: LinkSecurityEngine,
         session: ServerSession,
-        offeredMTU: UInt16
+        offeredMTU: UInt16,
+        enhancedBearerLimit: Int
     ) {
         facts = LinkFacts(
             identifier: identifier,
@@ -80,7 +82,11 @@ final class Link {
         self.identity = identity
         self.security = security
         channels = ChannelEngine(link: identifier, role: facts.role)
-        att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
+        att = ATTRouter(
+            offeredMTU: Int(offeredMTU),
+            session: session,
+            enhancedBearerLimit: enhancedBearerLimit
+        )
         control = LinkControl(
             handle: connection.handle,
             role: facts.role,
@@ -131,7 +137,7 @@ final class Link {
     var deadline: Instant? {
         earliest(
             earliest(security.deadline, control.deadline),
-            earliest(att.deadline, channels.deadline)
+            earliest(earliest(att.deadline, att.enhanced?.deadline), channels.deadline)
         )
     }
 }

@@ -17,7 +17,7 @@ struct PublishedServices {
     /// The closure that decides on accesses that need authorization; nil if all of them are refused.
     private(set) var authorizer: Authorizer?
     /// The services that accept channels.
-    private(set) var channels = SPSMRegistry()
+    private(set) var channels: SPSMRegistry
     private var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
 
     /// Makes the server with its two built-in services.
@@ -40,10 +40,28 @@ struct PublishedServices {
                 preferredParameters: (minimum: 12, maximum: 24, latency: 0, timeout: 400),
                 supportsAddressResolution: false
             ),
-            .genericAttribute,
+            .genericAttribute(features: configuration.enhancedBearerLimit > 0 ? .enhancedAttributeBearer : []),
         ])
+        channels = PublishedServices.channels(configuration)
+        if configuration.enhancedBearerLimit > 0 { server.clientFeatures.insert(.enhancedAttributeBearer) }
         addressResolution =
             services?.first?.characteristics.first { $0.uuid == .centralAddressResolution }?.valueHandle
+    }
+
+    /// The services of the host itself that accept channels: enhanced ATT bearers, on encrypted links only (Vol 3, Part G,
+    /// 5.3.2).
+    private static func channels(_ configuration: BluetoothHost.Configuration) -> SPSMRegistry {
+        var channels = SPSMRegistry()
+        guard configuration.enhancedBearerLimit > 0 else { return channels }
+        let service = SPSMRegistry.Service(
+            configuration: .enhancedBearer(mtu: configuration.mtu),
+            security: SPSMRegistry.SecurityRequirements(needsEncryption: true),
+            variant: .enhanced,
+            channelLimit: configuration.enhancedBearerLimit
+        )
+        // The registry is empty and the values are in their ranges.
+        try? channels.register(service, at: .enhancedAttribute)
+        return channels
     }
 
     // MARK: Attributes

@@ -28,6 +28,7 @@ extension BluetoothHost {
         if gate == .open {
             requestOwedMTU(on: link)
             pumpClient(of: link)
+            pumpEnhancedBearers(of: link)
             pumpLanes(of: link)
             pumpChannels(of: link)
             return linkMayFulfilAttempts(link)

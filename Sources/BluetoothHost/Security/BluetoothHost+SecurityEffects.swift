@@ -137,6 +137,7 @@ extension BluetoothHost {
                 perform(effect, of: link)
             }
         }
+        linkSecurityChanged(of: link)
     }
 
     private func perform(_ effect: SecurityEffect, of link: Link) {

@@ -52,8 +52,10 @@ extension BluetoothHost {
         _ error: ATTErrorCode,
         on identifier: LinkIdentifier
     ) {
-        guard let link = links[identifier], link.att.bearer.awaitedRequest == nil else { return }
+        guard let link = links[identifier] else { return }
         let failure: HostError? = if case .failure(let failure) = result { failure } else { nil }
+        securityElevatedForEnhancedBearers(failure, error, of: link)
+        guard link.att.bearer.awaitedRequest == nil else { return }
         var buffer = sender.takeBuffer()
         let opcode = link.att.securityElevated(failure, after: error, into: &buffer)
         performClientEffects(of: link)

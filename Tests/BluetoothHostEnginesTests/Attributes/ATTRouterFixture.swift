@@ -37,9 +37,10 @@ final class ATTRouterFixture {
     var whenEnded: (String) -> Void = { _ in }
     private var runs: [(run: ProcedureRun, name: String, isFailed: () -> Bool)] = []
 
-    init(isSubscribed: Bool = true) throws {
+    /// - Parameter features: the value that the peer writes to Client Supported Features; nil for none.
+    init(isSubscribed: Bool = true, features: UInt8? = nil) throws {
         let server = BLEGATT.Server()
-        _ = try server.publish([
+        let definitions = [
             ServiceDefinition(
                 uuid: "FFF0",
                 characteristics: [
@@ -57,10 +58,13 @@ final class ATTRouterFixture {
                     ),
                 ]
             )
-        ])
+        ]
+        _ = try server.publish(definitions + (features == nil ? [] : [.genericAttribute]))
         router = ATTRouter(offeredMTU: 100, session: ServerSession(server: server))
         guard isSubscribed else { return }
         receive([0x12, 4, 0, 3, 0])
+        // Client Supported Features of the GATT service.
+        if let features { receive([0x12, 12, 0, features]) }
         _ = takeSent()
         effects = []
     }
@@ -92,7 +96,7 @@ final class ATTRouterFixture {
         runs.append((run, name, { if case .success? = run.outcomeOfProcedure { false } else { true } }))
         let call = ProcedureCall(run: run, link: ATTRouterFixture.link, caller: .callback { _ in })
         if router.canStartAtOnce(isGateOpen: isGateOpen) {
-            router.start(call)
+            _ = router.start(call)
             if router.client.isClosed { takeClientEffects() } else { pumpClient() }
         } else {
             router.append(.procedure(call))
@@ -223,7 +227,7 @@ final class ATTRouterFixture {
         var buffer = PacketBuffer()
         switch router.pump(conditions, into: &buffer) {
         case .idle: return false
-        case .started: break
+        case .started, .startedOnEnhancedBearer: break
         case .client(let opcode): advance(opcode, buffer)
         case .write(let call, let signature): end(call, signature, buffer)
         case .refusedWrite(let call, _): end("failed write \(call.value[0])")
@@ -233,6 +237,9 @@ final class ATTRouterFixture {
         case .notification(let call, let isWritten):
             if isWritten { sendValue(buffer) }
             end("notification \(call.value[0])")
+        case .notifications(let calls):
+            sendValue(buffer)
+            for call in calls { end("notification \(call.value[0])") }
         case .indication(let call):
             switch router.indicate(call, at: now, into: &buffer) {
             case .written: sendValue(buffer)

@@ -15,6 +15,8 @@ extension ATTRouter {
         case client(ATTOpcode?)
         /// Nothing more for this call: the client has the procedure, and another request is in flight.
         case started
+        /// Sends the next request of this bearer, whose client has the procedure.
+        case startedOnEnhancedBearer(EnhancedBearer)
         /// Sends the command that was written and ends the call. With a signature, the caller writes and signs the command.
         case write(WriteCall, WriteCall.Signature?)
         /// Ends the call in an error.
@@ -23,6 +25,8 @@ extension ATTRouter {
         case channelRequest(ChannelIdentifierList)
         /// Sends the notification that was written, if the peer is subscribed, and ends the call.
         case notification(ValueCall, isWritten: Bool)
+        /// Sends the Multiple Handle Value Notification that was written, and ends the calls.
+        case notifications([ValueCall])
         /// Calls ``ATTRouter/indicate(_:at:into:)``.
         case indication(ValueCall)
         /// Takes the effects of the server session, then performs the action.
@@ -56,7 +60,7 @@ extension ATTRouter {
 
     /// Whether a write can be sent at once.
     func canSendAtOnce(_ call: borrowing WriteCall, _ conditions: Conditions) -> Bool {
-        lanes.client.isEmpty && canSend(isSigned: call.signature != nil, conditions)
+        lanes.client.isEmpty && canSend(call, conditions)
     }
 
     /// Whether a notification can be sent at once.
@@ -105,7 +109,7 @@ extension ATTRouter {
         guard !bearer.isDead else { return false }
         return switch work {
         case .procedure: conditions.isGateOpen
-        case .write(let call): canSend(isSigned: call.signature != nil, conditions)
+        case .write(let call): canSend(call, conditions)
         case .channelRequest: conditions.isGateOpen && !client.isBusyForCommands
         case .notification: conditions.hasRoom
         case .indication: indicationInFlight == nil
@@ -114,8 +118,9 @@ extension ATTRouter {
     }
 
     /// A signature proves the client's identity to the server and nothing about the server, so it need not wait for the gate.
-    private func canSend(isSigned: Bool, _ conditions: Conditions) -> Bool {
-        (isSigned || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands && !bearer.isDead
+    private func canSend(_ call: borrowing WriteCall, _ conditions: Conditions) -> Bool {
+        (call.signature != nil || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands
+            && !bearer.isDead && !(enhanced?.hasProcedure(of: call.handle) ?? false)
     }
 
     private var isBlockedByIndication: Bool {
@@ -130,7 +135,7 @@ extension ATTRouter {
     ) -> Outbound {
         switch work {
         case .procedure(let call):
-            start(call)
+            if let bearer = start(call) { return .startedOnEnhancedBearer(bearer) }
             guard client.isClosed || canStartRequest(isGateOpen: conditions.isGateOpen) else { return .started }
             return .client(nextRequest(isGateOpen: conditions.isGateOpen, into: &buffer))
         case .write(let call):
@@ -141,6 +146,7 @@ extension ATTRouter {
             }
         case .channelRequest(let channels): return .channelRequest(channels)
         case .notification(let call):
+            if let calls = takeNotifications(with: call, into: &buffer) { return .notifications(calls) }
             return .notification(call, isWritten: notify(call.value, of: call.handle, into: &buffer))
         case .indication(let call): return .indication(call)
         case .answer(let answer): return .server(self.answer(answer, into: &buffer))
@@ -157,7 +163,20 @@ extension ATTRouter {
     }
 
     /// Gives a procedure to the client, which puts out its end.
-    mutating func start(_ call: borrowing ProcedureCall) {
+    ///
+    /// - Returns: the enhanced bearer whose client has the procedure; nil if it is on the fixed channel.
+    mutating func start(_ call: borrowing ProcedureCall) -> EnhancedBearer? {
+        if let bearer = enhanced?.assign(call, fixedLoad: procedureCalls.count) {
+            bearer.start(call)
+            return bearer
+        }
+        startOnFixedChannel(call)
+        return nil
+    }
+
+    /// Gives a procedure to the client of the fixed channel, which puts out its end.
+    mutating func startOnFixedChannel(_ call: borrowing ProcedureCall) {
+        enhanced?.startedOnFixedChannel()
         procedureCalls.append(copy call)
         client.perform(call.run)
     }
@@ -200,6 +219,7 @@ extension ATTRouter {
             return signature
         }
         try checkLength(of: call.value, isSigned: false)
+        enhanced?.commandWasSent()
         WriteCommand(handle: call.handle, value: call.value.rawSpan).encode(into: &buffer)
         return nil
     }
@@ -267,6 +287,7 @@ extension ATTRouter {
     /// - Returns: the call, if it was in its lane.
     mutating func cancel(_ run: ProcedureRun) -> ProcedureCall? {
         if let call = lanes.remove(run) { return call }
+        enhanced?.willCancelOnFixedChannel()
         client.cancel(run)
         return nil
     }

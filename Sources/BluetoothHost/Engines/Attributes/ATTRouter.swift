@@ -49,6 +49,8 @@ struct ATTRouter: ~Copyable {
     var signedWrites = SignedWriteQueue()
     /// Whether the exchange of ATT_MTU was refused because the peer's identity was not verified.
     var owesMTUExchange = false
+    /// The enhanced bearers of the link; nil if this host uses none.
+    let enhanced: EnhancedBearers?
 
     // Only the methods in the extensions change these. The host reads some, and changes the bearer only to answer with
     // unchecked bytes.
@@ -70,10 +72,13 @@ struct ATTRouter: ~Copyable {
     /// - Parameters:
     ///   - offeredMTU: the longest PDU that this host takes, in bytes.
     ///   - session: the server's side of the link.
-    init(offeredMTU: Int, session: ServerSession) {
+    ///   - enhancedBearerLimit: maximum number of enhanced bearers; 0 to use none.
+    init(offeredMTU: Int, session: ServerSession, enhancedBearerLimit: Int = 0) {
         bearer = Bearer(offeredMTU: offeredMTU)
         self.session = session
+        enhanced = enhancedBearerLimit > 0 ? EnhancedBearers(limit: enhancedBearerLimit) : nil
         client.elevatesSecurity = true
+        if enhanced != nil { client.supportedFeatures.insert(.enhancedAttributeBearer) }
     }
 
     /// ATT_MTU in bytes.
@@ -136,6 +141,12 @@ struct ATTRouter: ~Copyable {
 
     /// Removes the call of a procedure that has ended.
     private mutating func takeCall(of run: ProcedureRun) -> ProcedureCall? {
+        let call = removeCall(of: run)
+        if let enhanced, let call { enhanced.endedOnFixedChannel(call) }
+        return call
+    }
+
+    private mutating func removeCall(of run: ProcedureRun) -> ProcedureCall? {
         // Procedures end in the order of their calls, unless one is cancelled.
         if procedureCalls.first?.run === run { return procedureCalls.popFirst() }
         return procedureCalls.firstIndex { $0.run === run }.map { procedureCalls.remove(at: $0) }

@@ -187,6 +187,9 @@ struct ProcedureCall: @unchecked Sendable {
     let run: ProcedureRun
     let link: LinkIdentifier
     let caller: Caller
+    /// The value handle of the characteristic whose calls keep their order; nil if the procedure is for no single
+    /// characteristic. Such a procedure stays on the fixed channel.
+    var characteristic: AttributeHandle?
 }
 
 /// A write without response that an app asked for.

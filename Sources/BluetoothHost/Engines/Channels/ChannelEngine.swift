@@ -36,7 +36,7 @@ struct ChannelEngine {
     }
 
     let link: LinkIdentifier
-    var channels = CreditBasedChannels()
+    var channels: CreditBasedChannels
     var signaling: SignalingChannel
     /// The uses of channels, the oldest first. A link has few channels, so searching is fast.
     var uses: [Use] = []
@@ -47,6 +47,7 @@ struct ChannelEngine {
 
     init(link: LinkIdentifier, role: SignalingChannel.Role) {
         self.link = link
+        channels = CreditBasedChannels(yieldsToPeer: role == .peripheral)
         signaling = SignalingChannel(role: role)
     }
 

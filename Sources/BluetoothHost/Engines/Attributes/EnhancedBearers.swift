@@ -1,0 +1,211 @@
+import BLEGATT
+import BluetoothTypes
+
+/// The enhanced bearers of one link, and the choice of a bearer for each procedure.
+///
+/// ## Order
+///
+/// Procedures on different bearers run at the same time and end in any order. Calls on one characteristic keep their order:
+///
+/// - A procedure goes to the bearer that has unfinished procedures of the same characteristic.
+/// - A write without response is sent on the fixed channel, once no enhanced bearer has a procedure of its characteristic.
+///   All procedures after it stay on the fixed channel, until the server has answered one of them. Before that, nothing
+///   shows that the server has received the command, and the app may rely on that.
+/// - A procedure that belongs to no single characteristic, such as a discovery, runs on the fixed channel.
+///
+/// Any other procedure goes to the bearer with the fewest procedures.
+///
+/// ## Opening
+///
+/// The client opens bearers once the link is encrypted: ``Phase``. Bearers that the peer opens are used as well.
+final class EnhancedBearers {
+    enum Phase: Equatable {
+        /// Nothing was requested yet.
+        case idle
+        /// The client finds out whether the server accepts enhanced bearers.
+        case preparing
+        /// This number of channels has been requested and not answered.
+        case opening(remaining: Int)
+        /// The peer had no resources, perhaps because both devices have requested channels at once. The client requests
+        /// them again at this time.
+        case waiting(until: Instant)
+        /// The client requests no more channels.
+        case settled
+    }
+
+    private struct Use {
+        /// Nil for the fixed channel.
+        var bearer: EnhancedBearer?
+        /// The number of procedures that have not ended.
+        var count = 1
+    }
+
+    /// Maximum number of requests for channels on a link.
+    static let attemptLimit = 3
+    /// Maximum number of requests of ended bearers that an app has not answered. With more, the link gets no further bearer,
+    /// so that a peer that ends its bearers again and again cannot fill the app's queue.
+    static let orphanLimit = 16
+
+    /// Maximum number of enhanced bearers of the link.
+    let limit: Int
+    private(set) var bearers: [EnhancedBearer] = []
+    var phase = Phase.idle
+    private(set) var attempts = 0
+    /// Whether the peer had no resources for a channel of the current request.
+    private var lackedResources = false
+    /// The requests of ended bearers that an app has not answered.
+    private var orphans: Set<UInt64> = []
+    /// The characteristics with unfinished procedures.
+    private var uses: [AttributeHandle: Use] = [:]
+    /// The numbers of procedures that have started and ended on the fixed channel. They end in the order in which they
+    /// have started.
+    private var fixedStartCount = 0
+    private var fixedEndCount = 0
+    /// The number of procedures that have started on the fixed channel before the last write without response; nil if
+    /// the server has answered a later one.
+    private var startsBeforeCommand: Int?
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// The earliest deadline of a transaction or of a new request for channels.
+    var deadline: Instant? {
+        var deadline: Instant? = if case .waiting(let time) = phase { time } else { nil }
+        for bearer in bearers { deadline = earliest(deadline, bearer.transactions.deadline) }
+        return deadline
+    }
+
+    /// The bearer with a channel.
+    func bearer(on channel: HostChannelIdentifier) -> EnhancedBearer? {
+        bearers.first { $0.channel == channel }
+    }
+
+    /// The bearer with a request of the peer that waits for this answer of an app.
+    func bearer(awaiting request: UInt64) -> EnhancedBearer? {
+        bearers.first { $0.serverState.awaitedAnswer == request }
+    }
+
+    /// Records that an app has answered a request.
+    ///
+    /// - Returns: whether the bearer of the request has ended.
+    func takeOrphan(_ request: UInt64) -> Bool {
+        orphans.remove(request) != nil
+    }
+
+    /// The bearer whose client has a procedure.
+    func bearer(of run: ProcedureRun) -> EnhancedBearer? {
+        bearers.first { $0.calls.contains { $0.run === run } }
+    }
+
+    // MARK: Bearers
+
+    /// Adds the bearer of a channel that has been opened.
+    ///
+    /// - Returns: false if there is no room for another.
+    func add(_ bearer: EnhancedBearer) -> Bool {
+        guard bearers.count < limit, orphans.count < EnhancedBearers.orphanLimit else { return false }
+        bearers.append(bearer)
+        return true
+    }
+
+    /// Removes a bearer that has ended. The waiting procedures of its characteristics continue on the fixed channel.
+    func remove(_ bearer: EnhancedBearer) {
+        if let request = bearer.serverState.awaitedAnswer { orphans.insert(request) }
+        bearers.removeAll { $0 === bearer }
+        for (characteristic, use) in uses where use.bearer === bearer { uses[characteristic]?.bearer = nil }
+    }
+
+    // MARK: Procedures
+
+    /// Chooses the bearer of a procedure.
+    ///
+    /// - Parameter fixedLoad: the number of procedures on the fixed channel.
+    /// - Returns: the bearer; nil for the fixed channel.
+    func assign(_ call: borrowing ProcedureCall, fixedLoad: Int) -> EnhancedBearer? {
+        guard let characteristic = call.characteristic else { return nil }
+        if let use = uses[characteristic] {
+            uses[characteristic]?.count += 1
+            return use.bearer
+        }
+        var chosen: EnhancedBearer?
+        if startsBeforeCommand == nil {
+            var load = fixedLoad
+            for bearer in bearers where bearer.isOpen && bearer.calls.count < load {
+                chosen = bearer
+                load = bearer.calls.count
+            }
+        }
+        uses[characteristic] = Use(bearer: chosen)
+        return chosen
+    }
+
+    /// Records that a procedure has started on the fixed channel.
+    func startedOnFixedChannel() {
+        fixedStartCount += 1
+    }
+
+    /// Records that a procedure has ended on the fixed channel.
+    func endedOnFixedChannel(_ call: borrowing ProcedureCall) {
+        fixedEndCount += 1
+        if let startsBeforeCommand, fixedEndCount > startsBeforeCommand { self.startsBeforeCommand = nil }
+        ended(call)
+    }
+
+    /// Records that a procedure on the fixed channel will end without an answer of the server.
+    func willCancelOnFixedChannel() {
+        if startsBeforeCommand != nil { startsBeforeCommand = fixedStartCount }
+    }
+
+    /// Records that a procedure of a characteristic has ended.
+    func ended(_ call: borrowing ProcedureCall) {
+        guard let characteristic = call.characteristic, let use = uses[characteristic] else { return }
+        uses[characteristic]?.count -= 1
+        if use.count == 1 { uses[characteristic] = nil }
+    }
+
+    /// Whether an enhanced bearer has a procedure of a characteristic, so that a command must wait.
+    func hasProcedure(of characteristic: AttributeHandle) -> Bool {
+        uses[characteristic]?.bearer != nil
+    }
+
+    /// Records that a write without response was sent.
+    func commandWasSent() {
+        startsBeforeCommand = fixedStartCount
+    }
+
+    // MARK: Opening
+
+    /// Begins a request for channels.
+    ///
+    /// - Returns: the number of channels to request; 0 if there are enough, or if the client has tried often enough.
+    func beginOpening() -> Int {
+        let count = limit - bearers.count
+        guard count > 0, attempts < EnhancedBearers.attemptLimit else {
+            phase = .settled
+            return 0
+        }
+        attempts += 1
+        lackedResources = false
+        phase = .opening(remaining: count)
+        return count
+    }
+
+    /// Records the outcome for one of the requested channels.
+    ///
+    /// - Parameters:
+    ///   - isOpen: whether the channel is open.
+    ///   - lacksResources: whether the peer had no resources for it.
+    /// - Returns: whether the request is to be repeated: the peer had no resources for any channel.
+    func channelAnswered(isOpen: Bool, lacksResources: Bool) -> Bool {
+        guard case .opening(let remaining) = phase else { return false }
+        if isOpen { attempts = EnhancedBearers.attemptLimit }
+        lackedResources = lackedResources || lacksResources
+        guard remaining == 1 else {
+            phase = .opening(remaining: remaining - 1)
+            return false
+        }
+        phase = .settled
+        return lackedResources && attempts < EnhancedBearers.attemptLimit && bearers.count < limit
+    }
+}
