@@ -57,6 +57,7 @@ extension Exploration {
         // By now the MTU has been exchanged, which is the first thing on each link.
         mtu = await peer.mtu
         services = []
+        enhancedBearerMTUs = []
         for service in discovered {
             var characteristics: [Characteristic] = []
             for characteristic in service.characteristics {
@@ -73,6 +74,8 @@ extension Exploration {
                 )
             )
         }
+        // They are opened while the values are read.
+        enhancedBearerMTUs = try await peer.linkInformation.enhancedBearerMTUs
     }
 }
 

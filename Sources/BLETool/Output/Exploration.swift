@@ -46,16 +46,29 @@ struct Exploration: Hashable, Sendable {
 
     var address: DeviceAddress
     var mtu: Int
+    /// The ATT_MTU of each enhanced bearer.
+    var enhancedBearerMTUs: [Int] = []
     var services: [Service]
 }
 
 extension Exploration {
     var json: JSON {
-        [
-            "address": .string("\(address)"),
-            "mtu": .integer(mtu),
-            "services": .array(services.map(\.json)),
-        ]
+        .object(
+            [.init(key: "address", value: .string("\(address)")), .init(key: "mtu", value: .integer(mtu))]
+                + enhancedBearerMembers + [.init(key: "services", value: .array(services.map(\.json)))]
+        )
+    }
+
+    /// Nothing if the link has no enhanced bearers.
+    private var enhancedBearerMembers: [JSON.Member] {
+        enhancedBearerMTUs.isEmpty
+            ? [] : [.init(key: "enhancedBearerMTUs", value: .array(enhancedBearerMTUs.map { .integer($0) }))]
+    }
+
+    private var enhancedBearerText: String {
+        if enhancedBearerMTUs.isEmpty { return "" }
+        let mtus = enhancedBearerMTUs.map { "\($0)" }.joined(separator: ", ")
+        return "  enhanced bearers: \(enhancedBearerMTUs.count), MTU \(mtus)"
     }
 
     /// A tree with a line for each attribute that has a meaning of its own.
@@ -63,7 +76,7 @@ extension Exploration {
         let nodes = services.map { service in
             Node(text: service.title, children: service.nodes)
         }
-        return ["\(address)  MTU \(mtu)"] + Node.lines(of: nodes)
+        return ["\(address)  MTU \(mtu)\(enhancedBearerText)"] + Node.lines(of: nodes)
     }
 }
 

@@ -43,9 +43,23 @@ struct GlobalOptions: ParsableArguments {
     )
     var networkPrivacy = false
 
+    @Option(
+        help: ArgumentHelp(
+            "The greatest number of enhanced ATT bearers on an encrypted link: 1 to 5 to use them (default: 0).",
+            valueName: "number"
+        )
+    )
+    var enhancedBearers = 0
+
     @OptionGroup var state: StateOptions
 
     @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard (0...5).contains(enhancedBearers) else {
+            throw ValidationError("a link has 0 to 5 enhanced bearers, not \(enhancedBearers)")
+        }
+    }
 
     /// The requested time limit, or the default.
     var patience: Seconds { timeout ?? Seconds(.seconds(15)) }

@@ -8,6 +8,7 @@ extension GlobalOptions {
         configuration.capturePath = capture
         configuration.captureMasksKeys = maskKeys
         configuration.usesNetworkPrivacy = networkPrivacy
+        configuration.enhancedBearerLimit = enhancedBearers
         configuration.stateLocation = state.location
         configuration.seed = seed
         configuration.warn = Output.complain
