@@ -28,6 +28,7 @@ import channel_tests  # noqa: F401
 import throughput_tests  # noqa: F401
 import periodic_tests  # noqa: F401
 import decode_tests  # noqa: F401
+import enhanced_bearer_tests  # noqa: F401
 import pairing_tests
 
 ROOT = Path(__file__).resolve().parents[2]
