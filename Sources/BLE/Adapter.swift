@@ -76,6 +76,13 @@ public final class Adapter: Sendable {
         /// Whether an adapter of the kernel is brought down before it is opened on the user channel. This ends its use
         /// by the kernel's own stack. ``/BLEHCITransport/AdapterSpecification/automatic`` always does so.
         public var bringsAdapterDown = false
+        /// How late advertisements may be reported, so that several are received together: 0 to 50 ms, in whole
+        /// milliseconds.
+        ///
+        /// To wake up for each advertisement costs several times as much as to handle it. So a program that listens to
+        /// many advertisers takes less processor time with a delay. Connections are not delayed: see
+        /// ``/BLEHCITransport/TransportOptions/advertisingReportDelay``.
+        public var advertisingReportDelay = Duration.zero
         /// Seed of the host's random numbers, so that a capture can be replayed; nil for true randomness. Anyone with
         /// the seed can compute the keys and addresses: never set it if security matters.
         public var seed: UInt64?
@@ -128,11 +135,7 @@ public final class Adapter: Sendable {
         let bonds = keptBonds(of: specification, configuration)
         let random: any RandomNumberGenerator & Sendable =
             if let seed = configuration.seed { SeededGenerator(seed: seed) } else { SystemRandomNumberGenerator() }
-        let opening = ControllerOpening(
-            specification,
-            bringsAdapterDown: configuration.bringsAdapterDown,
-            on: loop
-        )
+        let opening = ControllerOpening(specification, configuration, on: loop)
         return try await open(
             on: loop,
             configuration: configuration,

@@ -38,8 +38,15 @@ package final class ControllerOpening: Sendable {
         state = Mutex(State(target: specification))
     }
 
-    convenience init(_ specification: AdapterSpecification, bringsAdapterDown: Bool, on loop: DispatchEventLoop) {
-        let options = TransportOptions(bringsAdapterDown: bringsAdapterDown || specification == .automatic)
+    convenience init(
+        _ specification: AdapterSpecification,
+        _ configuration: Adapter.Configuration,
+        on loop: DispatchEventLoop
+    ) {
+        let options = TransportOptions(
+            bringsAdapterDown: configuration.bringsAdapterDown || specification == .automatic,
+            advertisingReportDelay: configuration.advertisingReportDelay
+        )
         self.init(specification) { target async throws(TransportError) in
             try await target.openController(
                 on: loop.queue,

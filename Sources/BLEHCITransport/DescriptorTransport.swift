@@ -45,6 +45,8 @@ final class DescriptorTransport: Transport {
         var writeSource: (any DispatchSourceWrite)?
         var isWriteSourceSuspended = true
         var backlog = WriteBacklog()
+        /// Nil if each packet is read as soon as possible.
+        var pacing: AdvertisingReportPacing?
         /// The bytes sent in this turn of the loop.
         var gathered = PacketBuffer(capacity: 0, headroom: 0)
         /// Whether bytes were received over TCP in this turn, and nothing was sent since.
@@ -92,6 +94,7 @@ final class DescriptorTransport: Transport {
         self.loop = loop
         self.options = options
         let state = State(owner)
+        state.pacing = options.pacing
         switch kind {
         case .hci, .seqpacket: state.packetBuffer = [UInt8](repeating: 0, count: 4096)
         case .unix, .tcp: state.decoder = H4StreamDecoder(recovery: .fail, sender: sender)
@@ -188,7 +191,7 @@ final class DescriptorTransport: Transport {
             kind.isShared
             ? receive(descriptor, into: &buffer, isInbound: &isInbound) : read(descriptor, into: &buffer, from: 0)
         if case .success(let count) = result, count > 0, isInbound {
-            state.onPacket?(buffer.rawSpan.extracting(first: count))
+            deliver(buffer.rawSpan.extracting(first: count))
         }
         return result
     }
@@ -205,7 +208,7 @@ final class DescriptorTransport: Transport {
         }
         do throws(H4StreamDecoder.BrokenStream) {
             try decoder.forEachPacket { packet in
-                state.onPacket?(packet)
+                deliver(packet)
                 return !state.isClosed
             }
         } catch {
@@ -214,11 +217,24 @@ final class DescriptorTransport: Transport {
         return result
     }
 
+    private func deliver(_ packet: RawSpan) {
+        let state = state
+        state.pacing?.received(packet)
+        state.onPacket?(packet)
+    }
+
+    /// Decides how long the next read waits from now on, in nanoseconds.
+    func decideReadDelay(at now: UInt64) -> UInt64 { state.pacing?.decide(at: now) ?? 0 }
+
+    /// Whether a read that waits may wait longer.
+    var mayDelayRead: Bool { state.pacing?.mayWait ?? false }
+
     // MARK: Writing
 
     func send(_ packet: RawSpan) {
         let state = state
         guard !state.isClosed else { return }
+        state.pacing?.sent()
         guard state.backlog.isEmpty else { return wait(packet) }
         guard kind.isStream, loop.isInTurn else { return writeNow(packet) }
         if state.gathered.isEmpty { loop.flushLater(self) }

@@ -13,6 +13,9 @@ import Synchronization
 /// Between packets that arrive close together, the handler yields the processor before it sleeps in `poll`, while that is
 /// profitable (`YieldBackoff`).
 ///
+/// If all transports allow it, the handler waits before it reads again, so that several packets are read together
+/// (`AdvertisingReportPacing`). It runs submitted work meanwhile.
+///
 /// A hold ends when an alarm of the loop is due, so that alarms are on time. Other work of the queue itself, such as the
 /// sources of listeners, waits for the end of the hold.
 ///
@@ -223,6 +226,10 @@ public final class LoopQueue: Sendable {
         endTurn()
         state.lastPacket = monotonicNanoseconds()
         while isBusy, !state.members.isEmpty, state.lastPacket < min(start + holdLimit, nextAlarm) {
+            if isDrained {
+                gatherPackets(until: start + holdLimit)
+                if state.members.isEmpty { break }
+            }
             guard wait(atMost: isDrained ? linger ?? 0 : 0) || !isDrained else { break }
             isDrained = drainMembers()
             endTurn()
@@ -260,13 +267,52 @@ public final class LoopQueue: Sendable {
         return isDrained
     }
 
-    /// Waits for a ready transport or for work, at most until the next alarm. Returns false if neither occurs.
-    private func wait(atMost nanoseconds: UInt64) -> Bool {
+    /// Lets packets arrive for as long as all transports allow, and runs submitted work meanwhile.
+    private func gatherPackets(until limit: UInt64) {
         let state = state
-        let hasWork = submissions.withLock { submissions in
+        let start = state.lastPacket
+        var delay = UInt64.max
+        for member in state.members { delay = min(delay, member.transport?.decideReadDelay(at: start) ?? 0) }
+        guard delay > 0 else { return }
+        state.arePacketsBackToBack = false
+        repeat {
+            let end = min(start + delay, limit, nextAlarm)
+            let now = monotonicNanoseconds()
+            guard now < end, waitForWork(milliseconds: Int32(clamping: (end - now) / 1_000_000)) else { return }
+            endTurn()
+            // The work may have sent a packet, whose answer must not wait.
+        } while !state.members.isEmpty && state.members.allSatisfy { $0.transport?.mayDelayRead ?? false }
+    }
+
+    /// Waits for submitted work. Returns false if there is none within the time.
+    private func waitForWork(milliseconds: Int32) -> Bool {
+        let hasWork = prepareToWait()
+        let count = unsafe Glibc.poll(&state.entries, 1, hasWork ? 0 : milliseconds)
+        resumeAfterWait()
+        return count > 0 || hasWork
+    }
+
+    /// Records that a submission must wake the handler, unless there is work already.
+    ///
+    /// - Returns: whether there is work.
+    private func prepareToWait() -> Bool {
+        submissions.withLock { submissions in
             if submissions.work.isEmpty { submissions.holder = .waitingHandler }
             return !submissions.work.isEmpty
         }
+    }
+
+    private func resumeAfterWait() {
+        submissions.withLock { $0.holder = .handler }
+        guard state.entries[0].revents != 0 else { return }
+        var count: UInt64 = 0
+        _ = unsafe Glibc.read(wakeUp.number, &count, MemoryLayout<UInt64>.size)
+    }
+
+    /// Waits for a ready transport or for work, at most until the next alarm. Returns false if neither occurs.
+    private func wait(atMost nanoseconds: UInt64) -> Bool {
+        let state = state
+        let hasWork = prepareToWait()
         for place in state.members.indices {
             let isBackedUp = state.members[place].transport?.isBackedUp ?? false
             state.entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
@@ -283,11 +329,7 @@ public final class LoopQueue: Sendable {
             milliseconds = yielded < limit ? Int32(clamping: (limit - yielded) / 1_000_000) : 0
         }
         let count = unsafe Glibc.poll(&state.entries, nfds_t(state.entries.count), milliseconds)
-        submissions.withLock { $0.holder = .handler }
-        if state.entries[0].revents != 0 {
-            var count: UInt64 = 0
-            _ = unsafe Glibc.read(wakeUp.number, &count, MemoryLayout<UInt64>.size)
-        }
+        resumeAfterWait()
         return count > 0 || hasWork
     }
 

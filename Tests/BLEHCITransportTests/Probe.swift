@@ -1,5 +1,6 @@
 import BLEByteCoding
 import Dispatch
+import Synchronization
 
 @testable import BLEHCITransport
 
@@ -12,6 +13,8 @@ final class Probe: Sendable {
 
     let queue: DispatchQueue
     let transport: any Transport
+    /// The number of delivered packets.
+    let packetCount = Atomic(0)
     private let events: AsyncStream<Event>
     private let continuation: AsyncStream<Event>.Continuation
 
@@ -23,7 +26,10 @@ final class Probe: Sendable {
         self.continuation = continuation
         queue.async {
             transport.start(
-                onPacket: { continuation.yield(.packet([UInt8](copying: $0))) },
+                onPacket: { packet in
+                    self.packetCount.add(1, ordering: .relaxed)
+                    continuation.yield(.packet([UInt8](copying: packet)))
+                },
                 onEnd: { continuation.yield(.ended($0)) }
             )
         }

@@ -19,6 +19,9 @@ public final class Gateway: Service {
     public static let version = SwiftBLE.version
 
     private static let threadCount = 1
+    /// How late advertisements are read, so that the gateway wakes up seldom. Together with the time that they wait in
+    /// batches, this is less than the 100 ms that clients expect.
+    private static let advertisingReportDelay = Duration.milliseconds(20)
     /// How long clients wait for the first adapter, whose address identifies the gateway.
     private static let identityTimeout = Duration.seconds(10)
     /// How long the gateway waits for the ends of links when it stops. Those that remain end with their adapters.
@@ -49,6 +52,7 @@ public final class Gateway: Service {
         group = MultiThreadedEventLoopGroup(numberOfThreads: Self.threadCount)
         let logger = configuration.logger
         var settings = Adapter.Configuration()
+        settings.advertisingReportDelay = Self.advertisingReportDelay
         settings.logger = logger
         settings.deviceName = configuration.name
         settings.stateLocation = configuration.stateDirectory.map { .directory($0) } ?? .nowhere
