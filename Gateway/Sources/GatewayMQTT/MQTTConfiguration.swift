@@ -26,6 +26,8 @@ public struct MQTTConfiguration: Sendable {
     public var storePath: String?
     /// The greatest number of messages that wait for the broker.
     public var storeLimit = 100_000
+    /// The greatest age in days of a message that waited for the broker; an older one is dropped.
+    public var storeDays = 7
     /// Receives what happens to the connection.
     public var events = EventLog()
     /// Receives messages about the connection.

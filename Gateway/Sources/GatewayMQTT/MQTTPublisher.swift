@@ -63,7 +63,8 @@ public final class MQTTPublisher: Service {
         boot = Self.randomBoot()
         let topics = Topics(prefix: configuration.topicPrefix, gateway: configuration.gateway)
         self.topics = topics
-        let outbox = Outbox(limit: configuration.storeLimit, logger: logger)
+        let ageLimit = Int64(configuration.storeDays) * 86_400
+        let outbox = Outbox(limit: configuration.storeLimit, ageLimit: ageLimit, logger: logger)
         let prefix = configuration.theengsTopic == nil ? configuration.discoveryPrefix : nil
         let discovery = prefix.map { HomeAssistantDiscovery(prefix: $0, topics: topics) }
         state = Mutex(State(outbox: outbox, discovery: discovery))

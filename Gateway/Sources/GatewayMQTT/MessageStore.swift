@@ -9,6 +9,8 @@ struct MessageStore: Sendable {
     struct Entry: Sendable {
         let number: Int64
         let message: MQTTMessage
+        /// When the message was stored, in seconds since 1970; nil if the clock was not set.
+        var time: Int64?
     }
 
     /// How long a transaction waits for another program that has locked the file.
@@ -35,10 +37,15 @@ struct MessageStore: Sendable {
             try database.execute(
                 sql: """
                     CREATE TABLE IF NOT EXISTS message (
-                        number INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, payload TEXT NOT NULL
+                        number INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, payload TEXT NOT NULL,
+                        time INTEGER
                     )
                     """
             )
+            // Files of earlier versions have no times.
+            if try !database.columns(in: "message").contains(where: { $0.name == "time" }) {
+                try database.execute(sql: "ALTER TABLE message ADD COLUMN time INTEGER")
+            }
             let row = try Row.fetchOne(database, sql: "SELECT count(*), coalesce(max(number), 0) FROM message")
             return (row?[0] ?? 0, row?[1] ?? 0)
         }
@@ -64,10 +71,10 @@ struct MessageStore: Sendable {
         guard !entries.isEmpty else { return }
         try database.write { database in
             let statement = try database.cachedStatement(
-                sql: "INSERT INTO message (number, topic, payload) VALUES (?, ?, ?)"
+                sql: "INSERT INTO message (number, topic, payload, time) VALUES (?, ?, ?, ?)"
             )
             for entry in entries {
-                try statement.execute(arguments: [entry.number, entry.message.topic, entry.message.payload])
+                try statement.execute(arguments: [entry.number, entry.message.topic, entry.message.payload, entry.time])
             }
         }
     }
@@ -77,12 +84,13 @@ struct MessageStore: Sendable {
         try database.read { database in
             let rows = try Row.fetchAll(
                 database,
-                sql: "SELECT number, topic, payload FROM message WHERE number > ? ORDER BY number LIMIT ?",
+                sql: "SELECT number, topic, payload, time FROM message WHERE number > ? ORDER BY number LIMIT ?",
                 arguments: [number, limit]
             )
             return rows.map { row in
                 let texts = [1, 2].map { String.fromDatabaseValue(row[$0] as DatabaseValue) ?? "" }
-                return Entry(number: row[0], message: MQTTMessage(topic: texts[0], payload: texts[1]))
+                let time = Int64.fromDatabaseValue(row[3] as DatabaseValue)
+                return Entry(number: row[0], message: MQTTMessage(topic: texts[0], payload: texts[1]), time: time)
             }
         }
     }

@@ -1,4 +1,5 @@
 import DequeModule
+import Foundation
 import Logging
 
 /// The messages that wait for the broker, and those that it has not confirmed, in their order.
@@ -14,6 +15,11 @@ import Logging
 /// While the broker confirms messages, they are in memory only. When the connection is lost, those that it has not
 /// confirmed are stored, and later messages follow them. Each message gets a number when it becomes ready or is stored;
 /// the order of the numbers is the order of the messages.
+///
+/// ## Bounds
+///
+/// If too many messages wait, the oldest are dropped. Stored messages that are too old when they would be sent are dropped
+/// too. A machine without a battery for its clock may start in the past: messages of such a time have no age.
 struct Outbox {
     private struct Entry {
         let number: Int64
@@ -31,7 +37,12 @@ struct Outbox {
 
     /// The number of messages that were dropped because too many waited, or because the store was damaged.
     private(set) var droppedCount: UInt64 = 0
+    /// Times before this one, in seconds since 1970, are those of a clock that is not set: 2025.
+    static let earliestTime: Int64 = 1_735_689_600
+
     private let limit: Int
+    private let ageLimit: Int64
+    private let now: @Sendable () -> Int64
     private let memoryLimit: Int
     private let logger: Logger
     private var file: StoreFile
@@ -51,8 +62,18 @@ struct Outbox {
     /// - Parameters:
     ///   - limit: the greatest number of stored messages.
     ///   - memoryLimit: the greatest number of messages in memory that could not be stored.
-    init(limit: Int, memoryLimit: Int = Self.memoryLimit, logger: Logger) {
+    ///   - ageLimit: the greatest age of a stored message, in seconds.
+    ///   - now: returns the time in seconds since 1970.
+    init(
+        limit: Int,
+        memoryLimit: Int = Self.memoryLimit,
+        ageLimit: Int64 = .max,
+        now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) },
+        logger: Logger
+    ) {
         self.limit = limit
+        self.ageLimit = ageLimit
+        self.now = now
         self.memoryLimit = memoryLimit
         self.logger = logger
         file = StoreFile(logger: logger)
@@ -105,8 +126,9 @@ struct Outbox {
         // A store that appears late would put its old messages behind those that are ready.
         if !file.isOpen, ready.isEmpty, unconfirmed.isEmpty { openStore() }
         while file.isOpen, !unstored.isEmpty {
+            let time = time
             let entries = zip(1..., unstored.prefix(Self.window)).map { [lastNumber] in
-                MessageStore.Entry(number: lastNumber + Int64($0), message: $1)
+                MessageStore.Entry(number: lastNumber + Int64($0), message: $1, time: time)
             }
             guard change(.append, { try $0.append(entries) }) != nil else { break }
             lastNumber += Int64(entries.count)
@@ -123,21 +145,19 @@ struct Outbox {
             let last = lastLoaded
             if let removed = change(.remove, { try $0.removeOldest(excess, after: last) }) {
                 storedCount -= excess
-                drop(removed)
+                drop(removed, because: "more than \(limit) wait, and the oldest go first")
             }
         }
         if unstored.count > memoryLimit {
             let excess = unstored.count - memoryLimit
             unstored.removeFirst(excess)
-            drop(excess)
+            drop(excess, because: "more than \(memoryLimit) wait in memory, and the oldest go first")
         }
     }
 
-    private mutating func drop(_ count: Int) {
+    private mutating func drop(_ count: Int, because reason: String) {
         guard count > 0 else { return }
-        if recentDropCount == 0 {
-            logger.warning("too many messages wait for the broker: the oldest are dropped")
-        }
+        if recentDropCount == 0 { logger.warning("messages for the broker are dropped: \(reason)") }
         droppedCount += UInt64(count)
         recentDropCount += UInt64(count)
     }
@@ -167,6 +187,17 @@ struct Outbox {
         return numbered(message)
     }
 
+    /// The time in seconds since 1970; nil if the clock is not set.
+    private var time: Int64? {
+        let now = now()
+        return now >= Self.earliestTime ? now : nil
+    }
+
+    private func isTooOld(_ entry: MessageStore.Entry) -> Bool {
+        guard let stored = entry.time, let time else { return false }
+        return time - stored > ageLimit
+    }
+
     /// Makes stored messages ready; false if the store cannot be read.
     private mutating func load() -> Bool {
         let last = lastLoaded
@@ -179,12 +210,15 @@ struct Outbox {
         lastLoaded = newLast
         for entry in entries where !confirmed.contains(entry.number) {
             storedCount = max(0, storedCount - 1)
-            if entry.message.hasValidTopic {
-                ready.append(Entry(number: entry.number, message: entry.message, isStored: true))
-            } else {
+            if !entry.message.hasValidTopic {
                 // The broker would end the connection.
                 confirmed.insert(entry.number)
-                drop(1)
+                drop(1, because: "the stored topic is not valid")
+            } else if isTooOld(entry) {
+                confirmed.insert(entry.number)
+                drop(1, because: "they are older than \(ageLimit / 86_400) days")
+            } else {
+                ready.append(Entry(number: entry.number, message: entry.message, isStored: true))
             }
         }
         return true
@@ -214,8 +248,9 @@ struct Outbox {
         ready.insert(contentsOf: unconfirmed.values.sorted { $0.number < $1.number }, at: 0)
         unconfirmed = [:]
         if let first = ready.first {
+            let time = time
             let entries = ready.lazy.filter { !$0.isStored }
-                .map { MessageStore.Entry(number: $0.number, message: $0.message) }
+                .map { MessageStore.Entry(number: $0.number, message: $0.message, time: time) }
             if change(.append, { try $0.append(entries) }) != nil {
                 storedCount += ready.count
                 lastLoaded = first.number - 1
@@ -237,7 +272,7 @@ struct Outbox {
         case .failure: return nil
         case .damaged:
             // The messages in memory go to the new file when the connection is lost.
-            drop(storedCount)
+            drop(storedCount, because: "the store was damaged")
             storedCount = 0
             lastLoaded = 0
             confirmed = []

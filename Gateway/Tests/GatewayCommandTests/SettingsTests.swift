@@ -55,7 +55,7 @@ struct SettingsTests {
                  "mqtt": "mqtts://me@broker", "mqttPassword": "secret", "mqttTopic": "home/ble", "mqttDiscovery": "none",
                  "mqttAuthority": "/a.pem", "mqttCertificate": "/c.pem", "mqttPrivateKey": "/k.pem",
                  "http": ":8053", "httpNames": ["gw.example.org"],
-                 "mqttCommands": true, "mqttIdleTimeout": 60,
+                 "mqttCommands": true, "mqttIdleTimeout": 60, "mqttStoreLimit": 5000, "mqttStoreDays": 2,
                  "fleetSession": "kitchen", "fleetWindow": 500, "fleetPublish": "home",
                  "bindKeys": ["A4:C1:38:00:00:01=000102030405060708090A0B0C0D0E0F"]}
                 """
@@ -87,6 +87,8 @@ struct SettingsTests {
         expected.httpNames = ["gw.example.org"]
         expected.takesCommands = true
         expected.mqttIdleTimeout = 60
+        expected.mqttStoreLimit = 5000
+        expected.mqttStoreDays = 2
         let address = try #require(DeviceAddress("A4:C1:38:00:00:01", isRandom: false))
         expected.bindKeys = [address: try #require(BindKey(Array(0..<16)))]
         #expect(merged == expected)
@@ -115,6 +117,9 @@ struct SettingsTests {
         (#"{"mqttFormat": "xml"}"#, "use one of gateway, theengs"),
         (#"{"mqttCommands": "yes"}"#, "the value is not true or false"),
         (#"{"mqttIdleTimeout": 0}"#, "use a number from 1 to 3600"),
+        (#"{"mqttCommands": true}"#, #"gateway.json: "mqttCommands": commands need a broker; name one with mqtt"#),
+        (#"{"mqttStoreLimit": 1}"#, "use a number from 1000 to 10000000"),
+        (#"{"mqttStoreDays": 0}"#, "use a number from 1 to 3650"),
         (#"{"mqttTopic": "a/#"}"#, "use a topic without wildcards"),
         (#"{"http": "gateway"}"#, #""gateway" is not valid; use a port"#),
         (#"{"readings": "xml"}"#, #""xml" is not valid; use one of json, none"#),

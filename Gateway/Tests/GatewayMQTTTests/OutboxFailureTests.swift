@@ -147,7 +147,7 @@ struct OutboxFailureTests {
         }
         #expect(outbox.droppedCount == 100)
         let outage = [
-            "warning: too many messages wait for the broker: the oldest are dropped",
+            "warning: messages for the broker are dropped: more than \(Outbox.memoryLimit) wait in memory, and the oldest go first",
             "notice: all messages that waited were sent; 50 had been dropped",
         ]
         #expect(log.lines == outage + outage)

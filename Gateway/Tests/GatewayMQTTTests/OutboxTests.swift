@@ -63,6 +63,60 @@ struct OutboxTests {
         }
     }
 
+    /// An outbox whose messages are dropped after 100 seconds, at a time.
+    private func makeAgeingOutbox(_ path: String, now: Int64) -> Outbox {
+        var outbox = Outbox(limit: 1000, ageLimit: 100, now: { now }, logger: logger)
+        outbox.useStore(at: path)
+        return outbox
+    }
+
+    @Test func storedMessagesThatAreTooOldAreDropped() throws {
+        try withStore { path in
+            let start = Outbox.earliestTime
+            for (offset, number) in [(0, 0), (0, 1), (60, 2), (170, 3)] {
+                var outbox = makeAgeingOutbox(path, now: start + Int64(offset))
+                outbox.append(message(number), isConnected: false)
+            }
+            var outbox = makeAgeingOutbox(path, now: start + 160)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            #expect(broker.received == ["2", "3"])
+            #expect(outbox.droppedCount == 2)
+            #expect(outbox.count == 0)
+            let storedCount = try MessageStore(path: path).initialCount
+            #expect(storedCount == 0)
+        }
+    }
+
+    @Test(arguments: [(-50_000_000, 0), (0, -50_000_000), (-50_000_000, -40_000_000)] as [(Int64, Int64)])
+    func clockThatIsNotSetMakesNoMessageTooOld(stored: Int64, sent: Int64) throws {
+        try withStore { path in
+            var first = makeAgeingOutbox(path, now: Outbox.earliestTime + stored)
+            first.append(message(0), isConnected: false)
+            var second = makeAgeingOutbox(path, now: Outbox.earliestTime + sent)
+            var broker = TestBroker()
+            broker.receive(from: &second)
+            #expect(broker.received == ["0"])
+        }
+    }
+
+    @Test func fileOfAnEarlierVersionIsUsed() throws {
+        try withStore { path in
+            try execute(
+                """
+                CREATE TABLE message (number INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL, payload TEXT NOT NULL);
+                INSERT INTO message (topic, payload) VALUES ('t', '0'), ('t', '1');
+                """,
+                in: path
+            )
+            var outbox = makeAgeingOutbox(path, now: Outbox.earliestTime + 1_000_000)
+            outbox.append(message(2), isConnected: false)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            #expect(broker.received == ["0", "1", "2"])
+        }
+    }
+
     @Test func withoutStoreTheMemoryIsBounded() throws {
         var outbox = makeOutbox(nil)
         for number in 0..<Outbox.memoryLimit + 10 { outbox.append(message(number), isConnected: false) }

@@ -152,6 +152,8 @@ struct GatewayProcess {
         configuration.discoveryPrefix = settings.mqttDiscovery
         configuration.theengsTopic = settings.theengsTopic
         configuration.storePath = directory.path + "/mqtt.sqlite"
+        configuration.storeLimit = settings.mqttStoreLimit
+        configuration.storeDays = settings.mqttStoreDays
         return try MQTTPublisher(configuration)
     }
 }

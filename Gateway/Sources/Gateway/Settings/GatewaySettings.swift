@@ -46,6 +46,10 @@ struct GatewaySettings: Equatable {
     var takesCommands = false
     /// How long a connection for commands remains after the last one, in seconds.
     var mqttIdleTimeout = 30
+    /// The greatest number of messages that wait for the broker.
+    var mqttStoreLimit = 100_000
+    /// The greatest age in days of a message that waited for the broker.
+    var mqttStoreDays = 7
     /// The name of the session that the broker keeps for `fleet`.
     var fleetSession = "ble-gateway-fleet"
     /// The time in which the receptions of a transmission are collected, in milliseconds.
@@ -133,6 +137,11 @@ struct GatewaySettings: Equatable {
         }
         takesCommands = try values.flag(.mqttCommands) ?? takesCommands
         mqttIdleTimeout = try values.number(.mqttIdleTimeout, in: 1...3600) ?? mqttIdleTimeout
+        mqttStoreLimit = try values.number(.mqttStoreLimit, in: 1000...10_000_000) ?? mqttStoreLimit
+        mqttStoreDays = try values.number(.mqttStoreDays, in: 1...3650) ?? mqttStoreDays
+        if takesCommands, broker == nil, let value = try values.first(.mqttCommands) {
+            throw SettingsError(place: value.place, value: nil, advice: "commands need a broker; name one with mqtt")
+        }
         let advice = "use 1 to 64 letters, digits, hyphens, dots and underscores"
         fleetSession = try values.text(.fleetSession, advice, FleetMessage.isName)?.text ?? fleetSession
         fleetWindow = try values.number(.fleetWindow, in: 100...60_000) ?? fleetWindow

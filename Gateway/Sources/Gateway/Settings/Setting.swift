@@ -26,6 +26,8 @@ enum Setting: String, CaseIterable {
     case httpNames
     case mqttCommands
     case mqttIdleTimeout
+    case mqttStoreLimit
+    case mqttStoreDays
     case fleetSession
     case fleetWindow
     case fleetPublish
@@ -49,7 +51,8 @@ enum Setting: String, CaseIterable {
     var option: String? {
         switch self {
         case .friendlyName, .clientLimit, .httpNames, .mqttPassword, .mqttTopic, .mqttDiscovery, .mqttAuthority,
-            .mqttCertificate, .mqttPrivateKey, .mqttFormat, .mqttCommands, .mqttIdleTimeout:
+            .mqttCertificate, .mqttPrivateKey, .mqttFormat, .mqttCommands, .mqttIdleTimeout,
+            .mqttStoreLimit, .mqttStoreDays:
             nil
         case .adapters: "--adapter"
         case .api: "--no-api"
@@ -76,7 +79,8 @@ enum Setting: String, CaseIterable {
     var type: ConfigType {
         switch self {
         case .adapters, .bindKeys, .httpNames: .stringArray
-        case .port, .connectionLimit, .clientLimit, .mqttIdleTimeout, .fleetWindow: .int
+        case .port, .connectionLimit, .clientLimit, .mqttIdleTimeout, .mqttStoreLimit, .mqttStoreDays, .fleetWindow:
+            .int
         case .plaintext, .api, .mqttCommands: .bool
         default: .string
         }
