@@ -179,7 +179,9 @@ extension FuzzedApp {
 
     private func replaceServer(_ flags: UInt8) {
         switch flags & 3 {
-        case 0: server = nil
+        case 0:
+            server = nil
+            ledger.subscriptions = []
         case 1:
             server?.delegate = flags & 4 == 0 ? self : nil
             if flags & 4 != 0 { ledger.knowsSubscriptions = false }
@@ -194,7 +196,6 @@ extension FuzzedApp {
         }
         guard let service = services.chosen(flags >> 3) else { return }
         made.add(service)
-        ledger.forgetSubscriptions(of: service)
         server?.add(service)
     }
 

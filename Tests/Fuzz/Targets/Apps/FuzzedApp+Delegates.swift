@@ -207,7 +207,7 @@ extension FuzzedApp: CBCentralManagerDelegate, CBPeripheralDelegate, CBPeriphera
         didSubscribeTo characteristic: CBCharacteristic
     ) {
         keep(central)
-        ledger.subscribe(central, to: characteristic)
+        if peripheral === server { ledger.subscribe(central, to: characteristic) }
         react { perform(24, [0, 1, 2, 3]) }
     }
 
@@ -216,7 +216,8 @@ extension FuzzedApp: CBCentralManagerDelegate, CBPeripheralDelegate, CBPeriphera
         central: CBCentral,
         didUnsubscribeFrom characteristic: CBCharacteristic
     ) {
-        ledger.unsubscribe(central, from: characteristic)
+        // A manager that the app has just replaced may still call its delegate.
+        if peripheral === server { ledger.unsubscribe(central, from: characteristic) }
         react()
     }
 
