@@ -139,6 +139,10 @@ struct FleetSettingsTests {
             ["--session", "a b"],
             "--session: \"a b\" is not valid; use 1 to 64 letters, digits, hyphens, dots and underscores"
         ),
+        (
+            ["--publish", "a\u{1}"],
+            "--publish: \"a\u{1}\" is not valid; use a topic without wildcards, of at most 200 bytes"
+        ),
         (["--publish", "a/#"], "--publish: \"a/#\" is not valid; use a topic without wildcards, of at most 200 bytes"),
     ])
     func invalidOptionIsNamed(arguments: [String], message: String) throws {

@@ -204,7 +204,9 @@ private struct SettingsReader {
 
     func topic(_ setting: Setting) throws(SettingsError) -> String? {
         try text(setting, "use a topic without wildcards, of at most 200 bytes") { text in
-            !text.isEmpty && !text.contains { "+#$\0".contains($0) } && text.utf8.count <= 200
+            // Brokers refuse control characters.
+            let hasControl = text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+            return !text.isEmpty && !hasControl && !text.contains { "+#$".contains($0) } && text.utf8.count <= 200
         }?.text
     }
 
