@@ -219,3 +219,30 @@ async def full_disk(world: World):
             await until(lambda: program.lines, "the observation")
             expect(program.lines[0].origins, [("a", "0000000b", 1)], "its messages")
             await program.stop()
+
+
+@test("fleet: a subscription that the broker refuses is named in the log")
+async def refused(world: World):
+    connections = []
+
+    async def accept(reader, writer):
+        connections.append(writer)
+        await reader.read(2048)
+        writer.write(bytes.fromhex("20020000"))
+        while data := await reader.read(2048):
+            # Each subscription is one packet of less than 128 bytes; the first one is granted.
+            while data:
+                size = data[1] + 2
+                if data[0] == 0x82:
+                    writer.write(bytes([0x90, 3, data[2], data[3], 0x80 if b"/sensors/" in data[:size] else 1]))
+                data = data[size:]
+
+    (port,) = free_ports(1)
+    server = await asyncio.start_server(accept, "127.0.0.1", port)
+    async with Consumer(world.gateway_binary, port, world.directory) as program:
+        expect(program.log.count("the broker refuses the subscription to"), 1, "the number of errors")
+        assert "refuses the subscription to ble/sensors/+/+; allow this user to read" in program.log, program.log
+        await program.stop()
+    for writer in connections:
+        writer.close()
+    server.close()
