@@ -99,12 +99,13 @@ struct ConnectionPlanFailureTests {
         #expect(world.sent == [ConnectionWorld.cancel, ConnectionWorld.create(2)])
     }
 
-    @Test func initiationThatIsRefusedAfterALostEndIsTriedAgain() {
+    /// A plan that is about to initiate to peer 2, because the end of the cancelled initiation to peer 1 was not reported.
+    /// The controller has confirmed the cancellation and continues.
+    private func worldWithALostEnd() -> ConnectionWorld {
         var world = ConnectionWorld.initiating(1)
         world.cancel(1)
         world.connect(2, to: 2)
         world.pass()
-        // The controller confirms the cancellation and goes on.
         _ = world.controller.perform(ConnectionWorld.cancel)
         world.controller.state = .initiating(ConnectionWorld.peers(1))
         if let step = world.pending?.step { world.finished(step) }
@@ -112,6 +113,24 @@ struct ConnectionPlanFailureTests {
         world.isPassDue = true
         world.settle()
         world.advance(.seconds(2))
+        return world
+    }
+
+    @Test func initiationThatIsRefusedForAnotherReasonDoesNotHideALostEnd() {
+        var world = worldWithALostEnd()
+        world.pass()
+        world.reply(ConnectionWorld.refusal)
+        world.connect(3, to: 3)
+        world.settle()
+        #expect(
+            world.outcomes == [1: [.failed(.cancelled)], 2: [.failed(.command(ConnectionWorld.refusal))]]
+        )
+        #expect(world.controller.state == .initiating(ConnectionWorld.peers(3)))
+        #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func initiationThatIsRefusedAfterALostEndIsTriedAgain() {
+        var world = worldWithALostEnd()
         world.settle()
         #expect(
             world.sent == [

@@ -278,12 +278,15 @@ struct ConnectionPlan {
         _ failure: CommandFailure,
         at now: Instant
     ) -> [ConnectionEffect] {
-        if case .status(.commandDisallowed, _) = failure, endDoubt == .doubtful {
-            endDoubt = .cancelledAgain
-            setController(.unknown, at: now)
-            return []
+        // Other refusals do not say whether the controller still initiates.
+        if case .status(.commandDisallowed, _) = failure {
+            if endDoubt == .doubtful {
+                endDoubt = .cancelledAgain
+                setController(.unknown, at: now)
+                return []
+            }
+            endDoubt = .none
         }
-        endDoubt = .none
         if failure.isOutcomeUnknown {
             setController(.unknown, at: now)
         } else {
