@@ -59,10 +59,6 @@ extension Exploration {
         services = []
         enhancedBearerMTUs = []
         for service in discovered {
-            var characteristics: [Characteristic] = []
-            for characteristic in service.characteristics {
-                characteristics.append(try await Characteristic(characteristic, of: peer))
-            }
             services.append(
                 Service(
                     uuid: service.uuid,
@@ -70,12 +66,32 @@ extension Exploration {
                     handle: service.handle,
                     endHandle: service.endHandle,
                     includes: service.includedServices.map(\.handle),
-                    characteristics: characteristics
+                    characteristics: try await Exploration.read(service.characteristics, of: peer)
                 )
             )
         }
         // They are opened while the values are read.
         enhancedBearerMTUs = try await peer.linkInformation.enhancedBearerMTUs
+    }
+
+    /// Reads the values of characteristics: one after another, or at the same time if the link has enhanced bearers.
+    private static func read(
+        _ characteristics: [RemoteCharacteristic],
+        of peer: RemotePeripheral
+    ) async throws -> [Characteristic] {
+        if try await peer.linkInformation.enhancedBearerMTUs.isEmpty {
+            var found: [Characteristic] = []
+            for characteristic in characteristics { found.append(try await Characteristic(characteristic, of: peer)) }
+            return found
+        }
+        return try await withThrowingTaskGroup(of: (index: Int, value: Characteristic).self) { group in
+            for (index, characteristic) in characteristics.enumerated() {
+                group.addTask { (index, try await Characteristic(characteristic, of: peer)) }
+            }
+            var found: [(index: Int, value: Characteristic)] = []
+            for try await characteristic in group { found.append(characteristic) }
+            return found.sorted { $0.index < $1.index }.map(\.value)
+        }
     }
 }
 
