@@ -294,7 +294,9 @@ struct EnhancedBearerTests {
                 // The fixed channel is busy, so the read goes to an enhanced bearer.
                 group.addTask { _ = try? await peer.read(handles[0]) }
                 try? await world.sleep(for: .milliseconds(50))
-                group.addTask { await #expect(throws: BLEError.timedOut("the operation")) { try await peer.read(silent) } }
+                group.addTask {
+                    await #expect(throws: BLEError.timedOut("the operation")) { try await peer.read(silent) }
+                }
             }
             #expect(try await peer.linkInformation.enhancedBearerMTUs.count == 4)
             #expect(try await pair.readAll() == pair.expectedValues)
