@@ -89,7 +89,7 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
     public static let connectionIQReport = LEEventMask(rawValue: 1 << 21)
     /// LE CTE Request Failed: the peer did not send the requested constant tone extension (7.7.65.23).
     public static let cteRequestFailed = LEEventMask(rawValue: 1 << 22)
-    /// LE Periodic Advertising Sync Transfer Received: a peer has transferred its synchronization (7.7.65.24).
+    /// ``LEPeriodicAdvertisingSyncTransferReceived``: a peer has transferred a synchronization, or that failed.
     public static let periodicAdvertisingSyncTransferReceived = LEEventMask(rawValue: 1 << 23)
     /// LE CIS Established: a connected isochronous stream was established, or that failed (7.7.65.25).
     public static let cisEstablished = LEEventMask(rawValue: 1 << 24)

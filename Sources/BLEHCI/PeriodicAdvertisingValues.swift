@@ -30,3 +30,26 @@ public struct PeriodicSyncOptions: OptionSet, Hashable, Sendable {
     /// Data that is repeated unchanged is not reported again. This needs the ADI field.
     public static let duplicateFilteringInitiallyEnabled = PeriodicSyncOptions(rawValue: 1 << 2)
 }
+
+/// Whether the controller reports a train that it receives (Vol 4, Part E, 7.8.88).
+public struct PeriodicAdvertisingReceiveEnable: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The data of the train is reported.
+    public static let reporting = PeriodicAdvertisingReceiveEnable(rawValue: 1 << 0)
+    /// Data that is repeated unchanged is not reported again. This needs the ADI field.
+    public static let duplicateFiltering = PeriodicAdvertisingReceiveEnable(rawValue: 1 << 1)
+}
+
+/// What a controller does with a synchronization that a connected device transfers (Vol 4, Part E, 7.8.91).
+public enum PeriodicAdvertisingSyncTransferMode: UInt8, Sendable {
+    /// The controller ignores it.
+    case ignore = 0x00
+    /// The controller synchronizes and reports that, but not the data of the train.
+    case reportingDisabled = 0x01
+    /// The controller synchronizes, and reports the data too.
+    case reportingEnabled = 0x02
+    /// As ``reportingEnabled``, but data that is repeated unchanged is not reported again.
+    case duplicateFiltering = 0x03
+}

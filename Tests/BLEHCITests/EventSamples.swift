@@ -148,6 +148,19 @@ let eventSamples: [EventSample] = [
         "3e03102301"
     ),
     EventSample(
+        LEPeriodicAdvertisingSyncTransferReceived(
+            connectionHandle: 0x0040,
+            serviceData: 0x5678,
+            syncHandle: 0x0123,
+            advertisingSID: 9,
+            advertiserAddress: PeerAddress(DeviceAddress(0xF012_3456_789A, isRandom: true)),
+            advertiserPHY: .le2M,
+            periodicAdvertisingInterval: 0x0050,
+            advertiserClockAccuracy: 4
+        ),
+        "3e14180040007856230109019a78563412f002500004"
+    ),
+    EventSample(
         LEScanTimeout(),
         "3e0111"
     ),

@@ -156,4 +156,57 @@ let leAdvertisingCommandSamples: [CommandSample] = [
         LEPeriodicAdvertisingTerminateSync(syncHandle: 0x0123),
         "4620022301"
     ),
+    CommandSample(
+        LEAddDeviceToPeriodicAdvertiserList(
+            advertiserAddress: DeviceAddress(0xF012_3456_789A, isRandom: true),
+            advertisingSID: 9
+        ),
+        "472008019a78563412f009"
+    ),
+    CommandSample(
+        LERemoveDeviceFromPeriodicAdvertiserList(
+            advertiserAddress: DeviceAddress(0xF012_3456_789A, isRandom: true),
+            advertisingSID: 9
+        ),
+        "482008019a78563412f009"
+    ),
+    CommandSample(
+        LEClearPeriodicAdvertiserList(),
+        "492000"
+    ),
+    CommandSample(
+        LEReadPeriodicAdvertiserListSize(),
+        "4a2000"
+    ),
+    CommandSample(
+        LESetPeriodicAdvertisingReceiveEnable(syncHandle: 0x0123, enable: [.reporting, .duplicateFiltering]),
+        "592003230103"
+    ),
+    CommandSample(
+        LEPeriodicAdvertisingSyncTransfer(connectionHandle: 0x0040, serviceData: 0x5678, syncHandle: 0x0123),
+        "5a2006400078562301"
+    ),
+    CommandSample(
+        LEPeriodicAdvertisingSetInfoTransfer(connectionHandle: 0x0040, serviceData: 0x5678, advertisingHandle: 3),
+        "5b20054000785603"
+    ),
+    CommandSample(
+        LESetPeriodicAdvertisingSyncTransferParameters(
+            connectionHandle: 0x0040,
+            mode: .reportingEnabled,
+            skip: 2,
+            syncTimeout: 0x0100,
+            cteType: 3
+        ),
+        "5c20084000020200000103"
+    ),
+    CommandSample(
+        LESetDefaultPeriodicAdvertisingSyncTransferParameters(
+            mode: .reportingEnabled,
+            skip: 2,
+            syncTimeout: 0x0100,
+            cteType: 3
+        ),
+        "5d2006020200000103"
+    ),
 ]

@@ -194,6 +194,26 @@ let returnSamples: [ReturnParametersSample] = [
         returning: .init(minTXPower: -40, maxTXPower: 8),
         "0e06014b2000d808"
     ),
+    ReturnParametersSample(
+        LEReadPeriodicAdvertiserListSize.self,
+        returning: .init(periodicAdvertiserListSize: 8),
+        "0e05014a200008"
+    ),
+    ReturnParametersSample(
+        LEPeriodicAdvertisingSyncTransfer.self,
+        returning: .init(connectionHandle: 0x0040),
+        "0e06015a20004000"
+    ),
+    ReturnParametersSample(
+        LEPeriodicAdvertisingSetInfoTransfer.self,
+        returning: .init(connectionHandle: 0x0040),
+        "0e06015b20004000"
+    ),
+    ReturnParametersSample(
+        LESetPeriodicAdvertisingSyncTransferParameters.self,
+        returning: .init(connectionHandle: 0x0040),
+        "0e06015c20004000"
+    ),
 ]
 
 /// Bits 0.5, 5.7 and 25.0 (Vol 4, Part E, 6.27).

@@ -85,8 +85,17 @@ enum TypedCodes {
         0x2044,  // LE Periodic Advertising Create Sync
         0x2045,  // LE Periodic Advertising Create Sync Cancel
         0x2046,  // LE Periodic Advertising Terminate Sync
+        0x2047,  // LE Add Device To Periodic Advertiser List
+        0x2048,  // LE Remove Device From Periodic Advertiser List
+        0x2049,  // LE Clear Periodic Advertiser List
+        0x204A,  // LE Read Periodic Advertiser List Size
         0x204B,  // LE Read Transmit Power
         0x204E,  // LE Set Privacy Mode
+        0x2059,  // LE Set Periodic Advertising Receive Enable
+        0x205A,  // LE Periodic Advertising Sync Transfer
+        0x205B,  // LE Periodic Advertising Set Info Transfer
+        0x205C,  // LE Set Periodic Advertising Sync Transfer Parameters
+        0x205D,  // LE Set Default Periodic Advertising Sync Transfer Parameters
         0x2060,  // LE Read Buffer Size [v2]
         0x207D,  // LE Set Default Subrate
         0x207E,  // LE Subrate Request
@@ -125,7 +134,11 @@ enum TypedCodes {
         0x2036,  // LE Set Extended Advertising Parameters
         0x203A,  // LE Read Maximum Advertising Data Length
         0x203B,  // LE Read Number Of Supported Advertising Sets
+        0x204A,  // LE Read Periodic Advertiser List Size
         0x204B,  // LE Read Transmit Power
+        0x205A,  // LE Periodic Advertising Sync Transfer
+        0x205B,  // LE Periodic Advertising Set Info Transfer
+        0x205C,  // LE Set Periodic Advertising Sync Transfer Parameters
         0x2060,  // LE Read Buffer Size [v2]
     ]
 
@@ -164,6 +177,7 @@ enum TypedCodes {
         0x12,  // LE Advertising Set Terminated
         0x13,  // LE Scan Request Received
         0x14,  // LE Channel Selection Algorithm
+        0x18,  // LE Periodic Advertising Sync Transfer Received
         0x23,  // LE Subrate Change
         0x29,  // LE Enhanced Connection Complete [v2]
     ]

@@ -223,11 +223,11 @@ extension CommandLayouts {
         204D RF_TX_Path_Compensation:u16 RF_RX_Path_Compensation:u16
         204E Peer_Identity_Address_Type:@addressType! Peer_Identity_Address:address! Privacy_Mode:@privacyMode!
         2058
-        2059 Sync_Handle:handle! Enable:#periodicEnable!
+        2059 Sync_Handle:handle! Enable:#periodicReceive!
         205A Connection_Handle:handle! Service_Data:x16! Sync_Handle:handle!
         205B Connection_Handle:handle! Service_Data:x16! Advertising_Handle:u8!
-        205C Connection_Handle:handle! Mode:u8! Skip:u16 Sync_Timeout:u16*10ms CTE_Type:x8
-        205D Mode:u8! Skip:u16 Sync_Timeout:u16*10ms CTE_Type:x8
+        205C Connection_Handle:handle! Mode:@syncTransferMode! Skip:u16 Sync_Timeout:u16*10ms CTE_Type:x8
+        205D Mode:@syncTransferMode! Skip:u16 Sync_Timeout:u16*10ms CTE_Type:x8
         205E Key_X_Coordinate:bytes32 Key_Y_Coordinate:bytes32 Key_Type:u8
         205F Action:u8!
         2060
@@ -465,9 +465,9 @@ extension EventLayouts {
         13 Advertising_Handle:u8! Scanner_Address_Type:@addressType! Scanner_Address:address!
         14 Connection_Handle:handle! Channel_Selection_Algorithm:@channelSelection!
         17 Status:@error! Connection_Handle:handle!
-        18 Status:@error! Connection_Handle:handle! Service_Data:x16! Sync_Handle:handle! Advertising_SID:u8 \
-        Advertiser_Address_Type:@addressType! Advertiser_Address:address! Advertiser_PHY:@phy \
-        Periodic_Advertising_Interval:u16*1250us Advertiser_Clock_Accuracy:@clockAccuracy
+        18 Status:@error! Connection_Handle:handle! Service_Data:x16! Sync_Handle:handle! Advertising_SID:u8! \
+        Advertiser_Address_Type:@addressType! Advertiser_Address:address! Advertiser_PHY:@phy! \
+        Periodic_Advertising_Interval:u16*1250us! Advertiser_Clock_Accuracy:@clockAccuracy
         1A ACL_Connection_Handle:handle! CIS_Connection_Handle:handle! CIG_ID:u8! CIS_ID:u8!
         1C BIG_Handle:u8! Reason:@error!
         1E BIG_Handle:u8! Reason:@error!

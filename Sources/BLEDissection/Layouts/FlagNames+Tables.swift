@@ -33,6 +33,7 @@ extension FlagNames {
         "extendedReport": FlagNames("connectable, scannable, directed, scan response, legacy, more to come, truncated"),
         "periodicProperties": FlagNames(",,,,,, include Tx power"),
         "periodicEnable": FlagNames("enabled, include ADI"),
+        "periodicReceive": FlagNames("reports, duplicates filtered"),
         "syncOptions": FlagNames("periodic advertiser list, reports disabled, duplicates filtered"),
         "allPHYs": FlagNames("any transmitter, any receiver"),
         "authReq": FlagNames("bonding,, MITM, SC, keypress, CT2"),

@@ -55,6 +55,7 @@ final class NamedValues: Sendable {
         "version": NamedValues(
             "0=1.0b 1=1.1 2=1.2 3=2.0 4=2.1 5=3.0 6=4.0 7=4.1 8=4.2 9=5.0 10=5.1 11=5.2 12=5.3 13=5.4 14=6.0 15=6.1"
         ),
+        "syncTransferMode": NamedValues("0=ignored 1=not_reported 2=reported 3=duplicates_filtered"),
         "operation": NamedValues("0=intermediate_fragment 1=first_fragment 2=last_fragment 3=complete 4=unchanged"),
         "fragmentPreference": NamedValues("0=may_fragment 1=should_not_fragment"),
         "dataStatus": NamedValues("0=complete 1=incomplete,_more_to_come 2=incomplete,_truncated 0xFF=failed"),

@@ -133,6 +133,7 @@ extension Event {
         case .lePHYUpdateComplete(let event): event.connectionHandle
         case .leChannelSelectionAlgorithm(let event): event.connectionHandle
         case .leSubrateChange(let event): event.connectionHandle
+        case .lePeriodicAdvertisingSyncTransferReceived(let event): event.connectionHandle
         default: nil
         }
     }

@@ -67,6 +67,8 @@ public enum Event: ~Escapable {
     case leScanRequestReceived(LEScanRequestReceived)
     /// LE Channel Selection Algorithm, subevent code 0x14 (Vol 4, Part E, 7.7.65.20).
     case leChannelSelectionAlgorithm(LEChannelSelectionAlgorithm)
+    /// LE Periodic Advertising Sync Transfer Received, subevent code 0x18 (Vol 4, Part E, 7.7.65.24).
+    case lePeriodicAdvertisingSyncTransferReceived(LEPeriodicAdvertisingSyncTransferReceived)
     /// LE Subrate Change, subevent code 0x23 (Vol 4, Part E, 7.7.65.35).
     case leSubrateChange(LESubrateChange)
     /// LE Enhanced Connection Complete [v2], subevent code 0x29 (Vol 4, Part E, 7.7.65.10).
@@ -150,6 +152,10 @@ extension Event {
             .leScanRequestReceived(try LEScanRequestReceived(decoding: parameters))
         case LEChannelSelectionAlgorithm.subeventCode:
             .leChannelSelectionAlgorithm(try LEChannelSelectionAlgorithm(decoding: parameters))
+        case LEPeriodicAdvertisingSyncTransferReceived.subeventCode:
+            .lePeriodicAdvertisingSyncTransferReceived(
+                try LEPeriodicAdvertisingSyncTransferReceived(decoding: parameters)
+            )
         case LESubrateChange.subeventCode:
             .leSubrateChange(try LESubrateChange(decoding: parameters))
         case LEEnhancedConnectionCompleteV2.subeventCode:
@@ -193,6 +199,7 @@ extension Event {
         case .leAdvertisingSetTerminated(let event): event.encodePacket(into: &buffer)
         case .leScanRequestReceived(let event): event.encodePacket(into: &buffer)
         case .leChannelSelectionAlgorithm(let event): event.encodePacket(into: &buffer)
+        case .lePeriodicAdvertisingSyncTransferReceived(let event): event.encodePacket(into: &buffer)
         case .leSubrateChange(let event): event.encodePacket(into: &buffer)
         case .leEnhancedConnectionCompleteV2(let event): event.encodePacket(into: &buffer)
         case .unknown(let code, let subeventCode, let parameters):

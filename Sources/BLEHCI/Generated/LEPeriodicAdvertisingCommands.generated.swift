@@ -238,3 +238,402 @@ public struct LEPeriodicAdvertisingTerminateSync: Command, Equatable {
         buffer.append(syncHandle)
     }
 }
+
+/// A command to add an advertising set of a device to the periodic advertiser list (Vol 4, Part E, 7.8.70).
+public struct LEAddDeviceToPeriodicAdvertiserList: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Add Device To Periodic Advertiser List, 0x2047, at byte 38, bit 3 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0047)
+
+    /// `Advertiser_Address_Type` and `Advertiser_Address`: the identity address, if the controller resolves the
+    /// advertiser's address.
+    public var advertiserAddress: DeviceAddress
+    /// `Advertising_SID`: 0x00 to 0x0F.
+    public var advertisingSID: UInt8
+
+    /// Creates the command from its parameters.
+    public init(advertiserAddress: DeviceAddress, advertisingSID: UInt8) {
+        self.advertiserAddress = advertiserAddress
+        self.advertisingSID = advertisingSID
+    }
+
+    /// Decodes the parameters, which are 8 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        advertiserAddress = try reader.readDeviceAddress("Advertiser_Address")
+        advertisingSID = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 8 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(advertiserAddress)
+        buffer.append(advertisingSID)
+    }
+}
+
+/// A command to remove an advertising set of a device from the periodic advertiser list (Vol 4, Part E, 7.8.71).
+public struct LERemoveDeviceFromPeriodicAdvertiserList: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Remove Device From Periodic Advertiser List, 0x2048, at byte 38, bit 4 of
+    /// ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0048)
+
+    /// `Advertiser_Address_Type` and `Advertiser_Address`: as in ``LEAddDeviceToPeriodicAdvertiserList``.
+    public var advertiserAddress: DeviceAddress
+    /// `Advertising_SID`: 0x00 to 0x0F.
+    public var advertisingSID: UInt8
+
+    /// Creates the command from its parameters.
+    public init(advertiserAddress: DeviceAddress, advertisingSID: UInt8) {
+        self.advertiserAddress = advertiserAddress
+        self.advertisingSID = advertisingSID
+    }
+
+    /// Decodes the parameters, which are 8 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        advertiserAddress = try reader.readDeviceAddress("Advertiser_Address")
+        advertisingSID = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 8 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(advertiserAddress)
+        buffer.append(advertisingSID)
+    }
+}
+
+/// A command to remove all devices from the periodic advertiser list (Vol 4, Part E, 7.8.72).
+public struct LEClearPeriodicAdvertiserList: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Clear Periodic Advertiser List, 0x2049, at byte 38, bit 5 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0049)
+
+    /// Creates the command, which has no parameters.
+    public init() {}
+
+    /// Checks that there are no parameters.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        try ByteReader(parameters).requireEnd()
+    }
+
+    /// Appends nothing, because there are no parameters.
+    public func encode(into buffer: inout PacketBuffer) {}
+}
+
+/// A command to read the size of the periodic advertiser list (Vol 4, Part E, 7.8.73).
+public struct LEReadPeriodicAdvertiserListSize: Command, Equatable {
+    /// The opcode of LE Read Periodic Advertiser List Size, 0x204A, at byte 38, bit 6 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x004A)
+
+    /// Creates the command, which has no parameters.
+    public init() {}
+
+    /// Checks that there are no parameters.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        try ByteReader(parameters).requireEnd()
+    }
+
+    /// Appends nothing, because there are no parameters.
+    public func encode(into buffer: inout PacketBuffer) {}
+
+    /// The return parameters of LE Read Periodic Advertiser List Size that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Periodic_Advertiser_List_Size`: maximum number of advertising sets on the list, 1 to 255.
+        public var periodicAdvertiserListSize: UInt8
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(periodicAdvertiserListSize: UInt8) {
+            self.periodicAdvertiserListSize = periodicAdvertiserListSize
+        }
+
+        /// Decodes the 1 byte after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            periodicAdvertiserListSize = try reader.readUInt8()
+        }
+
+        /// Appends the 1 byte after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(periodicAdvertiserListSize)
+        }
+    }
+}
+
+/// A command to start or stop the reports of a periodic advertising train, and to filter them (Vol 4, Part E, 7.8.88).
+public struct LESetPeriodicAdvertisingReceiveEnable: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Set Periodic Advertising Receive Enable, 0x2059, at byte 40, bit 5 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0059)
+
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
+    public var syncHandle: UInt16
+    /// `Enable`: whether the controller reports the train, and whether it filters duplicate data.
+    public var enable: PeriodicAdvertisingReceiveEnable
+
+    /// Creates the command from its parameters.
+    public init(syncHandle: UInt16, enable: PeriodicAdvertisingReceiveEnable) {
+        self.syncHandle = syncHandle
+        self.enable = enable
+    }
+
+    /// Decodes the parameters, which are 3 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        syncHandle = try reader.readUInt16()
+        enable = PeriodicAdvertisingReceiveEnable(rawValue: try reader.readUInt8())
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 3 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(syncHandle)
+        buffer.append(enable.rawValue)
+    }
+}
+
+/// A command to transfer the synchronization with a periodic advertising train to a connected device (Vol 4, Part E,
+/// 7.8.89).
+public struct LEPeriodicAdvertisingSyncTransfer: Command, Equatable {
+    /// The opcode of LE Periodic Advertising Sync Transfer, 0x205A, at byte 40, bit 6 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x005A)
+
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Service_Data`: a value for the peer's host.
+    public var serviceData: UInt16
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
+    public var syncHandle: UInt16
+
+    /// Creates the command from its parameters.
+    public init(connectionHandle: ConnectionHandle, serviceData: UInt16, syncHandle: UInt16) {
+        self.connectionHandle = connectionHandle
+        self.serviceData = serviceData
+        self.syncHandle = syncHandle
+    }
+
+    /// Decodes the parameters, which are 6 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        connectionHandle = try reader.readConnectionHandle()
+        serviceData = try reader.readUInt16()
+        syncHandle = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 6 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(serviceData)
+        buffer.append(syncHandle)
+    }
+
+    /// The return parameters of LE Periodic Advertising Sync Transfer that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+        public var connectionHandle: ConnectionHandle
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(connectionHandle: ConnectionHandle) {
+            self.connectionHandle = connectionHandle
+        }
+
+        /// Decodes the 2 bytes after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            connectionHandle = try reader.readConnectionHandle()
+        }
+
+        /// Appends the 2 bytes after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(connectionHandle.rawValue)
+        }
+    }
+}
+
+/// A command to transfer the synchronization with a train of this controller to a connected device (Vol 4, Part E,
+/// 7.8.90).
+public struct LEPeriodicAdvertisingSetInfoTransfer: Command, Equatable {
+    /// The opcode of LE Periodic Advertising Set Info Transfer, 0x205B, at byte 40, bit 7 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x005B)
+
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Service_Data`: a value for the peer's host.
+    public var serviceData: UInt16
+    /// `Advertising_Handle`: 0x00 to 0xEF.
+    public var advertisingHandle: UInt8
+
+    /// Creates the command from its parameters.
+    public init(connectionHandle: ConnectionHandle, serviceData: UInt16, advertisingHandle: UInt8) {
+        self.connectionHandle = connectionHandle
+        self.serviceData = serviceData
+        self.advertisingHandle = advertisingHandle
+    }
+
+    /// Decodes the parameters, which are 5 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        connectionHandle = try reader.readConnectionHandle()
+        serviceData = try reader.readUInt16()
+        advertisingHandle = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 5 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(serviceData)
+        buffer.append(advertisingHandle)
+    }
+
+    /// The return parameters of LE Periodic Advertising Set Info Transfer that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+        public var connectionHandle: ConnectionHandle
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(connectionHandle: ConnectionHandle) {
+            self.connectionHandle = connectionHandle
+        }
+
+        /// Decodes the 2 bytes after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            connectionHandle = try reader.readConnectionHandle()
+        }
+
+        /// Appends the 2 bytes after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(connectionHandle.rawValue)
+        }
+    }
+}
+
+/// A command to choose whether the controller accepts the synchronizations that a connected device transfers (Vol 4,
+/// Part E, 7.8.91).
+public struct LESetPeriodicAdvertisingSyncTransferParameters: Command, Equatable {
+    /// The opcode of LE Set Periodic Advertising Sync Transfer Parameters, 0x205C, at byte 41, bit 0 of
+    /// ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x005C)
+
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Mode`: whether the controller synchronizes, and what it reports.
+    public var mode: PeriodicAdvertisingSyncTransferMode
+    /// `Skip`, in periodic advertising events, 0x0000 to 0x01F3.
+    public var skip: UInt16
+    /// `Sync_Timeout`, in units of 10 ms, 0x000A to 0x4000.
+    public var syncTimeout: UInt16
+    /// `CTE_Type`: which types of constant tone extension to ignore: one bit for each, as listed in 7.8.91.
+    public var cteType: UInt8
+
+    /// Creates the command from its parameters.
+    public init(
+        connectionHandle: ConnectionHandle,
+        mode: PeriodicAdvertisingSyncTransferMode,
+        skip: UInt16 = 0,
+        syncTimeout: UInt16,
+        cteType: UInt8 = 0
+    ) {
+        self.connectionHandle = connectionHandle
+        self.mode = mode
+        self.skip = skip
+        self.syncTimeout = syncTimeout
+        self.cteType = cteType
+    }
+
+    /// Decodes the parameters, which are 8 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        connectionHandle = try reader.readConnectionHandle()
+        mode = try reader.readValue("Mode")
+        skip = try reader.readUInt16()
+        syncTimeout = try reader.readUInt16()
+        cteType = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 8 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(mode.rawValue)
+        buffer.append(skip)
+        buffer.append(syncTimeout)
+        buffer.append(cteType)
+    }
+
+    /// The return parameters of LE Set Periodic Advertising Sync Transfer Parameters that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+        public var connectionHandle: ConnectionHandle
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(connectionHandle: ConnectionHandle) {
+            self.connectionHandle = connectionHandle
+        }
+
+        /// Decodes the 2 bytes after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            connectionHandle = try reader.readConnectionHandle()
+        }
+
+        /// Appends the 2 bytes after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(connectionHandle.rawValue)
+        }
+    }
+}
+
+/// A command to choose whether the controller accepts the synchronizations that devices transfer on later connections
+/// (Vol 4, Part E, 7.8.92).
+public struct LESetDefaultPeriodicAdvertisingSyncTransferParameters: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Set Default Periodic Advertising Sync Transfer Parameters, 0x205D, at byte 41, bit 1 of
+    /// ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x005D)
+
+    /// `Mode`: whether the controller synchronizes, and what it reports.
+    public var mode: PeriodicAdvertisingSyncTransferMode
+    /// `Skip`, in periodic advertising events, 0x0000 to 0x01F3.
+    public var skip: UInt16
+    /// `Sync_Timeout`, in units of 10 ms, 0x000A to 0x4000.
+    public var syncTimeout: UInt16
+    /// `CTE_Type`: which types of constant tone extension to ignore: one bit for each, as listed in 7.8.91.
+    public var cteType: UInt8
+
+    /// Creates the command from its parameters.
+    public init(mode: PeriodicAdvertisingSyncTransferMode, skip: UInt16 = 0, syncTimeout: UInt16, cteType: UInt8 = 0) {
+        self.mode = mode
+        self.skip = skip
+        self.syncTimeout = syncTimeout
+        self.cteType = cteType
+    }
+
+    /// Decodes the parameters, which are 6 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        mode = try reader.readValue("Mode")
+        skip = try reader.readUInt16()
+        syncTimeout = try reader.readUInt16()
+        cteType = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 6 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(mode.rawValue)
+        buffer.append(skip)
+        buffer.append(syncTimeout)
+        buffer.append(cteType)
+    }
+}

@@ -94,3 +94,81 @@ public struct LEPeriodicAdvertisingSyncLost: LEEventParameters, Sendable, Equata
         buffer.append(syncHandle)
     }
 }
+
+/// An event that reports synchronization with a periodic advertising train that a connected device has transferred, or
+/// why it failed, version 1 (Vol 4, Part E, 7.7.65.24).
+public struct LEPeriodicAdvertisingSyncTransferReceived: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Periodic Advertising Sync Transfer Received, 0x18.
+    public static let subeventCode: UInt8 = 0x18
+
+    /// `Status`: success, or the reason for the failure.
+    public var status: HCIErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Service_Data`: the value of the peer's host.
+    public var serviceData: UInt16
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
+    public var syncHandle: UInt16
+    /// `Advertising_SID`: 0x00 to 0x0F.
+    public var advertisingSID: UInt8
+    /// `Advertiser_Address_Type` and `Advertiser_Address`: the address of the advertiser, or its identity address if
+    /// the controller resolved the address.
+    public var advertiserAddress: PeerAddress
+    /// `Advertiser_PHY`: the PHY of the periodic advertising.
+    public var advertiserPHY: PHY
+    /// `Periodic_Advertising_Interval`, in units of 1.25 ms, 0x0006 to 0xFFFF.
+    public var periodicAdvertisingInterval: UInt16
+    /// `Advertiser_Clock_Accuracy`: from 0, 500 ppm, to 7, 20 ppm.
+    public var advertiserClockAccuracy: UInt8
+
+    /// Creates the event from its parameters.
+    public init(
+        status: HCIErrorCode = .success,
+        connectionHandle: ConnectionHandle,
+        serviceData: UInt16,
+        syncHandle: UInt16,
+        advertisingSID: UInt8,
+        advertiserAddress: PeerAddress,
+        advertiserPHY: PHY,
+        periodicAdvertisingInterval: UInt16,
+        advertiserClockAccuracy: UInt8
+    ) {
+        self.status = status
+        self.connectionHandle = connectionHandle
+        self.serviceData = serviceData
+        self.syncHandle = syncHandle
+        self.advertisingSID = advertisingSID
+        self.advertiserAddress = advertiserAddress
+        self.advertiserPHY = advertiserPHY
+        self.periodicAdvertisingInterval = periodicAdvertisingInterval
+        self.advertiserClockAccuracy = advertiserClockAccuracy
+    }
+
+    /// Decodes the parameters, which are 19 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = HCIErrorCode(rawValue: try reader.readUInt8())
+        connectionHandle = try reader.readConnectionHandle()
+        serviceData = try reader.readUInt16()
+        syncHandle = try reader.readUInt16()
+        advertisingSID = try reader.readUInt8()
+        advertiserAddress = try PeerAddress(decoding: &reader)
+        advertiserPHY = PHY(rawValue: try reader.readUInt8())
+        periodicAdvertisingInterval = try reader.readUInt16()
+        advertiserClockAccuracy = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 19 bytes long, without the event header and the subevent code.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(serviceData)
+        buffer.append(syncHandle)
+        buffer.append(advertisingSID)
+        advertiserAddress.encode(into: &buffer)
+        buffer.append(advertiserPHY.rawValue)
+        buffer.append(periodicAdvertisingInterval)
+        buffer.append(advertiserClockAccuracy)
+    }
+}
