@@ -90,6 +90,7 @@ extension LEFeatures {
         .peripheralInitiatedFeaturesExchange, .ping, .dataPacketLengthExtension, .llPrivacy,
         .extendedScanningFilterPolicies,
         .le2MPHY, .leCodedPHY, .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2,
+        .periodicAdvertisingSyncTransferSender, .periodicAdvertisingSyncTransferRecipient,
     ]
 
     /// The features of a Bluetooth 4.2 controller: no extended advertising, one PHY.

@@ -8,6 +8,7 @@ import BluetoothTypes
 /// It implements these parts of Bluetooth 5.4:
 ///
 /// - Legacy, extended and periodic advertising, scanning and synchronizing.
+/// - The transfer of synchronizations, and the periodic advertiser list.
 /// - Links whose packets take the air time of a radio.
 /// - The data length, PHY, connection parameters, feature and version procedures.
 /// - Encryption and LE Ping.

@@ -1,7 +1,7 @@
 import BLEHCI
 
 extension CommandTable {
-    /// Adds periodic advertising and synchronizing (Vol 4, Part E, 7.8.61 to 7.8.63 and 7.8.67 to 7.8.69).
+    /// Adds periodic advertising and synchronizing (Vol 4, Part E, 7.8.61 to 7.8.63, 7.8.67 to 7.8.69 and 7.8.88).
     mutating func addPeriodicAdvertising() {
         carryOut(LESetPeriodicAdvertisingParameters.self, of: .extended, needs: .periodicAdvertising) {
             $0.setPeriodicAdvertisingParameters($1)
@@ -23,6 +23,7 @@ extension CommandTable {
         carryOut(LEPeriodicAdvertisingTerminateSync.self, of: .extended, needs: .periodicAdvertising) {
             $0.terminateSync($1)
         }
+        carryOut(LESetPeriodicAdvertisingReceiveEnable.self, needs: .periodicAdvertising) { $0.setReceiving($1) }
     }
 }
 

@@ -42,6 +42,13 @@ final class PeriodicTrain {
     func remove(_ receiver: PeriodicSync) { receivers.removeAll { $0 === receiver } }
 }
 
+/// A train is equal only to itself.
+extension PeriodicTrain: Hashable {
+    static func == (left: PeriodicTrain, right: PeriodicTrain) -> Bool { left === right }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
 extension VirtualController {
     /// Starts a train that its host has enabled, once its set is advertised.
     func startIfReady(_ train: PeriodicTrain) {

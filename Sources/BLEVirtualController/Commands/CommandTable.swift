@@ -29,6 +29,8 @@ struct CommandTable: Sendable {
         table.addAdvertising()
         table.addExtendedAdvertising()
         table.addPeriodicAdvertising()
+        table.addPeriodicAdvertiserList()
+        table.addSyncTransfer()
         table.addScanning()
         table.addInitiating()
         table.addAcceptList()

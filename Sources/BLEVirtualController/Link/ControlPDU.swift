@@ -25,6 +25,7 @@ enum ControlPDU: Hashable {
     case pauseEncryptionResponse
     case pingRequest
     case pingResponse
+    case periodicSync(SyncTransfer)
     case reject(Rejected, HCIErrorCode)
 
     /// The procedure that is rejected.
@@ -48,6 +49,7 @@ enum ControlPDU: Hashable {
         case .phyUpdate: 5
         case .encryptionRequest: 23
         case .encryptionResponse: 13
+        case .periodicSync: 35
         case .startEncryptionRequest, .startEncryptionResponse, .pauseEncryptionRequest, .pauseEncryptionResponse,
             .pingRequest, .pingResponse:
             1

@@ -7,6 +7,7 @@ struct LinkDefaults {
     var suggestedTXTime: UInt16 = 328
     var phys: PHYChoice?
     var channelMap = ChannelMap.all
+    var syncTransfer = SyncTransferSettings()
 
     func dataLength(of configuration: VirtualController.Configuration) -> DataLength {
         let maximum = configuration.maximumDataLength

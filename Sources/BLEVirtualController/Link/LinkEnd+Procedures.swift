@@ -133,6 +133,7 @@ extension LinkEnd {
         case .pingRequest: answerPing()
         case .pingResponse:
             if case .ping? = procedure { finish() }
+        case .periodicSync(let transfer): receive(transfer)
         case .reject(let what, let reason): wasRejected(what, reason)
         default: receiveEncryption(pdu)
         }

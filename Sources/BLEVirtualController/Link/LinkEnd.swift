@@ -43,6 +43,7 @@ final class LinkEnd {
     var askedParameters: ConnectionParameters?
     var encryption = Encryption()
     var authenticatedPayload = AuthenticatedPayloadTimer()
+    var syncTransfer: SyncTransferSettings
 
     /// An ACL packet of the host, and the number of bytes already sent.
     private struct OutgoingPacket {
@@ -61,6 +62,7 @@ final class LinkEnd {
         lastHeard = controller.air.now
         lastDelivery = controller.air.now
         transmitLength = controller.linkDefaults.dataLength(of: controller.configuration)
+        syncTransfer = controller.linkDefaults.syncTransfer
         effectiveLength = DataLength(maxRXOctets: 27, maxRXTime: 328, maxTXOctets: 27, maxTXTime: 328)
     }
 

@@ -2,7 +2,7 @@ import BLEByteCoding
 import BLEHCI
 import BluetoothTypes
 
-/// The periodic trains that the controller receives.
+/// The periodic trains that the controller receives, and the periodic advertiser list.
 struct Synchronizer {
     /// A train that the host has requested.
     enum Pending {
@@ -16,41 +16,66 @@ struct Synchronizer {
 
     var pending: Pending?
     var syncs: [PeriodicSync] = []
+    /// The trains that peers have transferred, and of which no event has been received.
+    var transfers: [IncomingTransfer] = []
+    var advertiserList = PeriodicAdvertiserList()
+
+    /// The synchronizations, including those whose trains have not been received.
+    private var all: [PeriodicSync] {
+        var all = syncs + transfers.map(\.sync)
+        if case .acquiring(let sync)? = pending { all.append(sync) }
+        return all
+    }
 
     /// The lowest free handle.
     var freeHandle: UInt16? {
-        (0..<UInt16(Self.maximumSyncs)).first { handle in !syncs.contains { $0.handle == handle } }
+        let all = all
+        return (0..<UInt16(Self.maximumSyncs)).first { handle in !all.contains { $0.handle == handle } }
+    }
+
+    /// Whether the controller receives a train, or tries to.
+    func isSynchronized(with advertiser: DeviceAddress?, _ sid: UInt8) -> Bool {
+        all.contains { $0.sid == sid && $0.advertiser.deviceAddress == advertiser }
     }
 }
 
 /// A periodic train received by one controller.
 final class PeriodicSync {
     let handle: UInt16
+    /// The advertiser as reported to the host.
     let advertiser: PeerAddress
+    /// The advertiser's address on the air.
+    let address: DeviceAddress
     let sid: UInt8
+    /// Whether the data of the train is reported to the host.
+    var isReporting: Bool
     fileprivate let timeout: Duration
     fileprivate weak var receiver: VirtualController?
-    fileprivate weak var train: PeriodicTrain?
+    private(set) weak var train: PeriodicTrain?
     fileprivate var lastHeard: Instant
 
-    fileprivate init(
+    init(
         handle: UInt16,
         advertiser: PeerAddress,
+        address: DeviceAddress,
         sid: UInt8,
+        isReporting: Bool = true,
         timeout: Duration,
         receiver: VirtualController,
         train: PeriodicTrain
     ) {
         self.handle = handle
         self.advertiser = advertiser
+        self.address = address
         self.sid = sid
+        self.isReporting = isReporting
         self.timeout = timeout
         self.receiver = receiver
         self.train = train
         lastHeard = receiver.air.now
     }
 
-    fileprivate func leaveTrain() {
+    func leaveTrain() {
         train?.remove(self)
         train = nil
     }
@@ -91,20 +116,15 @@ extension VirtualController {
         else { return .refused(.invalidHCICommandParameters) }
         // All kinds of constant tone extension, and none, are refused.
         guard command.syncCTEType & 0x1F != 0x1F else { return .refused(.commandDisallowed) }
-        // The controller has no periodic advertiser list, and no command to enable reporting later.
-        guard !command.options.contains(.usePeriodicAdvertiserList) else {
-            return .refused(.unsupportedFeatureOrParameterValue)
-        }
-        guard !command.options.contains(.reportingInitiallyDisabled) else {
-            return .refused(.connectionFailedToBeEstablished)
-        }
+        // Trains have no ADI field.
         guard !command.options.contains(.duplicateFilteringInitiallyEnabled) else {
             return .refused(.unsupportedFeatureOrParameterValue)
         }
-        let isKnown = synchronizer.syncs.contains {
-            $0.sid == command.advertisingSID && $0.advertiser.deviceAddress == command.advertiserAddress
+        if !command.options.contains(.usePeriodicAdvertiserList) {
+            guard !synchronizer.isSynchronized(with: command.advertiserAddress, command.advertisingSID) else {
+                return .refused(.connectionAlreadyExists)
+            }
         }
-        guard !isKnown else { return .refused(.connectionAlreadyExists) }
         guard synchronizer.freeHandle != nil else { return .refused(.memoryCapacityExceeded) }
         synchronizer.pending = .searching(command)
         return .begun {}
@@ -128,8 +148,22 @@ extension VirtualController {
         return .success
     }
 
+    func setReceiving(_ command: LESetPeriodicAdvertisingReceiveEnable) -> HCIErrorCode {
+        guard command.syncHandle <= 0x0EFF,
+            PeriodicAdvertisingReceiveEnable([.reporting, .duplicateFiltering]).isSuperset(of: command.enable)
+        else { return .invalidHCICommandParameters }
+        guard let sync = synchronizer.syncs.first(where: { $0.handle == command.syncHandle }) else {
+            return .unknownAdvertisingIdentifier
+        }
+        // Trains have no ADI field.
+        guard !command.enable.contains(.duplicateFiltering) else { return .unsupportedFeatureOrParameterValue }
+        sync.isReporting = command.enable.contains(.reporting)
+        return .success
+    }
+
     /// Stops receiving trains.
     func stopSynchronizing() {
+        for transfer in synchronizer.transfers { transfer.sync.leaveTrain() }
         if case .acquiring(let sync)? = synchronizer.pending { sync.leaveTrain() }
         for sync in synchronizer.syncs { sync.leaveTrain() }
         synchronizer = Synchronizer()
@@ -140,16 +174,19 @@ extension VirtualController {
     /// Synchronizes with the train that an advertisement announces, if the host has requested that train.
     func synchronize(with advertisement: Advertisement, of identity: Identity) {
         guard case .searching(let wanted)? = synchronizer.pending, let train = advertisement.advertisingSet.train,
-            train.isRunning,
-            wanted.advertisingSID == advertisement.advertisingSet.parameters.sid,
-            identity.address.deviceAddress == wanted.advertiserAddress
-                || advertisement.address.address == wanted.advertiserAddress,
+            train.isRunning, isWanted(advertisement, of: identity, by: wanted),
+            !synchronizer.isSynchronized(
+                with: identity.address.deviceAddress,
+                advertisement.advertisingSet.parameters.sid
+            ),
             let handle = synchronizer.freeHandle
         else { return }
         let sync = PeriodicSync(
             handle: handle,
             advertiser: identity.address,
-            sid: wanted.advertisingSID,
+            address: advertisement.address.address,
+            sid: advertisement.advertisingSet.parameters.sid,
+            isReporting: !wanted.options.contains(.reportingInitiallyDisabled),
             timeout: .milliseconds(10 * Int(wanted.syncTimeout)),
             receiver: self,
             train: train
@@ -163,6 +200,22 @@ extension VirtualController {
             controller.synchronizer.pending = nil
             controller.tellNotSynchronized(.connectionFailedToBeEstablished)
         }
+    }
+
+    /// Whether an advertisement announces the train that the host has requested, or one on the periodic advertiser list.
+    private func isWanted(
+        _ advertisement: Advertisement,
+        of identity: Identity,
+        by wanted: LEPeriodicAdvertisingCreateSync
+    ) -> Bool {
+        let sid = advertisement.advertisingSet.parameters.sid
+        let addresses = [identity.address.deviceAddress, advertisement.address.address]
+        guard !wanted.options.contains(.usePeriodicAdvertiserList) else {
+            return addresses.contains { address in
+                address.map { synchronizer.advertiserList.contains($0, sid) } ?? false
+            }
+        }
+        return wanted.advertisingSID == sid && addresses.contains(wanted.advertiserAddress)
     }
 
     // MARK: Receiving
@@ -190,8 +243,12 @@ extension VirtualController {
                 )
             )
             watch(sync, until: sync.lastHeard + sync.timeout)
+        } else if let transfer = takeTransfer(sync) {
+            synchronizer.syncs.append(sync)
+            tellTransferred(transfer, phy: phy, interval: interval)
+            watch(sync, until: sync.lastHeard + sync.timeout)
         }
-        guard synchronizer.syncs.contains(where: { $0 === sync }),
+        guard synchronizer.syncs.contains(where: { $0 === sync }), sync.isReporting,
             host.wants(subevent: LEPeriodicAdvertisingReport.subeventCode)
         else { return }
         // The report leaves 247 of the 255 parameter bytes for data.
