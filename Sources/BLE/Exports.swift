@@ -28,8 +28,10 @@ import BLESMP
 
 @_exported import struct BluetoothHost.Advertisement
 @_exported import struct BluetoothHost.AdvertisementConfiguration
+@_exported import struct BluetoothHost.FailedSyncTransfer
 @_exported import struct BluetoothHost.PeriodicAdvertisement
 @_exported import struct BluetoothHost.PeriodicAdvertisingConfiguration
+@_exported import struct BluetoothHost.PeriodicSyncTransferParameters
 @_exported import struct BluetoothHost.PeriodicTrain
 @_exported import struct BluetoothHost.PeriodicTrainRequest
 @_exported import struct BluetoothHost.ScanOptions

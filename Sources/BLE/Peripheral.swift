@@ -293,6 +293,13 @@ public final class AdvertisingSet: Sendable {
         try await translating { () throws(HostError) in try await host.setPeriodicData(data, of: identifier) }
     }
 
+    func transferTrain(serviceData: UInt16, on link: LinkIdentifier) async throws(BLEError) {
+        let (host, identifier) = (host, identifier)
+        try await translating { () throws(HostError) in
+            try await host.transfer(.advertisement(identifier), serviceData: serviceData, on: link)
+        }
+    }
+
     /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay.
     /// If the task is cancelled, the call returns at once; advertising stops nevertheless.
     public func stop() async {

@@ -29,6 +29,9 @@ package struct HostInspection: Hashable, Sendable {
     package var connectionCallers = 0
     package var scanObservers = 0
     package var synchronizationObservers = 0
+    /// Receptions of transferred synchronizations.
+    package var receptions = 0
+    package var receptionObservers = 0
     package var hostObservers = 0
     package var serverObservers = 0
     /// Observers of the ends of links.
@@ -99,6 +102,8 @@ extension BluetoothHost {
         inspection.connectionCallers = observers.connections.count
         inspection.scanObservers = observers.scans.count
         inspection.synchronizationObservers = observers.synchronizations.count
+        inspection.receptions = gap.synchronizing.reception.receivers.count
+        inspection.receptionObservers = observers.receptions.count
         inspection.serverClosures = services.closureCount
         inspection.indexedLinks = services.indexedLinkCount
         inspection.pendingSaves = bonds.pendingSaveCount
@@ -129,6 +134,7 @@ extension BluetoothHost {
             inspection.questions += link.security.state.question == nil ? 0 : 1
             inspection.waiters += link.security.state.waiting.count
             inspection.waiters += link.control.connectionUpdates.count + link.control.phyUpdates.count
+            inspection.waiters += link.control.featureExchanges.count
         }
         return inspection
     }
@@ -178,6 +184,9 @@ extension BluetoothHost {
         if Set(gap.synchronizing.entries.map(\.identifier)) != Set(observers.synchronizations.keys) {
             return "the synchronizations and their observers differ"
         }
+        if Set(gap.synchronizing.reception.receivers.map(\.identifier)) != Set(observers.receptions.keys) {
+            return "the receptions of transferred synchronizations and their observers differ"
+        }
         if Set(gap.connecting.attempts.map(\.identifier)) != Set(observers.connections.keys) {
             return "the attempts to connect and their callers differ"
         }
@@ -211,6 +220,7 @@ extension BluetoothHost {
     }
 
     private func contradictionInProcedures(of link: Link) -> String? {
+        if link.control.featureExchanges.isPostponed { return "an exchange of features waits for nothing" }
         if link.control.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
         if link.control.connectionUpdates.isPostponed, !link.channels.isParameterRequestPending {
             return "an update of connection parameters waits for no answer"
@@ -266,6 +276,7 @@ extension BluetoothHost {
                 lines.append("\(link.peer)'s answer to an earlier request, before the next update of parameters")
             }
             if control.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
+            if control.featureExchanges.isRunning { lines.append("features of \(link.peer)") }
             if control.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
         if bonds.pendingSaveCount > 0 { lines.append("\(bonds.pendingSaveCount) change(s) of bonds to be saved") }

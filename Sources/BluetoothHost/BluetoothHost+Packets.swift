@@ -68,6 +68,7 @@ extension BluetoothHost {
         case .disconnectionComplete(let event): disconnected(event)
         case .leConnectionUpdateComplete(let event): connectionUpdated(event)
         case .leRemoteConnectionParameterRequest(let event): parametersRequested(event)
+        case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
         case .leDataLengthChange(let event): dataLengthChanged(event)
         case .lePHYUpdateComplete(let event): phyUpdated(event)
         case .leAdvertisingSetTerminated(let event): advertisingSetTerminated(event)
@@ -90,7 +91,8 @@ extension BluetoothHost {
             // The host sent no more packets than the controller has buffers. So the controller has miscounted its
             // buffers.
             controllerFailed("its buffers have overflowed")
-        case .leReadRemoteFeaturesComplete, .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
+        case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(event)
+        case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
             .leChannelSelectionAlgorithm, .leSubrateChange:
             break

@@ -81,6 +81,10 @@ enum Delivery {
     indirect case scanEvent(ScanIdentifier, ScanEvent)
     indirect case synchronizationEvent(SynchronizationIdentifier, SynchronizationEvent)
     case synchronizationEnd(@Sendable (SynchronizationEvent) -> Void, HostError)
+    case receptionReady(SyncTransferReceptionIdentifier)
+    indirect case transferred(SyncTransferReceptionIdentifier, ReceivedSyncTransfer)
+    indirect case transferFailed(SyncTransferReceptionIdentifier, FailedSyncTransfer)
+    case receptionEnd(SyncTransferObserver, HostError)
     case scanEnd(@Sendable (ScanEvent) -> Void, HostError)
     /// The last delivery of a host that was closed: all observers are removed.
     case hostEnd
@@ -178,6 +182,10 @@ extension BluetoothHost {
         case .scanEnd(let deliver, let error): deliver(.ended(error))
         case .synchronizationEvent(let identifier, let event): observers.synchronizations[identifier]?(event)
         case .synchronizationEnd(let deliver, let error): deliver(.ended(error))
+        case .receptionReady(let reception): _ = observers.receptions[reception]?(.ready)
+        case .transferred(let reception, let transfer): report(transfer, to: reception)
+        case .transferFailed(let reception, let transfer): _ = observers.receptions[reception]?(.failed(transfer))
+        case .receptionEnd(let observer, let error): _ = observer(.ended(error))
         case .hostEnd: removeObservers()
         case .access(let handler, let link, let request): handler(link, request)
         case .authorization(let link, let request): services.authorizer?(link, request)

@@ -18,6 +18,8 @@ struct Observers {
     var scans: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
     /// The closures of synchronizations with periodic advertising trains.
     var synchronizations: [SynchronizationIdentifier: @Sendable (SynchronizationEvent) -> Void] = [:]
+    /// The closures of receptions of transferred synchronizations.
+    var receptions: [SyncTransferReceptionIdentifier: SyncTransferObserver] = [:]
     /// The callers of attempts to connect, by the identifiers of the attempts.
     var connections: [UInt64: ConnectionCaller] = [:]
     /// The closures of channels of links.

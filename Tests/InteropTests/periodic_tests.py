@@ -1,10 +1,11 @@
-"""Periodic advertising: `ble sync` receives trains of Bumble, and Bumble those of `ble serve`."""
+"""Periodic advertising: `ble sync` receives trains of Bumble, and Bumble those of `ble serve`. Trains are found, or
+their synchronizations are transferred over a connection."""
 
 import asyncio
 import contextlib
 
 from bumble.device import PeriodicAdvertisingSync
-from bumble.hci import Address
+from bumble.hci import Address, HCI_LE_Set_Default_Periodic_Advertising_Sync_Transfer_Parameters_Command
 
 import profiles
 from bumble_central import Central
@@ -65,6 +66,35 @@ async def limits(world: World):
         expect(kinds, ["synchronized", *["periodicAdvertisement"] * 3], "events")
         outcome = await world.ble("sync", peripheral.address, "--sid", "8", timeout=1)
         outcome.failed(peripheral.address)
+
+
+@test("ble sync searches for the trains of three devices at the same time, and receives them", PRESETS)
+async def several_trains(world: World):
+    async with contextlib.AsyncExitStack() as stack:
+        addresses, trains = [], []
+        for number in range(1, 4):
+            host = world.peripheral(name=f"Sender {number}", address=f"F0:00:00:00:00:{number:02}")
+            peripheral = await stack.enter_async_context(host)
+            addresses.append(peripheral.address)
+            data = structures(20, number)
+            trains.append(await peripheral.advertise_periodically(data, sid=number, interval=INTERVAL))
+        async with world.start("sync", *addresses, "--lost-after", "1") as process:
+            found = [await process.event("synchronized") for _ in range(3)]
+            expect(sorted((each["address"], each["sid"]) for each in found), list(zip(addresses, (1, 2, 3))), "trains")
+            for number in range(1, 4):
+                await data_of(process, structures(20, number))
+            # Two are lost and searched for again, while the third is received.
+            for train in trains[:2]:
+                await train.stop_periodic()
+            for _ in range(2):
+                await process.event("lost")
+            for train in trains[:2]:
+                await train.start_periodic()
+            for _ in range(2):
+                await process.event("synchronized")
+            for number in range(1, 4):
+                await data_of(process, structures(20, number))
+            (await process.interrupt()).succeeded()
 
 
 class Received:
@@ -141,3 +171,121 @@ async def served_train(world: World):
                 peer.process.send("quit")
                 await train.lost.wait()
                 (await peer.process.ended()).succeeded()
+
+
+# Transfers
+
+
+async def accept_transfers(host):
+    """Has Bumble's controller accept the synchronizations that peers transfer on later connections."""
+    await host.device.send_sync_command(
+        HCI_LE_Set_Default_Periodic_Advertising_Sync_Transfer_Parameters_Command(
+            mode=2, skip=0, sync_timeout=100, cte_type=0
+        )
+    )
+
+
+def transfers(host) -> asyncio.Queue:
+    """The trains that Bumble gets from its peers."""
+    queue: asyncio.Queue = asyncio.Queue()
+    host.device.on(
+        host.device.EVENT_PERIODIC_ADVERTISING_SYNC_TRANSFER,
+        lambda sync, _: queue.put_nowait(Received(sync)),
+    )
+    return queue
+
+
+@test("ble serve transfers its train, and Bumble receives it without a scan", PRESETS)
+async def served_transfer(world: World):
+    async with world.central() as central, ServedPeer(world, profile(structures(300, 1))) as peer:
+        await accept_transfers(central)
+        queue = transfers(central)
+        link = await central.connect(peer.address)
+        await peer.process.event("connected")
+        peer.process.send("transfer 4660")
+        event = await peer.process.event("transferred")
+        expect(event["serviceData"], 4660, "the service data that ble tells")
+        train = await queue.get()
+        expect(str(train.sync.advertiser_address).split("/")[0], peer.address, "the address")
+        await train.data(structures(300, 1))
+        await link.disconnect()
+        # The train does not depend on the connection.
+        peer.process.send(f"train {structures(40, 2).hex()}")
+        await train.data(structures(40, 2))
+
+
+@test("Bumble transfers its train, and ble sync receives it without a scan until it is lost", PRESETS)
+async def bumble_transfer(world: World):
+    async with world.peripheral() as peripheral:
+        advertising = await peripheral.advertise_periodically(structures(300, 1), sid=6, interval=INTERVAL)
+        await peripheral.advertise()
+        async with world.start("sync", peripheral.address, "--transferred", "--lost-after", "1") as process:
+            connection = await peripheral.connections.get()
+            await process.event("ready")
+            # A controller transfers nothing before the peer's features are known (Vol 4, Part E, 7.8.89).
+            await peripheral.device.get_remote_le_features(connection)
+            await advertising.transfer_periodic_info(connection, 0x1234)
+            event = await process.event("transferReceived")
+            expect(
+                (event["from"], event["serviceData"], event["address"], event["sid"], event["intervalMilliseconds"]),
+                (peripheral.address, 0x1234, peripheral.address, 6, INTERVAL),
+                "the transfer",
+            )
+            await data_of(process, structures(300, 1))
+            await advertising.stop_periodic()
+            await process.event("lost")
+            await advertising.start_periodic()
+            await advertising.transfer_periodic_info(connection, 1)
+            await process.event("transferReceived", serviceData=1)
+            await data_of(process, structures(300, 1))
+            (await process.interrupt()).succeeded()
+
+
+@test("ble sync transfers the train of a third device to Bumble, which receives it without a scan", PRESETS)
+async def transferred_on(world: World):
+    async with (
+        world.peripheral(name="Sender", address="F0:00:00:00:00:01") as sender,
+        world.peripheral(name="Receiver", address="F0:00:00:00:00:02") as receiver,
+    ):
+        await accept_transfers(receiver)
+        queue = transfers(receiver)
+        await sender.advertise_periodically(structures(200, 3), sid=4, interval=INTERVAL)
+        await receiver.advertise()
+        arguments = ("sync", sender.address, "--transfer-to", receiver.address, "--service-data", "65535")
+        async with world.start(*arguments) as process:
+            await process.event("synchronized")
+            event = await process.event("transferred")
+            expect((event["to"], event["serviceData"]), (receiver.address, 65535), "the transfer")
+            train = await queue.get()
+            expect(str(train.sync.advertiser_address).split("/")[0], sender.address, "the address")
+            expect(train.sync.sid, 4, "the advertising set")
+            await train.data(structures(200, 3))
+            (await process.interrupt()).succeeded()
+
+
+@test("Bumble transfers the train of a third device, and ble sync receives it without a scan", PRESETS)
+async def bumble_transferred_on(world: World):
+    async with (
+        world.peripheral(name="Sender", address="F0:00:00:00:00:01") as sender,
+        world.peripheral(name="Forwarder", address="F0:00:00:00:00:02") as forwarder,
+    ):
+        await sender.advertise_periodically(structures(200, 3), sid=4, interval=INTERVAL)
+        await forwarder.advertise()
+        async with world.start("sync", forwarder.address, "--transferred", "--count", "5") as process:
+            connection = await forwarder.connections.get()
+            await process.event("ready")
+            await forwarder.device.get_remote_le_features(connection)
+            await forwarder.device.start_scanning(active=False)
+            sync = await forwarder.device.create_periodic_advertising_sync(Address(sender.address), sid=4)
+            while sync.state != PeriodicAdvertisingSync.State.ESTABLISHED:
+                changed = asyncio.Event()
+                sync.once(PeriodicAdvertisingSync.EVENT_STATE_CHANGE, changed.set)
+                await changed.wait()
+            await sync.transfer(connection, 9)
+            event = await process.event("transferReceived")
+            expect(
+                (event["from"], event["address"], event["sid"], event["serviceData"]),
+                (forwarder.address, sender.address, 4, 9),
+                "the transfer",
+            )
+            (await process.ended()).succeeded()

@@ -9,9 +9,10 @@ struct Serve: AsyncParsableCommand {
         abstract: "Advertise and serve the services of a profile until stopped.",
         discussion: """
             Events are printed as lines of JSON. Commands are read from standard input, one per line: set UUID HEX, \
-            notify UUID HEX, indicate UUID HEX, train HEX, disconnect, window TIME, window close, quit; for UUID there \
-            may be SERVICE/UUID or #HANDLE, and - for an empty value. train replaces the data of the profile's train. \
-            The end of standard input does not stop the server.
+            notify UUID HEX, indicate UUID HEX, train HEX, transfer [N], disconnect, window TIME, window close, quit; \
+            for UUID there may be SERVICE/UUID or #HANDLE, and - for an empty value. train replaces the data of the \
+            profile's train. transfer informs each client of its timing, so that the client can receive it without \
+            scanning. The end of standard input does not stop the server.
             An indication is sent to each client when it has confirmed the previous ones. Commands are read in the \
             meantime. At most \(PendingValues.limit) indications of a characteristic wait, and as many notifications. \
             The command after them waits until a client has received one.

@@ -6,21 +6,23 @@ import BluetoothTypes
 struct Sync: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sync",
-        abstract: "Receive the periodic advertising of a device.",
+        abstract: "Receive the periodic advertising of devices.",
         discussion: """
-            Scans for the device and for the identifier of its advertising set, unless both are given. Then receives its \
-            train until the count is reached or the duration is over, or until it is stopped. A train that is lost is \
-            searched for again.
+            Scans for the devices and for the identifiers of their advertising sets. Then receives their trains until the \
+            count is reached or the duration is over, or until it is stopped. A train that is lost is searched for again.
+            With --transferred, connects to the device and receives the trains that it transfers, one at a time, without \
+            scanning for them. With --transfer-to, connects to another device first, and transfers the synchronization to \
+            it each time that the train is found.
             """
     )
 
     @OptionGroup var options: GlobalOptions
 
     @Argument(
-        help: "The device: its address, its name, or service:UUID for the first that advertises the service.",
+        help: "A device: its address, its name, or service:UUID for the first that advertises the service.",
         transform: { try Target(argument: $0) }
     )
-    var target: Target
+    var targets: [Target]
 
     @Option(
         help: ArgumentHelp("The identifier of the advertising set, 0 to 15 (default: the first found).", valueName: "n")
@@ -45,113 +47,157 @@ struct Sync: AsyncParsableCommand {
     )
     var duration: Seconds?
 
+    @Flag(help: "Connect to the device, and receive the trains that it transfers.")
+    var transferred = false
+
+    @Option(
+        help: ArgumentHelp("The device to transfer the synchronization to.", valueName: "device"),
+        transform: { try Target(argument: $0) }
+    )
+    var transferTo: Target?
+
+    @Option(help: ArgumentHelp("A value for the app of that device, 0 to 65535.", valueName: "n"))
+    var serviceData: UInt16 = 0
+
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count is 1 or more") }
         if let sid, sid > 15 { throw ValidationError("--sid is 0 to 15") }
         if skip > 499 { throw ValidationError("--skip is 0 to 499") }
+        if transferred, targets.count > 1 { throw ValidationError("--transferred takes one device") }
+        if transferred, sid != nil {
+            throw ValidationError("--transferred excludes --sid: the device selects the train")
+        }
+        if transferred, transferTo != nil { throw ValidationError("--transferred excludes --transfer-to") }
     }
 
     func run() async throws {
         let command = self
         try await options.withAdapter { adapter in
-            let request = try await command.find(with: adapter.central)
-            try await command.receive(request, with: adapter.central)
+            if command.transferred {
+                try await command.withConnection(to: command.targets[0], adapter.central) { peer in
+                    try await command.receiveTransfers(of: peer)
+                }
+            } else if let transferTo = command.transferTo {
+                try await command.withConnection(to: transferTo, adapter.central) { peer in
+                    let requests = try await command.findTrains(with: adapter.central)
+                    try await command.receive(requests, with: adapter.central, transferringTo: peer)
+                }
+            } else {
+                let requests = try await command.findTrains(with: adapter.central)
+                try await command.receive(requests, with: adapter.central)
+            }
         }
     }
 
-    /// Finds the address and the advertising set of the target.
-    private func find(with central: Central) async throws -> PeriodicTrainRequest {
-        let (target, sid) = (target, sid)
-        let found = try await within(options.patience.duration) { () async throws -> PeriodicTrainRequest in
-            for try await advertisement in central.scan() {
-                guard target.matches(advertisement.address, advertisement.data), !advertisement.isConnectable,
-                    let identifier = advertisement.advertisingSetIdentifier, sid.map({ $0 == identifier }) ?? true
-                else { continue }
-                let address = advertisement.privateAddress ?? advertisement.address
-                return PeriodicTrainRequest(address: address, sid: identifier)
-            }
-            try Task.checkCancellation()
-            throw ToolError.scanEnded
+    // MARK: Finding
+
+    /// Finds the addresses and the advertising sets of the targets.
+    private func findTrains(with central: Central) async throws -> [PeriodicTrainRequest] {
+        var requests: [PeriodicTrainRequest] = []
+        for target in targets { requests.append(try await findTrain(of: target, with: central)) }
+        return requests
+    }
+
+    private func findTrain(of target: Target, with central: Central) async throws -> PeriodicTrainRequest {
+        let sid = sid
+        var request = try await find(target, with: central) { advertisement -> PeriodicTrainRequest? in
+            guard !advertisement.isConnectable, let identifier = advertisement.advertisingSetIdentifier,
+                sid.map({ $0 == identifier }) ?? true
+            else { return nil }
+            let address = advertisement.privateAddress ?? advertisement.address
+            return PeriodicTrainRequest(address: address, sid: identifier)
         }
-        guard var request = found else { throw ToolError.notSeen(target, options.patience) }
         request.skip = skip
         if let lostAfter { request.timeout = lostAfter.duration }
         return request
     }
 
-    private func receive(_ request: PeriodicTrainRequest, with central: Central) async throws {
-        let (limit, isJSON) = (count, options.output.json)
-        var received = 0
-        do {
-            let result: Int? = try await within(duration?.duration) {
-                var count = 0
-                for try await event in central.periodicAdvertising(request) {
-                    let line = TrainLine(request: request, event: event)
-                    if isJSON {
-                        try Output.standard.json(line.json)
-                    } else {
-                        try Output.standard.line(line.text)
-                    }
-                    if case .received = event { count += 1 }
-                    if count == limit { break }
-                }
-                try Task.checkCancellation()
-                return count
+    private func find<Found: Sendable>(
+        _ target: Target,
+        with central: Central,
+        _ accept: @escaping @Sendable (Advertisement) -> Found?
+    ) async throws -> Found {
+        let found = try await within(options.patience.duration) { () async throws -> Found in
+            for try await advertisement in central.scan() {
+                guard target.matches(advertisement.address, advertisement.data) else { continue }
+                if let found = accept(advertisement) { return found }
             }
-            received = result ?? 0
-            if result == nil, let count, let duration { throw ToolError.tooFew(received, of: count, duration) }
+            try Task.checkCancellation()
+            throw ToolError.scanEnded
+        }
+        guard let found else { throw ToolError.notSeen(target, options.patience) }
+        return found
+    }
+
+    /// Connects to a device for `body`, and disconnects whatever happens.
+    private func withConnection(
+        to target: Target,
+        _ central: Central,
+        _ body: @escaping @Sendable (RemotePeripheral) async throws -> Void
+    ) async throws {
+        let address = try await find(target, with: central) { $0.isConnectable ? $0.address : nil }
+        let peer = try await central.connect(to: address, timeout: options.patience.duration)
+        do {
+            try await body(peer)
+        } catch {
+            await uncancelled { await peer.disconnect() }
+            throw error
+        }
+        await uncancelled { await peer.disconnect() }
+    }
+
+    // MARK: Receiving
+
+    private func receive(
+        _ requests: [PeriodicTrainRequest],
+        with central: Central,
+        transferringTo peer: RemotePeripheral? = nil
+    ) async throws {
+        let serviceData = serviceData
+        try await receive { printer in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for request in requests {
+                    group.addTask {
+                        for try await event in central.periodicAdvertising(request) {
+                            if try printer.print(event, of: request) { return }
+                            guard case .synchronized = event, let peer else { continue }
+                            try await peer.transferSynchronization(with: request, serviceData: serviceData)
+                            try printer.write(.transferred(to: peer.address, serviceData: serviceData), of: request)
+                        }
+                    }
+                }
+                // The first that ends has reached the count, has failed, or was cancelled.
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+        }
+    }
+
+    private func receiveTransfers(of peer: RemotePeripheral) async throws {
+        var parameters = PeriodicSyncTransferParameters(skip: skip)
+        if let lostAfter { parameters.timeout = lostAfter.duration }
+        try await receive { [parameters] printer in
+            for try await event in peer.transferredTrains(parameters) {
+                try printer.print(event)
+                guard case .received(let train) = event else { continue }
+                for await event in train.events {
+                    if try printer.print(event, of: train.request, isTransferred: true) { return }
+                }
+            }
+        }
+    }
+
+    /// Receives until the count is reached, the duration is over, or the command is stopped.
+    private func receive(_ body: @escaping @Sendable (TrainPrinter) async throws -> Void) async throws {
+        let printer = TrainPrinter(limit: count, asJSON: options.output.json)
+        do {
+            let isDone: Void? = try await within(duration?.duration) {
+                try await body(printer)
+                try Task.checkCancellation()
+            }
+            if isDone == nil, let count, let duration { throw ToolError.tooFew(printer.count, of: count, duration) }
         } catch  where Task.isCancelled && count == nil && duration == nil && !(error is OutputError) {
             // Cancellation is the normal end without a limit.
         }
-    }
-}
-
-/// An event of a train as `ble sync` shows it.
-struct TrainLine {
-    let request: PeriodicTrainRequest
-    let event: PeriodicAdvertisingEvent
-
-    var text: String {
-        switch event {
-        case .synchronized(let train):
-            "synchronized with \(request.address), set \(request.sid): every \(train.interval), \(train.phy)"
-        case .received(let advertisement):
-            "\(advertisement.rssi.map(String.init) ?? "?") dBm  \(advertisement.data.bytes.hexadecimal)"
-                + (advertisement.isTruncated ? "  (truncated)" : "")
-        case .lost: "lost; searching again"
-        case .eventsDropped(let count): "\(count) events were dropped"
-        }
-    }
-
-    var json: JSON {
-        let common: [JSON.Member] = [
-            .init(key: "address", value: .string("\(request.address)")),
-            .init(key: "addressType", value: .string(request.address.typeName)),
-            .init(key: "sid", value: JSON(Int(request.sid))),
-        ]
-        let event: (String, [JSON.Member]) =
-            switch event {
-            case .synchronized(let train):
-                (
-                    "synchronized",
-                    [
-                        .init(key: "intervalMilliseconds", value: .decimal(train.interval / .milliseconds(1))),
-                        .init(key: "phy", value: .string("\(train.phy)")),
-                    ]
-                )
-            case .received(let advertisement):
-                (
-                    "periodicAdvertisement",
-                    [
-                        .init(key: "rssi", value: JSON(advertisement.rssi)),
-                        .init(key: "txPower", value: JSON(advertisement.txPower)),
-                        .init(key: "data", value: JSON(advertisement.data.bytes)),
-                        .init(key: "truncated", value: .bool(advertisement.isTruncated)),
-                    ]
-                )
-            case .lost: ("lost", [])
-            case .eventsDropped(let count): ("eventsDropped", [.init(key: "count", value: JSON(count))])
-            }
-        return .object([.init(key: "event", value: .string(event.0))] + common + event.1)
     }
 }

@@ -181,7 +181,8 @@ actor ProfileServer {
                 try await notify(value, of: served.handle(selector))
             case .indicate(let selector, let value):
                 try await indicate(value, of: served.handle(selector))
-            case .train(let data): try await setTrain(data)
+            case .train(let data): try await activeTrain().setPeriodicData(AdvertisingData(decoding: data))
+            case .transfer(let serviceData): try transferTrain(serviceData)
             case .disconnect:
                 for client in clients.keys { await peripheral.beginDisconnecting(client) }
             case .window(let time): try await setWindow(time)
@@ -194,12 +195,31 @@ actor ProfileServer {
         return true
     }
 
-    /// Replaces the data of the train.
-    private func setTrain(_ bytes: [UInt8]) async throws {
-        guard let train else {
-            throw ArgumentProblem("train needs a train: the key \"periodic\" of the profile's \"advertise\"")
+    private func activeTrain() throws(ArgumentProblem) -> AdvertisingSet {
+        if let train { return train }
+        throw ArgumentProblem("there is no train: the profile's \"advertise\" has no key \"periodic\"")
+    }
+
+    /// Transfers the train to the clients that are connected now, and does not wait until their features are read.
+    private func transferTrain(_ serviceData: UInt16) throws(ArgumentProblem) {
+        let train = try activeTrain()
+        for (client, address) in clients {
+            Task { await transfer(train, serviceData, to: client, address) }
         }
-        try await train.setPeriodicData(AdvertisingData(decoding: bytes))
+    }
+
+    private func transfer(
+        _ train: AdvertisingSet,
+        _ serviceData: UInt16,
+        to client: ClientID,
+        _ address: DeviceAddress
+    ) async {
+        do throws(BLEError) {
+            try await peripheral.transferTrain(of: train, serviceData: serviceData, to: client)
+            try? tell(.transferred(address, serviceData: serviceData))
+        } catch {
+            try? tell(.error("\(error)"))
+        }
     }
 
     /// Opens the pairing window for a time, or closes it.

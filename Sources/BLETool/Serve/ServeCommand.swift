@@ -8,6 +8,8 @@ enum ServeCommand: Hashable, Sendable {
     case indicate(CharacteristicSelector, [UInt8])
     /// Replaces the data of the periodic advertising train.
     case train([UInt8])
+    /// Transfers the synchronization with the train to all clients, with a value for their apps.
+    case transfer(UInt16)
     /// Ends the links of all clients.
     case disconnect
     /// Lets clients begin pairings for a time; nil for no longer.
@@ -27,6 +29,12 @@ enum ServeCommand: Hashable, Sendable {
         case ("indicate", 3):
             self = .indicate(try CharacteristicSelector(argument: words[1]), try ServeCommand.value(words[2]))
         case ("train", 2): self = .train(try ServeCommand.value(words[1]))
+        case ("transfer", 1): self = .transfer(0)
+        case ("transfer", 2):
+            guard let value = UInt16(words[1]) else {
+                throw ArgumentProblem("transfer takes a number from 0 to 65535, or nothing")
+            }
+            self = .transfer(value)
         case ("disconnect", 1): self = .disconnect
         case ("window", 2): self = .window(try words[1] == "close" ? nil : Seconds(argument: words[1]))
         case ("passkey", _), ("yes", _), ("no", _): self = .answer(try ServeCommand.reply(line, verb))
@@ -35,13 +43,15 @@ enum ServeCommand: Hashable, Sendable {
             throw ArgumentProblem("\(verb) takes a characteristic and a value, as in: \(verb) 2A19 64")
         case ("train", _):
             throw ArgumentProblem("train takes AD structures, as in: train 0416091AFF")
+        case ("transfer", _):
+            throw ArgumentProblem("transfer takes a number from 0 to 65535, or nothing")
         case ("window", _):
             throw ArgumentProblem("window takes a time, or close, as in: window 60")
         case ("disconnect", _), ("quit", _):
             throw ArgumentProblem("\(verb) takes nothing after it")
         default:
             throw ArgumentProblem(
-                "\"\(terminalSafe(verb))\" is not a command; known are set, notify, indicate, train, disconnect, window, "
+                "\"\(terminalSafe(verb))\" is not a command; known are set, notify, indicate, train, transfer, disconnect, window, "
                     + "passkey, yes, no, quit"
             )
         }

@@ -37,6 +37,8 @@ enum ServeEvent: Hashable, Sendable {
     case pairing(DeviceAddress)
     case paired(DeviceAddress, PairingResult)
     case pairingFailed(DeviceAddress, reason: String)
+    /// The synchronization with the train was transferred to a client.
+    case transferred(DeviceAddress, serviceData: UInt16)
     /// The pairing window is open for this long from now on; nil if it is closed.
     case window(Seconds?)
     case error(String)
@@ -70,6 +72,11 @@ enum ServeEvent: Hashable, Sendable {
             .object(
                 [.event("unsubscribed")] + .peer(peer) + attribute.members
                     + [.init(key: "kind", value: .string(kind.rawValue))]
+            )
+        case .transferred(let peer, let serviceData):
+            .object(
+                [.event("transferred")] + .peer(peer)
+                    + [.init(key: "serviceData", value: .integer(Int(serviceData)))]
             )
         case .mtu(let peer, let mtu):
             .object([.event("mtu")] + .peer(peer) + [.init(key: "mtu", value: .integer(mtu))])

@@ -55,6 +55,12 @@ extension BluetoothHost {
             deliver(.synchronizationEvent(identifier, .synchronized(train)))
         case .synchronizationLost(let identifier): deliver(.synchronizationEvent(identifier, .lost))
         case .endSynchronization(let identifier, let error): endSynchronization(identifier, error)
+        case .receptionReady(let reception): deliver(.receptionReady(reception))
+        case .transferred(let reception, let synchronization): transferred(synchronization, to: reception)
+        case .transferFailed(let reception, let link, let serviceData, let status):
+            transferFailed(link, serviceData, status, to: reception)
+        case .endReception(let reception, let error): endReception(reception, error)
+        case .receptionLinkEnded(let reception, let link): endReception(reception, endOfLink(link))
         case .connected(let attempt, let link): end(attempt, .success(link))
         case .attemptFailed(let attempt, let error): end(attempt, .failure(error))
         case .findLink(let addresses): findLink(to: addresses)

@@ -19,6 +19,11 @@ extension BluetoothHost {
         perform(link.control.received(event, controlContext), of: link)
     }
 
+    func remoteFeaturesRead(_ event: LEReadRemoteFeaturesComplete) {
+        guard let link = links[event.connectionHandle] else { return }
+        perform(link.control.received(event, controlContext), of: link)
+    }
+
     func dataLengthChanged(_ event: LEDataLengthChange) {
         links[event.connectionHandle]?.control.received(event)
     }
@@ -86,6 +91,7 @@ extension BluetoothHost {
         switch command {
         case .connectionUpdate(let command): send(command, step, of: link)
         case .setPHY(let command): send(command, step, of: link)
+        case .readFeatures(let command): send(command, step, of: link)
         case .setDataLength(let command): send(command, step, of: link)
         case .disconnect(let command): send(command, step, of: link)
         }

@@ -100,7 +100,7 @@ extension BluetoothHost {
     }
 
     /// The error for a failed command about a link: the link's end, if the command failed for that reason.
-    private func linkError(_ failure: CommandFailure, on identifier: LinkIdentifier) -> HostError {
+    func linkError(_ failure: CommandFailure, on identifier: LinkIdentifier) -> HostError {
         links[identifier] == nil ? endOfLink(identifier) : .command(failure)
     }
 
@@ -164,7 +164,7 @@ extension BluetoothHost {
     }
 
     /// Waits until a procedure of the Link Layer ends.
-    private func request(_ request: LinkRequest, of identifier: LinkIdentifier) async throws(HostError) {
+    func request(_ request: LinkRequest, of identifier: LinkIdentifier) async throws(HostError) {
         try await wait(for: .procedure(identifier)) { host, call in
             host.request(request, of: identifier, for: call)
             host.endInput()

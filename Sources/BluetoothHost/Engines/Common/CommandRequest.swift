@@ -43,6 +43,9 @@ extension LEConnectionUpdate: ConnectionCommand {}
 extension LEEnableEncryption: ConnectionCommand {}
 extension LELongTermKeyRequestNegativeReply: ConnectionCommand {}
 extension LELongTermKeyRequestReply: ConnectionCommand {}
+extension LEPeriodicAdvertisingSetInfoTransfer: ConnectionCommand {}
+extension LEPeriodicAdvertisingSyncTransfer: ConnectionCommand {}
+extension LEReadRemoteFeatures: ConnectionCommand {}
 extension LERemoteConnectionParameterRequestNegativeReply: ConnectionCommand {}
 extension LERemoteConnectionParameterRequestReply: ConnectionCommand {}
 extension LESetDataLength: ConnectionCommand {}

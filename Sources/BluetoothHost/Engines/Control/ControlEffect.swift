@@ -21,6 +21,7 @@ enum ControlEffect: Equatable {
 enum ControlCommand: Equatable {
     case connectionUpdate(LEConnectionUpdate)
     case setPHY(LESetPHY)
+    case readFeatures(LEReadRemoteFeatures)
     case setDataLength(LESetDataLength)
     case disconnect(Disconnect)
 }
@@ -38,6 +39,7 @@ enum ControlStep: Equatable {
 enum LinkProcedure: CaseIterable {
     case connectionUpdate
     case phyUpdate
+    case featureExchange
 }
 
 /// A request for a Link Layer procedure.
@@ -46,11 +48,14 @@ enum LinkRequest: Equatable {
     /// A peripheral's request, which this host has accepted.
     case peerParameters(ConnectionParameterUpdateRequest)
     case phys(transmit: PHYSet, receive: PHYSet)
+    /// The features that the peer supports.
+    case features
 
     var procedure: LinkProcedure {
         switch self {
         case .parameters, .peerParameters: .connectionUpdate
         case .phys: .phyUpdate
+        case .features: .featureExchange
         }
     }
 }

@@ -6,7 +6,7 @@ import BluetoothTypes
 ///
 /// ## Procedures
 ///
-/// Calls request connection updates and changes of PHYs. One procedure of each kind runs at a time; the others wait in
+/// Calls request connection updates, changes of PHYs and the peer's features. One procedure of each kind runs at a time; the others wait in
 /// the order of their calls. A procedure ends with the controller's event, with the refusal of its command or request,
 /// or after 40 s. A refusal ends only the procedure that sent the command. By then, an event may have ended it, and the
 /// next one may have begun.
@@ -44,9 +44,12 @@ struct LinkControl {
     private(set) var receivePHY = PHY.le1M
     private(set) var maximumTransmitOctets: UInt16 = 27
     private(set) var maximumReceiveOctets: UInt16 = 27
+    /// The features that the peer's controller supports; nil until a call has requested them.
+    private(set) var peerFeatures: LEFeatures?
 
     private(set) var connectionUpdates = ProcedureQueue<LinkRequest>()
     private(set) var phyUpdates = ProcedureQueue<LinkRequest>()
+    private(set) var featureExchanges = ProcedureQueue<LinkRequest>()
     private var phase = Phase.connected
     /// The number of dropped PDUs that ``peerFloods(_:)`` has counted.
     private var floodingCount = 0
@@ -85,7 +88,8 @@ struct LinkControl {
             case .connected, .ended: nil
             case .released(let until), .disconnecting(let until, _): until
             }
-        return earliest(end, earliest(connectionUpdates.deadline, phyUpdates.deadline))
+        let procedure = earliest(connectionUpdates.deadline, phyUpdates.deadline)
+        return earliest(end, earliest(procedure, featureExchanges.deadline))
     }
 
     private var endError: HostError? {
@@ -97,12 +101,14 @@ struct LinkControl {
             switch procedure {
             case .connectionUpdate: connectionUpdates
             case .phyUpdate: phyUpdates
+            case .featureExchange: featureExchanges
             }
         }
         _modify {
             switch procedure {
             case .connectionUpdate: yield &connectionUpdates
             case .phyUpdate: yield &phyUpdates
+            case .featureExchange: yield &featureExchanges
             }
         }
     }
@@ -150,6 +156,7 @@ struct LinkControl {
     mutating func cancel(_ call: CallToken) {
         connectionUpdates.remove(call)
         phyUpdates.remove(call)
+        featureExchanges.remove(call)
     }
 
     /// Starts the next procedure of a kind, unless one is running.
@@ -166,6 +173,7 @@ struct LinkControl {
             command = .connectionUpdate(LEConnectionUpdate(handle, parameters))
         case .phys(let transmit, let receive):
             command = .setPHY(LESetPHY(connectionHandle: handle, txPHYs: transmit, rxPHYs: receive))
+        case .features: command = .readFeatures(LEReadRemoteFeatures(connectionHandle: handle))
         }
         return [.command(command, .procedure(procedure, number: self[procedure].number))]
     }
@@ -256,6 +264,15 @@ struct LinkControl {
         return end(.phyUpdate, nil, context)
     }
 
+    mutating func received(_ event: LEReadRemoteFeaturesComplete, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard event.status == .success else {
+            return end(.featureExchange, .command(.status(event.status, LEReadRemoteFeatures.opcode)), context)
+        }
+        peerFeatures = event.leFeatures
+        return end(.featureExchange, nil, context)
+    }
+
     mutating func received(_ event: LEDataLengthChange) {
         guard endError == nil else { return }
         maximumTransmitOctets = event.maxTXOctets
@@ -317,7 +334,7 @@ struct LinkControl {
     mutating func linkEnded(_ reason: DisconnectionReason) -> [ControlEffect] {
         guard endError == nil else { return [] }
         phase = .ended(reason)
-        let calls = connectionUpdates.removeAll() + phyUpdates.removeAll()
+        let calls = connectionUpdates.removeAll() + phyUpdates.removeAll() + featureExchanges.removeAll()
         return calls.map { .finish($0, .disconnected(reason)) }
     }
 

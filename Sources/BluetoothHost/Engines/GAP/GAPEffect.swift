@@ -24,6 +24,17 @@ enum GAPEffect: Equatable {
     case synchronizationLost(SynchronizationIdentifier)
     /// Report to a synchronization that it has ended. The engine has removed it.
     case endSynchronization(SynchronizationIdentifier, HostError)
+    /// Report to a reception that the controller accepts transfers from now on.
+    case receptionReady(SyncTransferReceptionIdentifier)
+    /// Report a synchronization that a connected device has transferred. If the reception has ended, call
+    /// ``GAPEngine/stopSynchronization(_:_:)``.
+    case transferred(SyncTransferReceptionIdentifier, TransferredSynchronization)
+    /// Report to a reception that a transferred synchronization has failed.
+    case transferFailed(SyncTransferReceptionIdentifier, ConnectionHandle, serviceData: UInt16, HCIErrorCode)
+    /// Report to a reception that it has ended. The engine has removed it.
+    case endReception(SyncTransferReceptionIdentifier, HostError)
+    /// Report to a reception that its link has ended. The engine has removed it.
+    case receptionLinkEnded(SyncTransferReceptionIdentifier, LinkIdentifier)
 
     // MARK: Connections
 

@@ -59,6 +59,7 @@ extension GAPEngine {
             advertising.endedByConnection()
             requestAdvertisingPass(context)
         }
+        receptionLinkBegan(link, context)
         requestConnectionPass(context)
         requestScanPass(context)
         return takeEffects()
@@ -86,6 +87,7 @@ extension GAPEngine {
         _ context: GAPContext
     ) -> [GAPEffect] {
         forgetReports(of: addresses, context)
+        receptionLinkEnded(link)
         if connecting.linkEnded(link) { requestConnectionPass(context) }
         // The controller may be able to advertise now.
         advertising.linkEnded()

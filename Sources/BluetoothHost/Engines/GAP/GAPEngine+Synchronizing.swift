@@ -49,7 +49,7 @@ extension GAPEngine {
     // MARK: Passes
 
     /// Has the synchronizations and the scan that they need brought up to date.
-    private mutating func synchronizationsChanged(_ context: GAPContext) {
+    mutating func synchronizationsChanged(_ context: GAPContext) {
         scanning.isSynchronizing = synchronizing.isSearching
         requestScanPass(context)
         requestSynchronizationPass(context)
@@ -87,6 +87,7 @@ extension GAPEngine {
         } else {
             synchronizing.finished(step)
         }
+        reportReadyReceptions()
         scanning.isSynchronizing = synchronizing.isSearching
         requestScanPass(context)
     }
@@ -97,6 +98,11 @@ extension GAPEngine {
             case .synchronized(let identifier, let train): add(.synchronized(identifier, train))
             case .lost(let identifier): add(.synchronizationLost(identifier))
             case .end(let identifier, let failure): add(.endSynchronization(identifier, .command(failure)))
+            case .endTransferred(let identifier): add(.endSynchronization(identifier, .timedOut))
+            case .transferred(let receiver, let synchronization): add(.transferred(receiver, synchronization))
+            case .transferFailed(let receiver, let link, let serviceData, let status):
+                add(.transferFailed(receiver, link, serviceData: serviceData, status))
+            case .endReception(let receiver, let failure): add(.endReception(receiver, .command(failure)))
             case .ignore(let failure): add(.report(.ignored(failure)))
             }
         }

@@ -168,6 +168,7 @@ struct GAPEngine: ~Copyable {
         for attempt in connecting.endAll(at: context.now) { add(.attemptFailed(attempt, error)) }
         perform(advertising.removeAll(error), context)
         for identifier in synchronizing.removeAll() { add(.endSynchronization(identifier, error)) }
+        for identifier in synchronizing.reception.removeAll() { add(.endReception(identifier, error)) }
         return takeEffects()
     }
 

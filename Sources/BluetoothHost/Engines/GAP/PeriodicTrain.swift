@@ -38,6 +38,11 @@ public struct PeriodicTrainRequest: Hashable, Sendable {
     /// - Throws: ``HostError/invalidArgument(_:)`` if a value is out of its range.
     func check() throws(HostError) {
         guard sid <= 0x0F else { throw .invalidArgument("the identifier of an advertising set is 0 to 15, not \(sid)") }
+        try Self.check(skip: skip, timeout: timeout)
+    }
+
+    /// Checks how a train is received.
+    static func check(skip: UInt16, timeout: Duration) throws(HostError) {
         guard skip <= 499 else { throw .invalidArgument("at most 499 events can be left out, not \(skip)") }
         guard timeout >= .milliseconds(100), timeout <= .milliseconds(163_840) else {
             throw .invalidArgument("the timeout of a train is 100 ms to 163.84 s, not \(timeout)")

@@ -1,24 +1,13 @@
-import BLEByteCoding
 import BLEHCI
 import BluetoothTypes
-
-/// What the caller of a ``SynchronizationPlan`` does after an input, in this order.
-enum SynchronizationEffect: Equatable {
-    /// Report to a synchronization that the controller receives the train.
-    case synchronized(SynchronizationIdentifier, PeriodicTrain)
-    /// Report to a synchronization that the controller no longer receives the train, and has to find it again.
-    case lost(SynchronizationIdentifier)
-    /// Report to a synchronization that it has ended: the controller refused it. The plan has removed it.
-    case end(SynchronizationIdentifier, CommandFailure)
-    /// Log this failure. It does not matter.
-    case ignore(CommandFailure)
-}
 
 /// Brings the controller's synchronizations with periodic advertising trains to what the apps want.
 ///
 /// # Model
 /// A synchronization waits, is being created or is established: see ``Entry/State``. A controller creates one at a time (Vol 4,
-/// Part E, 7.8.67). If several wait, they take turns of ``turn``. A train that was lost is searched for again.
+/// Part E, 7.8.67). It can be one with any train on the periodic advertiser list, so several trains are searched for at the
+/// same time: see ``Creation``. Trains that have no place on the list, or need other parameters, take turns of ``turn``. A
+/// train that was lost is searched for again.
 ///
 /// # Scanning
 /// A controller finds a train by the advertisements that announce it. So it must scan while it creates a synchronization:
@@ -26,6 +15,10 @@ enum SynchronizationEffect: Equatable {
 ///
 /// A controller changes its resolving list only while it creates no synchronization (Vol 4, Part E, 7.8.38). So a creation is
 /// cancelled for such a change.
+///
+/// # Transfers
+/// Connected devices may transfer their synchronizations: see ``SyncTransferReception``. The controller then receives the train
+/// without scanning. If such a train is lost, the synchronization ends, and the host does not scan for it.
 ///
 /// # Refused commands
 /// A synchronization that the controller refuses to create ends with the error. If a command to end one fails, the controller
@@ -47,27 +40,20 @@ struct SynchronizationPlan {
 
         let identifier: SynchronizationIdentifier
         let request: PeriodicTrainRequest
-        fileprivate(set) var state = State.waiting
+        /// Whether a connected device has transferred it.
+        var isTransferred = false
+        var state = State.waiting
         /// The data of an event that the controller reports in several fragments; nil if no fragment waits.
-        fileprivate var partialData: [UInt8]?
-    }
-
-    /// The synchronization that the controller creates.
-    private struct Creation {
-        /// Nil if no app wants it any more.
-        var identifier: SynchronizationIdentifier?
-        /// Whether the controller is to end the creation, because no app wants it or because others wait.
-        var isEnding = false
-        /// When the plan assumes that the creation has ended; nil until its cancellation.
-        var endDeadline: Instant?
-        /// When another synchronization has its turn.
-        var deadline: Instant
+        var partialData: [UInt8]?
     }
 
     private enum Purpose {
-        /// Have the controller report trains.
-        case setEventMask
-        case create(SynchronizationIdentifier)
+        /// Have the controller report trains, or also transfers.
+        case setEventMask(withTransfers: Bool)
+        case setTransfers(SyncTransferReception.Setting)
+        case changeList(PeriodicAdvertiserListState.Change)
+        /// Create the first of these, or any of them by the periodic advertiser list.
+        case create([SynchronizationIdentifier], usesList: Bool)
         case cancelCreation
         case terminate(UInt16)
     }
@@ -87,17 +73,20 @@ struct SynchronizationPlan {
     static let cancellationTimeout = Duration.seconds(2)
     /// Maximum number of synchronizations.
     static let limit = 64
-    /// The longest data of one event in bytes (Vol 4, Part E, 7.8.62).
-    private static let maximumDataLength = 1650
 
     /// The synchronizations: those that wait in the order of their turns.
-    private(set) var entries: [Entry] = []
+    var entries: [Entry] = []
+    /// The receptions of transferred synchronizations.
+    var reception = SyncTransferReception()
     private(set) var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .synchronization)
-    private var creation: Creation?
+    var creation: Creation?
     private var endDoubt = EndDoubt.none
+    var list = PeriodicAdvertiserListState()
     /// Whether the controller reports trains. It is told so only if an app wants one.
     private var reportsTrains = false
+    /// Whether the controller reports transfers too.
+    private var reportsTransfers = false
     /// Handles that the controller still reports and no app wants.
     private var unwantedHandles: [UInt16] = []
 
@@ -109,7 +98,7 @@ struct SynchronizationPlan {
     /// Whether the controller creates no synchronization.
     var isResting: Bool { creation == nil }
 
-    private func index(of identifier: SynchronizationIdentifier?) -> Int? {
+    func index(of identifier: SynchronizationIdentifier?) -> Int? {
         identifier.flatMap { identifier in entries.firstIndex { $0.identifier == identifier } }
     }
 
@@ -137,7 +126,7 @@ struct SynchronizationPlan {
         let entry = entries.remove(at: index)
         switch entry.state {
         case .waiting: break
-        case .creating: cancelCreation()
+        case .creating: abandonCreation(of: identifier)
         case .established(let handle): unwantedHandles.append(handle)
         }
     }
@@ -165,44 +154,61 @@ struct SynchronizationPlan {
         isHeld: Bool = false,
         at now: Instant
     ) -> PlannedCommand? {
-        guard !pending.isPending, let purpose = nextPurpose(isHeld: isHeld) else {
+        guard !pending.isPending, let purpose = nextPurpose(controller, isHeld: isHeld) else {
             run.end()
             return nil
         }
         run.sent()
         switch purpose {
-        case .create(let identifier):
-            if let index = index(of: identifier) { entries[index].state = .creating }
-            creation = Creation(identifier: identifier, deadline: now + Self.turn)
+        case .create(let identifiers, let usesList):
+            for index in entries.indices where identifiers.contains(entries[index].identifier) {
+                entries[index].state = .creating
+            }
+            creation = Creation(identifiers: identifiers, usesList: usesList, deadline: now + Self.turn)
         case .cancelCreation:
             creation?.isEnding = true
             creation?.endDeadline = now + Self.cancellationTimeout
-        case .setEventMask, .terminate: break
+        case .setTransfers(let setting): reception.begin(setting)
+        case .setEventMask, .changeList, .terminate: break
         }
         return PlannedCommand(command: command(for: purpose, controller), step: pending.begin(purpose))
     }
 
-    private func nextPurpose(isHeld: Bool) -> Purpose? {
+    private func nextPurpose(_ controller: ControllerInformation, isHeld: Bool) -> Purpose? {
         if let handle = unwantedHandles.first { return .terminate(handle) }
+        if let setting = reception.nextSetting {
+            return reportsTransfers ? .setTransfers(setting) : .setEventMask(withTransfers: true)
+        }
         if let creation {
             return (creation.isEnding || isHeld) && creation.endDeadline == nil ? .cancelCreation : nil
         }
-        guard !isHeld, let next = entries.first(where: { $0.state == .waiting }) else { return nil }
-        return reportsTrains ? .create(next.identifier) : .setEventMask
+        let group = isHeld ? [] : nextGroup(controller)
+        guard !group.isEmpty else { return nil }
+        guard reportsTrains else { return .setEventMask(withTransfers: false) }
+        guard group.count > 1 else { return .create(group.map(\.identifier), usesList: false) }
+        if let change = list.change(to: group.map(\.request.train)) { return .changeList(change) }
+        return .create(group.map(\.identifier), usesList: true)
     }
 
     private func command(for purpose: Purpose, _ controller: ControllerInformation) -> GAPCommand {
         switch purpose {
-        case .setEventMask: GAPCommand(LESetEventMask(leEventMask: controller.leEventMaskForSynchronizations))
-        case .create(let identifier): createCommand(entries[index(of: identifier) ?? 0].request)
+        case .setEventMask(withTransfers: true):
+            GAPCommand(LESetEventMask(leEventMask: controller.leEventMaskForTransfers))
+        case .setEventMask(withTransfers: false):
+            GAPCommand(LESetEventMask(leEventMask: controller.leEventMaskForSynchronizations))
+        case .setTransfers(let setting): GAPCommand(setting)
+        case .changeList(let change): GAPCommand(change)
+        case .create(let identifiers, let usesList):
+            createCommand(entries[index(of: identifiers.first) ?? 0].request, usesList: usesList)
         case .cancelCreation: GAPCommand(LEPeriodicAdvertisingCreateSyncCancel())
         case .terminate(let handle): GAPCommand(LEPeriodicAdvertisingTerminateSync(syncHandle: handle))
         }
     }
 
-    private func createCommand(_ request: PeriodicTrainRequest) -> GAPCommand {
+    private func createCommand(_ request: PeriodicTrainRequest, usesList: Bool) -> GAPCommand {
         GAPCommand(
             LEPeriodicAdvertisingCreateSync(
+                options: usesList ? .usePeriodicAdvertiserList : [],
                 advertisingSID: request.sid,
                 advertiserAddress: request.address,
                 skip: request.skip,
@@ -216,7 +222,11 @@ struct SynchronizationPlan {
     /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
     mutating func finished(_ step: GAPStep) {
         switch pending.end(step) {
-        case .setEventMask: reportsTrains = true
+        case .setEventMask(let withTransfers):
+            reportsTrains = true
+            reportsTransfers = withTransfers
+        case .setTransfers(let setting): reception.finished(setting)
+        case .changeList(let change): list.changed(change)
         case .terminate(let handle): unwantedHandles.removeAll { $0 == handle }
         case .create: endDoubt = .none
         case .cancelCreation, nil: break
@@ -230,7 +240,12 @@ struct SynchronizationPlan {
         guard !failure.meansReset else { return [] }
         switch purpose {
         case nil: return []
-        case .setEventMask:
+        case .setEventMask(withTransfers: true):
+            return reception.removeAll().map { .endReception($0, failure) }
+        case .setTransfers(let setting):
+            let ended = reception.refused(setting).map { SynchronizationEffect.endReception($0, failure) }
+            return ended.isEmpty ? [.ignore(failure)] : ended
+        case .setEventMask(withTransfers: false):
             let waiting = entries.filter { $0.state == .waiting }.map(\.identifier)
             entries.removeAll { $0.state == .waiting }
             return waiting.map { .end($0, failure) }
@@ -239,34 +254,47 @@ struct SynchronizationPlan {
             return [.ignore(failure)]
         // The synchronization was established at the same time, which the controller reports, or there is none.
         case .cancelCreation: return [.ignore(failure)]
-        case .create(let identifier): return refused(identifier, failure)
+        case .changeList(let change):
+            list.refused(change, failure)
+            return [.ignore(failure)]
+        case .create(let identifiers, let usesList): return refused(identifiers, usesList: usesList, failure)
         }
     }
 
     private mutating func refused(
-        _ identifier: SynchronizationIdentifier,
+        _ identifiers: [SynchronizationIdentifier],
+        usesList: Bool,
         _ failure: CommandFailure
     ) -> [SynchronizationEffect] {
-        let index = index(of: identifier)
+        // Others were stopped, or have got their trains by transfers.
+        let indices = entries.indices.filter {
+            entries[$0].state == .creating && identifiers.contains(entries[$0].identifier)
+        }
         // Other refusals do not say whether the controller still creates an earlier synchronization.
         if case .status(.commandDisallowed, _) = failure {
             if endDoubt == .doubtful {
                 endDoubt = .cancelledAgain
                 cancelCreation()
-                if let index { entries[index].state = .waiting }
+                for index in indices { entries[index].state = .waiting }
                 return []
             }
             endDoubt = .none
         }
         if failure.isOutcomeUnknown { cancelCreation() } else { creation = nil }
-        guard let index else { return [] }
-        entries.remove(at: index)
-        return [.end(identifier, failure)]
+        guard !usesList else {
+            // They are created one after the other.
+            list.isRefused = true
+            for index in indices { entries[index].state = .waiting }
+            return [.ignore(failure)]
+        }
+        let ended = indices.map { entries[$0].identifier }
+        entries.removeAll { ended.contains($0.identifier) }
+        return ended.map { .end($0, failure) }
     }
 
     /// Has the controller end the creation, which no app wants.
     private mutating func cancelCreation() {
-        creation?.identifier = nil
+        creation?.identifiers = []
         creation?.isEnding = true
     }
 
@@ -276,12 +304,12 @@ struct SynchronizationPlan {
     mutating func established(_ event: LEPeriodicAdvertisingSyncEstablished) -> [SynchronizationEffect] {
         // The late end of an earlier creation that was cancelled.
         if event.status == .operationCancelledByHost, creation?.endDeadline == nil { return [] }
-        guard let index = index(of: creation.take()?.identifier) else {
-            if event.status == .success { terminate(event.syncHandle) }
+        guard event.status == .success else {
+            endCreation()
             return []
         }
-        guard event.status == .success else {
-            waitForNextTurn(at: index)
+        guard let index = takeCreated(event) else {
+            terminate(event.syncHandle)
             return []
         }
         entries[index].state = .established(event.syncHandle)
@@ -295,18 +323,10 @@ struct SynchronizationPlan {
 
     /// Has the controller end a synchronization that no app wants. A controller that does not report trains has none: the
     /// event is from before its reset.
-    private mutating func terminate(_ handle: UInt16) {
+    mutating func terminate(_ handle: UInt16) {
         let isWanted = entries.contains { $0.state == .established(handle) }
         guard reportsTrains, !isWanted, !unwantedHandles.contains(handle) else { return }
         unwantedHandles.append(handle)
-    }
-
-    /// Has a synchronization created again, after the others that wait.
-    private mutating func waitForNextTurn(at index: Int) {
-        var entry = entries.remove(at: index)
-        entry.state = .waiting
-        entry.partialData = nil
-        entries.append(entry)
     }
 
     /// Handles the loss of a train (Vol 4, Part E, 7.7.65.16).
@@ -314,29 +334,12 @@ struct SynchronizationPlan {
         unwantedHandles.removeAll { $0 == handle }
         guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return [] }
         let identifier = entries[index].identifier
+        guard !entries[index].isTransferred else {
+            entries.remove(at: index)
+            return [.endTransferred(identifier)]
+        }
         waitForNextTurn(at: index)
         return [.lost(identifier)]
-    }
-
-    /// Takes the data of an event of a train, or a fragment of it (Vol 4, Part E, 7.7.65.15).
-    ///
-    /// - Returns: the synchronization and the whole data, and whether a part of it is missing; nil while more fragments
-    ///   follow, or if no app wants the train.
-    mutating func receive(
-        _ report: borrowing LEPeriodicAdvertisingReport
-    ) -> (identifier: SynchronizationIdentifier, data: [UInt8], isTruncated: Bool)? {
-        let handle = report.syncHandle
-        guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return nil }
-        var data = entries[index].partialData.take() ?? []
-        let room = Self.maximumDataLength - data.count
-        data += [UInt8](copying: report.data.extracting(first: min(room, report.data.byteCount)))
-        switch report.dataStatus {
-        case .incompleteMoreToCome:
-            entries[index].partialData = data
-            return nil
-        case .complete: return (entries[index].identifier, data, report.data.byteCount > room)
-        default: return (entries[index].identifier, data, true)
-        }
     }
 
     /// Records that the controller was reset and receives no train.
@@ -345,14 +348,22 @@ struct SynchronizationPlan {
         run.end()
         creation = nil
         endDoubt = .none
+        list = PeriodicAdvertiserListState()
         reportsTrains = false
+        reportsTransfers = false
+        reception.controllerLost()
         unwantedHandles = []
         var effects: [SynchronizationEffect] = []
         for index in entries.indices {
-            if case .established = entries[index].state { effects.append(.lost(entries[index].identifier)) }
+            if entries[index].isTransferred {
+                effects.append(.endTransferred(entries[index].identifier))
+            } else if case .established = entries[index].state {
+                effects.append(.lost(entries[index].identifier))
+            }
             entries[index].state = .waiting
             entries[index].partialData = nil
         }
+        entries.removeAll(where: \.isTransferred)
         return effects
     }
 
@@ -377,7 +388,7 @@ struct SynchronizationPlan {
             return true
         }
         if endDoubt == .none { endDoubt = .doubtful }
-        if let index = index(of: creation.take()?.identifier) { waitForNextTurn(at: index) }
+        endCreation()
         return true
     }
 }

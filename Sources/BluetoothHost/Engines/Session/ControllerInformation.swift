@@ -78,9 +78,39 @@ public struct ControllerInformation: Sendable, Equatable {
         ])
     }
 
+    /// The events that transfers of synchronizations need, and all others.
+    var leEventMaskForTransfers: LEEventMask {
+        leEventMaskForSynchronizations.union(.periodicAdvertisingSyncTransferReceived)
+    }
+
+    /// Whether the controller can receive the synchronizations that connected devices transfer.
+    var canReceiveTransfers: Bool {
+        features.contains(.periodicAdvertisingSyncTransferRecipient)
+            && commands.contains(LESetDefaultPeriodicAdvertisingSyncTransferParameters.self)
+            && commands.contains(LESetPeriodicAdvertisingSyncTransferParameters.self)
+    }
+
+    /// Whether the controller can transfer synchronizations to connected devices.
+    var canTransferSynchronizations: Bool {
+        features.contains(.periodicAdvertisingSyncTransferSender)
+            && commands.contains(LEPeriodicAdvertisingSyncTransfer.self)
+    }
+
+    /// Whether the controller can transfer its own trains to connected devices.
+    var canTransferTrains: Bool {
+        features.contains(.periodicAdvertisingSyncTransferSender)
+            && commands.contains(LEPeriodicAdvertisingSetInfoTransfer.self)
+    }
+
     /// Whether the controller can receive periodic advertising trains.
     var canSynchronize: Bool {
         usesExtendedCommands && commands.contains(LEPeriodicAdvertisingCreateSync.self)
+    }
+
+    /// Whether the controller can create a synchronization with any train of a list.
+    var canUsePeriodicAdvertiserList: Bool {
+        commands.contains(LEAddDeviceToPeriodicAdvertiserList.self)
+            && commands.contains(LEClearPeriodicAdvertiserList.self)
     }
 
     /// Whether the controller can send periodic advertising trains.

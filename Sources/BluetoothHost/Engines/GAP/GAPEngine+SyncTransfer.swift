@@ -1,0 +1,78 @@
+import BLEHCI
+import BluetoothTypes
+
+extension GAPEngine {
+    // MARK: Receptions of apps
+
+    /// Adds a reception of the synchronizations that connected devices transfer.
+    ///
+    /// - Parameter links: the links of the host.
+    mutating func startReception(
+        _ receiver: SyncTransferReception.Receiver,
+        existing links: some Sequence<ConnectionHandle>,
+        on controller: ControllerInformation,
+        _ context: GAPContext
+    ) throws(HostError) -> [GAPEffect] {
+        try receiver.parameters.check()
+        guard controller.canReceiveTransfers else {
+            throw .notSupported("this controller does not receive transferred synchronizations")
+        }
+        try synchronizing.reception.start(receiver, existing: links)
+        reportReadyReceptions()
+        requestSynchronizationPass(context)
+        return takeEffects()
+    }
+
+    /// Ends a reception; nothing is reported. Does nothing if it has ended.
+    mutating func stopReception(
+        _ identifier: SyncTransferReceptionIdentifier,
+        _ context: GAPContext
+    ) -> [GAPEffect] {
+        synchronizing.reception.stop(identifier)
+        requestSynchronizationPass(context)
+        return takeEffects()
+    }
+
+    // MARK: Events
+
+    /// Handles a transferred synchronization.
+    mutating func transferReceived(
+        _ event: LEPeriodicAdvertisingSyncTransferReceived,
+        as identifier: SynchronizationIdentifier,
+        _ context: GAPContext
+    ) -> [GAPEffect] {
+        perform(synchronizing.transferReceived(event, as: identifier))
+        synchronizationsChanged(context)
+        return takeEffects()
+    }
+
+    /// Reports to receptions that the controller accepts transfers.
+    mutating func reportReadyReceptions() {
+        for receiver in synchronizing.reception.takeReady() { add(.receptionReady(receiver)) }
+    }
+
+    /// Handles a new link, to whose transfers a reception may apply.
+    mutating func receptionLinkBegan(_ link: LinkIdentifier, _ context: GAPContext) {
+        if synchronizing.reception.linkBegan(link.handle) { requestSynchronizationPass(context) }
+    }
+
+    /// Ends the receptions of a link that has ended.
+    mutating func receptionLinkEnded(_ link: LinkIdentifier) {
+        for receiver in synchronizing.reception.linkEnded(link) { add(.receptionLinkEnded(receiver, link)) }
+    }
+}
+
+extension AdvertisingPlan {
+    /// The advertising handle of an advertisement's train.
+    ///
+    /// - Throws: ``HostError/closed`` if the advertisement has ended, ``HostError/invalidArgument(_:)`` if it has no train, and
+    ///   ``HostError/notReady`` if the controller does not send the train now.
+    func handleOfTrain(of identifier: AdvertisementIdentifier) throws(HostError) -> UInt8 {
+        guard let entry = entries.first(where: { $0.identifier == identifier }), !entry.isEnding else { throw .closed }
+        guard entry.configuration.periodic != nil else {
+            throw .invalidArgument("the advertisement has no periodic train")
+        }
+        guard entry.isPeriodicOn else { throw .notReady }
+        return entry.handle
+    }
+}
