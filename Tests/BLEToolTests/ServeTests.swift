@@ -13,6 +13,8 @@ struct ServeTests {
             ("indicate #0x10 -", .indicate(.handle(16), [])),
             ("train 0416091aFF", .train([0x04, 0x16, 0x09, 0x1A, 0xFF])),
             ("train -", .train([])),
+            ("transfer", .transfer(0)),
+            ("transfer 65535", .transfer(65_535)),
             ("disconnect", .disconnect),
             ("window 2min", .window(Seconds(.seconds(120)))),
             ("window close", .window(nil)),
@@ -31,9 +33,12 @@ struct ServeTests {
         arguments: [
             (
                 "stop",
-                "\"stop\" is not a command; known are set, notify, indicate, train, disconnect, window, passkey, yes, no, quit"
+                "\"stop\" is not a command; known are set, notify, indicate, train, transfer, disconnect, window, "
+                    + "passkey, yes, no, quit"
             ),
             ("train", "train takes AD structures, as in: train 0416091AFF"),
+            ("transfer 65536", "transfer takes a number from 0 to 65535, or nothing"),
+            ("transfer 1 2", "transfer takes a number from 0 to 65535, or nothing"),
             ("window", "window takes a time, or close, as in: window 60"),
             ("window 1 2", "window takes a time, or close, as in: window 60"),
             ("window soon", "\"soon\" is not a time: use seconds, as in 10 or 2.5, or 500ms, 2min"),
@@ -87,6 +92,7 @@ struct ServeTests {
                 #"{"event":"unsubscribed",\#(members),"characteristic":null,"handle":9,"kind":"notification"}"#
             ),
             (.mtu(peer, 517), #"{"event":"mtu",\#(members),"mtu":517}"#),
+            (.transferred(peer, serviceData: 7), #"{"event":"transferred",\#(members),"serviceData":7}"#),
             (.window(Seconds(.milliseconds(2500))), #"{"event":"window","seconds":2.5}"#),
             (.window(nil), #"{"event":"window","seconds":0.0}"#),
             (.error("no"), #"{"event":"error","message":"no"}"#),

@@ -7,8 +7,8 @@ import Testing
 @Suite("Periodic advertising")
 struct PeriodicAdvertisingTests {
     /// Controller 0 has a train with an interval of 100 ms.
-    static func world(_ count: Int, isStarted: Bool = true) -> World {
-        let world = World(count: 2)
+    static func world(_ count: Int, isStarted: Bool = true, features: LEFeatures = .all) -> World {
+        let world = World(count: 2) { if $0.address == World.address(1) { $0.features = features } }
         world.succeed(
             ExtendedAdvertisingTests.parameters(),
             LESetPeriodicAdvertisingParameters(

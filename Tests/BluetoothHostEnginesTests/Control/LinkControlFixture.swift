@@ -73,6 +73,21 @@ struct LinkControlFixture {
         LEPHYUpdateComplete(status: status, connectionHandle: handle, txPHY: .le2M, rxPHY: .le2M)
     }
 
+    static func readFeatures(_ number: UInt32) -> ControlEffect {
+        .command(
+            .readFeatures(LEReadRemoteFeatures(connectionHandle: handle)),
+            .procedure(.featureExchange, number: number)
+        )
+    }
+
+    static func featuresRead(_ status: HCIErrorCode = .success) -> LEReadRemoteFeaturesComplete {
+        LEReadRemoteFeaturesComplete(
+            status: status,
+            connectionHandle: handle,
+            leFeatures: .periodicAdvertisingSyncTransferRecipient
+        )
+    }
+
     // MARK: Inputs
 
     mutating func request(_ request: LinkRequest, _ call: Int) -> [ControlEffect] {

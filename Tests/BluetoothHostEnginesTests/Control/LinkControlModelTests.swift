@@ -37,6 +37,7 @@ struct LinkControlModelTests {
             switch procedure {
             case .connectionUpdate: link.control.connectionUpdates
             case .phyUpdate: link.control.phyUpdates
+            case .featureExchange: link.control.featureExchanges
             }
         }
 
@@ -119,15 +120,16 @@ struct LinkControlModelTests {
         }
 
         private mutating func cancel() {
-            let procedure: LinkProcedure = Bool.random(using: &random) ? .connectionUpdate : .phyUpdate
-            guard let call = waiting[procedure]?.randomElement(using: &random) else { return }
+            guard let procedure = LinkProcedure.allCases.randomElement(using: &random),
+                let call = waiting[procedure]?.randomElement(using: &random)
+            else { return }
             waiting[procedure]?.removeAll { $0 == call }
             link.control.cancel(call)
         }
 
         mutating func change() {
             let status: HCIErrorCode = Bool.random(using: &random) ? .success : .connectionTimeout
-            switch Int.random(in: 0..<24, using: &random) {
+            switch Int.random(in: 0..<28, using: &random) {
             case 0..<4: request(Fixture.request(50))
             case 4..<7: request(Fixture.phys)
             case 7: perform(link.control.requestUnawaited(Fixture.parameters(100), link.context))
@@ -142,6 +144,10 @@ struct LinkControlModelTests {
             case 20..<22:
                 running[.phyUpdate] = nil
                 perform(link.control.received(Fixture.physUpdated(status), link.context))
+            case 23..<25: request(.features)
+            case 25..<27:
+                running[.featureExchange] = nil
+                perform(link.control.received(Fixture.featuresRead(status), link.context))
             case 22 where Int.random(in: 0..<20, using: &random) == 0:
                 perform(link.control.disconnect(nil, link.context))
             default: advance()

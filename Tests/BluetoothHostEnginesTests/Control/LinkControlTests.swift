@@ -45,6 +45,24 @@ struct LinkControlTests {
         #expect(link.updated(40) == [finish(0)])
     }
 
+    @Test func featuresOfThePeerAreKnownOnceTheyAreRead() {
+        var link = Fixture()
+        #expect(link.request(.features, 0) == [Fixture.readFeatures(1)])
+        #expect(link.request(.features, 1) == [])
+        #expect(
+            link.control.received(Fixture.featuresRead(.unsupportedRemoteFeature), link.context) == [
+                finish(0, .command(.status(.unsupportedRemoteFeature, LEReadRemoteFeatures.opcode))),
+                Fixture.readFeatures(2),
+            ]
+        )
+        #expect(link.control.peerFeatures == nil)
+        #expect(link.control.received(Fixture.featuresRead(), link.context) == [finish(1)])
+        #expect(link.control.peerFeatures == .periodicAdvertisingSyncTransferRecipient)
+        #expect(link.control.received(Fixture.featuresRead(), link.context) == [], "the peripheral has asked")
+        #expect(link.request(.features, 2) == [Fixture.readFeatures(3)])
+        #expect(link.advance(by: .seconds(41)) == [finish(2, .timedOut)])
+    }
+
     @Test func refusedCommandEndsItsProcedureAndBeginsTheNext() {
         var link = Fixture()
         _ = link.request(Fixture.request(50), 0)

@@ -1,0 +1,310 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+/// A plan whose commands for transferred synchronizations a test answers.
+private struct Fixture {
+    var plan = SynchronizationPlan()
+    private let information: ControllerInformation
+
+    init() {
+        var information = GAPSample.information()
+        information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
+        self.information = information
+    }
+
+    static func link(_ handle: UInt16) -> LinkIdentifier {
+        LinkIdentifier(handle: ConnectionHandle(handle), serial: UInt64(handle))
+    }
+
+    static let parameters = PeriodicSyncTransferParameters(skip: 2, timeout: .milliseconds(2560))
+
+    /// Begins a reception of all links, or of one.
+    @discardableResult
+    mutating func receive(
+        _ number: UInt64,
+        on link: LinkIdentifier? = nil,
+        _ parameters: PeriodicSyncTransferParameters = parameters,
+        existing: [UInt16] = []
+    ) throws -> SyncTransferReceptionIdentifier {
+        let identifier = SyncTransferReceptionIdentifier(value: number)
+        try plan.reception.start(
+            .init(identifier: identifier, link: link, parameters: parameters),
+            existing: existing.map { ConnectionHandle($0) }
+        )
+        return identifier
+    }
+
+    mutating func next() -> PlannedCommand? {
+        _ = plan.requestRun()
+        return plan.nextCommand(information, at: GAPSample.start)
+    }
+
+    mutating func requireNext() throws -> PlannedCommand {
+        let next = next()
+        return try #require(next)
+    }
+
+    /// Answers commands with success until there is none.
+    ///
+    /// - Returns: their bytes after the H4 indicator.
+    mutating func settle() -> [String] {
+        var commands: [String] = []
+        while let next = next() {
+            commands.append(next.command.hexadecimal)
+            plan.finished(next.step)
+        }
+        return commands
+    }
+
+    mutating func transferred(
+        _ handle: UInt16,
+        on link: UInt16 = 0x40,
+        sid: UInt8 = 9,
+        _ status: HCIErrorCode = .success,
+        as number: UInt64 = 100
+    ) -> [SynchronizationEffect] {
+        plan.transferReceived(
+            LEPeriodicAdvertisingSyncTransferReceived(
+                status: status,
+                connectionHandle: ConnectionHandle(link),
+                serviceData: 0x5678,
+                syncHandle: handle,
+                advertisingSID: sid,
+                advertiserAddress: PeerAddress(GAPSample.address(1)),
+                advertiserPHY: .le2M,
+                periodicAdvertisingInterval: 80,
+                advertiserClockAccuracy: 0
+            ),
+            as: SynchronizationIdentifier(value: number)
+        )
+    }
+
+    /// The effect of a transfer that begins a synchronization.
+    static func effect(
+        _ reception: SyncTransferReceptionIdentifier,
+        on link: UInt16 = 0x40,
+        as number: UInt64 = 100
+    ) -> SynchronizationEffect {
+        .transferred(
+            reception,
+            TransferredSynchronization(
+                identifier: SynchronizationIdentifier(value: number),
+                link: ConnectionHandle(link),
+                serviceData: 0x5678,
+                request: request,
+                train: train
+            )
+        )
+    }
+
+    static let request = PeriodicTrainRequest(
+        address: GAPSample.address(1),
+        sid: 9,
+        skip: 2,
+        timeout: .milliseconds(2560)
+    )
+    static let train = PeriodicTrain(interval: .milliseconds(100), phy: .le2M)
+
+    func mask(withTransfers: Bool = true) -> String {
+        let mask = withTransfers ? information.leEventMaskForTransfers : information.leEventMaskForSynchronizations
+        return GAPCommand(LESetEventMask(leEventMask: mask)).hexadecimal
+    }
+}
+
+extension GAPCommand {
+    /// The bytes after the H4 indicator.
+    fileprivate var hexadecimal: String {
+        packet.dropFirst().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}
+
+@Suite("The plan for transferred synchronizations")
+struct SyncTransferPlanTests {
+    // Mode 2 (reports enabled), skip 2, timeout 2.56 s, every kind of constant tone extension; or mode 0.
+    private static let accept = "020200000100"
+    private static let ignore = "000000e80300"
+
+    private static func later(_ setting: String) -> String { "5d2006" + setting }
+    private static func link(_ handle: String, _ setting: String) -> String { "5c2008" + handle + setting }
+
+    @Test("The event mask is set first, then the setting of later links, then that of each link")
+    func controllerIsToldToAcceptTransfers() throws {
+        var fixture = Fixture()
+        let reception = try fixture.receive(1, existing: [0x40, 0x41])
+        #expect(fixture.plan.reception.takeReady() == [])
+        #expect(
+            fixture.settle() == [
+                fixture.mask(), Self.later(Self.accept), Self.link("4000", Self.accept),
+                Self.link("4100", Self.accept),
+            ]
+        )
+        #expect(fixture.plan.reception.takeReady() == [reception])
+        #expect(fixture.plan.reception.takeReady() == [])
+        fixture.plan.reception.stop(reception)
+        #expect(
+            fixture.settle() == [
+                Self.later(Self.ignore), Self.link("4000", Self.ignore), Self.link("4100", Self.ignore),
+            ]
+        )
+        #expect(fixture.settle() == [])
+    }
+
+    @Test("A reception of one link leaves the others alone, and precedes that of all links")
+    func receptionOfOneLinkPrecedes() throws {
+        var fixture = Fixture()
+        let other = PeriodicSyncTransferParameters(skip: 0, timeout: .milliseconds(100))
+        let own = try fixture.receive(1, on: Fixture.link(0x41), existing: [0x40, 0x41])
+        #expect(fixture.settle() == [fixture.mask(), Self.link("4100", Self.accept)])
+        let all = try fixture.receive(2, other, existing: [0x40, 0x41])
+        #expect(fixture.settle() == [Self.later("0200000a0000"), Self.link("4000", "0200000a0000")])
+        #expect(fixture.transferred(7, on: 0x41) == [Fixture.effect(own, on: 0x41)])
+        fixture.plan.reception.stop(own)
+        #expect(fixture.settle() == [Self.link("4100", "0200000a0000")])
+        fixture.plan.reception.stop(all)
+        #expect(fixture.settle().count == 3)
+    }
+
+    @Test("A later link has the setting of later links, unless that was changed while the link began")
+    func laterLinkHasTheSettingOfLaterLinks() throws {
+        var fixture = Fixture()
+        #expect(fixture.plan.reception.linkBegan(0x40) == false, "no reception")
+        try fixture.receive(1, existing: [])
+        let mask = try fixture.requireNext()
+        fixture.plan.finished(mask.step)
+        let setting = try fixture.requireNext()
+        _ = fixture.plan.reception.linkBegan(0x40)
+        fixture.plan.finished(setting.step)
+        #expect(fixture.settle() == [Self.link("4000", Self.accept)])
+        _ = fixture.plan.reception.linkBegan(0x41)
+        #expect(fixture.settle() == [])
+        #expect(fixture.plan.reception.linkEnded(Fixture.link(0x41)) == [])
+        #expect(fixture.settle() == [])
+    }
+
+    @Test("A reception ends with its link")
+    func receptionEndsWithItsLink() throws {
+        var fixture = Fixture()
+        let reception = try fixture.receive(1, on: Fixture.link(0x40), existing: [0x40])
+        _ = fixture.settle()
+        #expect(fixture.plan.reception.linkEnded(Fixture.link(0x40)) == [reception])
+        #expect(fixture.plan.reception.receivers.isEmpty)
+        #expect(fixture.settle() == [])
+        #expect(fixture.transferred(7) == [], "no reception")
+        #expect(fixture.settle() == ["4620020700"], "the train is not wanted")
+    }
+
+    @Test("A transferred train is received without a scan, and ends when it is lost")
+    func transferredTrainIsReceived() throws {
+        var fixture = Fixture()
+        let reception = try fixture.receive(1, existing: [0x40])
+        _ = fixture.settle()
+        #expect(fixture.transferred(7) == [Fixture.effect(reception)])
+        #expect(!fixture.plan.isSearching && fixture.settle() == [])
+        #expect(fixture.plan.handle(of: Fixture.request.train) == 7)
+        let identifier = SynchronizationIdentifier(value: 100)
+        #expect(fixture.plan.lost(7) == [.endTransferred(identifier)])
+        #expect(fixture.plan.entries.isEmpty && !fixture.plan.isSearching)
+        _ = fixture.transferred(8)
+        #expect(fixture.plan.controllerLost() == [.endTransferred(identifier)])
+        #expect(fixture.plan.entries.isEmpty)
+        #expect(fixture.settle() == [fixture.mask(), Self.later(Self.accept)], "the links have ended")
+        #expect(fixture.plan.reception.takeReady() == [reception])
+    }
+
+    @Test("A transfer that fails is reported, and one of a train with an invalid identifier is not")
+    func failedTransferIsReported() throws {
+        var fixture = Fixture()
+        let reception = try fixture.receive(1, existing: [0x40])
+        _ = fixture.settle()
+        #expect(
+            fixture.transferred(0, .connectionFailedToBeEstablished)
+                == [.transferFailed(reception, 0x40, serviceData: 0x5678, .connectionFailedToBeEstablished)]
+        )
+        #expect(fixture.transferred(7, sid: 16) == [])
+        #expect(fixture.settle() == ["4620020700"])
+        _ = fixture.transferred(8)
+        #expect(fixture.transferred(8, sid: 3, as: 101) == [], "a handle that is in use")
+        #expect(fixture.plan.entries.count == 1)
+    }
+
+    @Test("A train that an app waits for goes to its synchronization", arguments: [false, true])
+    func awaitedTrainGoesToItsSynchronization(isCreating: Bool) throws {
+        var fixture = Fixture()
+        try fixture.receive(1, existing: [0x40])
+        _ = fixture.settle()
+        let own = SynchronizationIdentifier(value: 50)
+        try fixture.plan.start(own, Fixture.request)
+        if isCreating { _ = fixture.settle() }
+        #expect(fixture.transferred(7) == [.synchronized(own, Fixture.train)])
+        #expect(!fixture.plan.isSearching)
+        #expect(fixture.settle() == (isCreating ? ["452000"] : []))
+        // The train is found at the same time.
+        let found = LEPeriodicAdvertisingSyncEstablished(
+            syncHandle: 8,
+            advertisingSID: 9,
+            advertiserAddress: PeerAddress(GAPSample.address(1)),
+            advertiserPHY: .le2M,
+            periodicAdvertisingInterval: 80,
+            advertiserClockAccuracy: 0
+        )
+        #expect(fixture.plan.established(found) == [])
+        #expect(fixture.settle() == ["4620020800"])
+        #expect(fixture.transferred(9) == [], "the train is received already")
+        #expect(fixture.settle() == ["4620020900"])
+    }
+
+    @Test("Trains beyond the limit of synchronizations are refused")
+    func trainsBeyondTheLimitAreRefused() throws {
+        var fixture = Fixture()
+        let reception = try fixture.receive(1, existing: [0x40])
+        _ = fixture.settle()
+        for number in 0..<UInt64(SynchronizationPlan.limit) {
+            let request = PeriodicTrainRequest(address: GAPSample.address(1000 + number), sid: 1)
+            try fixture.plan.start(SynchronizationIdentifier(value: number), request)
+        }
+        #expect(
+            fixture.transferred(7, as: 1000)
+                == [.transferFailed(reception, 0x40, serviceData: 0x5678, .memoryCapacityExceeded)]
+        )
+        let terminate = try fixture.requireNext()
+        #expect(terminate.command == GAPCommand(LEPeriodicAdvertisingTerminateSync(syncHandle: 7)))
+        for number in 2...UInt64(SyncTransferReception.limit) { try fixture.receive(number) }
+        #expect(throws: HostError.self) { try fixture.receive(1000) }
+    }
+
+    @Test("A setting that the controller refuses ends the receptions that need it, and is not repeated")
+    func refusedSettingEndsItsReceptions() throws {
+        var fixture = Fixture()
+        let all = try fixture.receive(1, existing: [0x40])
+        let own = try fixture.receive(2, on: Fixture.link(0x40))
+        let mask = try fixture.requireNext()
+        fixture.plan.finished(mask.step)
+        let later = try fixture.requireNext()
+        let refusal = GAPSample.refusal(of: later.command)
+        #expect(fixture.plan.failed(later.step, refusal) == [.endReception(all, refusal)])
+        let reset = try fixture.requireNext()
+        #expect(reset.command.hexadecimal == Self.later(Self.ignore), "no reception of all links is left")
+        let ignored = GAPSample.refusal(of: reset.command)
+        #expect(fixture.plan.failed(reset.step, ignored) == [.ignore(ignored)])
+        let link = try fixture.requireNext()
+        let unknown = CommandFailure.status(.unknownConnectionIdentifier, link.command.opcode)
+        #expect(fixture.plan.failed(link.step, unknown) == [.endReception(own, unknown)])
+        _ = fixture.settle()
+        #expect(fixture.plan.reception.receivers.isEmpty && fixture.settle() == [])
+    }
+
+    @Test("The event mask that synchronizations set does not hide transfers")
+    func eventMaskKeepsTransfers() throws {
+        var fixture = Fixture()
+        try fixture.plan.start(SynchronizationIdentifier(value: 1), Fixture.request)
+        let mask = try fixture.requireNext()
+        #expect(mask.command.hexadecimal == fixture.mask(withTransfers: false))
+        fixture.plan.finished(mask.step)
+        try fixture.receive(1)
+        #expect(fixture.settle().prefix(2) == [fixture.mask(), Self.later(Self.accept)])
+    }
+}
