@@ -148,8 +148,8 @@ public final class RemotePeripheral: Sendable {
 
     /// Runs a procedure of the client to its end.
     ///
-    /// - Parameter characteristic: the value handle of the characteristic that the procedure is for, so that it may run
-    ///   at the same time as procedures for others; nil to run it after the calls before it.
+    /// - Parameter characteristic: the value handle of the procedure's characteristic. Procedures of different
+    ///   characteristics may run at the same time. With nil, the procedure runs on the fixed channel.
     @inline(__always)
     nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P,

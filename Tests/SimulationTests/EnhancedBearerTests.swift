@@ -189,7 +189,7 @@ struct EnhancedBearerTests {
         }
     }
 
-    /// Each characteristic gets its numbers by writes of both kinds, none of which waits for the one before it.
+    /// The client writes rising numbers to each characteristic, with and without response, and waits for no write.
     @Test(arguments: 0..<20 as Range<UInt64>)
     func writesOfEachCharacteristicArriveInTheirOrder(seed: UInt64) throws {
         try LeakCheck.run(seed: seed) { world in
