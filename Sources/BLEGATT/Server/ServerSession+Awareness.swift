@@ -20,10 +20,12 @@ extension ServerSession {
     /// (Vol 3, Part G, 2.5.2.1).
     ///
     /// A client with several bearers is sent the error once on each. Then only the Database Hash makes it aware: a
-    /// further request may have been sent before the error arrived.
+    /// further request may have been sent before the error arrived. If the client ends its other bearers, the error on the
+    /// remaining one counts again.
     func checkAwareness(_ opcode: ATTOpcode, _ pdu: RawSpan) -> ErrorResponse? {
         let revision = server.revision
         let wasAware = awareness.isAware(of: revision)
+        if bearerCount == 1, refusedRevision == revision { awareness.tell(of: revision) }
         awareness.requestArrived(at: revision)
         if !wasAware, awareness.isAware(of: revision) { persistentStateChanged() }
         let isRefused = isOutOfSync && refusedRevision != revision && presumesKnowledge(opcode, pdu)

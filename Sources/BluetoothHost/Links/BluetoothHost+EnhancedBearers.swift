@@ -16,8 +16,9 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Opens enhanced bearers as the central, once the link is encrypted.
+    /// Opens enhanced bearers as the central, once the link is encrypted. Ends them if it is not encrypted any more.
     func linkSecurityChanged(of link: Link) {
+        if !link.session.security.isEncrypted { endBearers(of: link, .channel(.ended(.byUs))) }
         if link.role == .central { openEnhancedBearers(of: link) }
     }
 
@@ -183,6 +184,9 @@ extension BluetoothHost {
         _ buffer: consuming PacketBuffer,
         of link: Link
     ) {
+        if !bearer.isAnswerAwaited {
+            for call in bearer.takeCancelled() { link.att.enhanced?.ended(call) }
+        }
         var opcode = opcode
         while performEffects(of: bearer, on: link), opcode == nil { opcode = bearer.nextRequest(into: &buffer) }
         guard let opcode else { return sender.recycle(buffer) }
@@ -204,7 +208,7 @@ extension BluetoothHost {
             switch output {
             case .ended(let run):
                 guard let call = bearer.takeCall(of: run) else { continue }
-                link.att.enhanced?.ended(call)
+                if bearer.isAnswerAwaited { bearer.keepCancelled(call) } else { link.att.enhanced?.ended(call) }
                 end(call, .ended(elevationFailure: bearer.elevationFailure))
             case .securityRequired(let error):
                 if !elevateSecurity(of: link, after: error) { declineElevation(of: bearer, on: link) }
@@ -318,6 +322,7 @@ extension BluetoothHost {
         let (running, waiting) = bearer.close()
         enhanced.remove(bearer)
         link.att.bearersChanged()
+        for call in bearer.takeCancelled() { enhanced.ended(call) }
         for call in running {
             enhanced.ended(call)
             end(call, .failure(error))
@@ -328,6 +333,11 @@ extension BluetoothHost {
         pumpClient(of: link)
         pumpChannels(of: link)
         if !link.att.lanes.isEmpty { pumpLanes(of: link) }
+    }
+
+    /// Ends all bearers of a link that continues.
+    func endBearers(of link: Link, _ error: HostError) {
+        for bearer in link.att.enhanced?.bearers ?? [] { endBearer(bearer, error, of: link) }
     }
 
     /// Ends the bearers of a link that has ended, with all their procedures.

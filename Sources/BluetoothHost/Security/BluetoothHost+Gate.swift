@@ -33,6 +33,12 @@ extension BluetoothHost {
             pumpChannels(of: link)
             return linkMayFulfilAttempts(link)
         }
+        // Procedures that have not started on these bearers continue on the fixed channel, where they wait.
+        if case .failed(let error) = gate {
+            endBearers(of: link, error)
+        } else {
+            endBearers(of: link, .channel(.ended(.byUs)))
+        }
         // The channels of a link that the app ends, end with the link.
         if case .failed(.disconnected) = gate {} else { endUnverifiedChannels(of: link) }
         if !link.att.lanes.isEmpty { pumpLanes(of: link) }

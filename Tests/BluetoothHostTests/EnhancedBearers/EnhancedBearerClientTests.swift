@@ -230,6 +230,65 @@ struct EnhancedBearerClientTests {
         #expect(try next.all.first?.get() == [2])
     }
 
+    /// Submits a write of [1] to the value with handle 30, and cancels it.
+    private func cancelWrite(_ fixture: EnhancedBearerFixture) throws {
+        let link = fixture.link
+        nonisolated(unsafe) let run = TypedProcedureRun(WriteValue(handle: 30, value: [1]))
+        try fixture.run { host in
+            host.submit(
+                ProcedureCall(run: run, link: link, caller: .callback { _ in }, characteristic: 30)
+            )
+        }
+        try fixture.run { $0.cancel(run, on: link) }
+    }
+
+    @Test func callsAfterACancelledWriteWaitUntilTheServerHasAnsweredIt() throws {
+        let fixture = try open()
+        let link = fixture.link
+        _ = read(20, fixture)
+        try cancelWrite(fixture)
+        #expect(fixture.sent(on: 0) == [[0x12, 30, 0, 1]])
+        _ = fixture.security.exchange([0x0B, 1])
+        fixture.security.controller.forgetData()
+        try fixture.run { $0.beginWriteWithoutResponse([2], to: 30, on: link) { _ in } }
+        write(30, 3, fixture)
+        #expect(fixture.security.controller.data.isEmpty)
+        #expect(fixture.exchange([0x13], on: 0).isEmpty)
+        #expect(fixture.sentOnFixedChannel == [[0x52, 30, 0, 2], [0x12, 30, 0, 3]])
+    }
+
+    @Test func callsAfterAWriteCancelledOnTheFixedChannelStayThere() throws {
+        let fixture = try open()
+        fixture.security.controller.forgetData()
+        try cancelWrite(fixture)
+        #expect(fixture.sentOnFixedChannel == [[0x12, 30, 0, 1]])
+        _ = read(20, fixture)
+        fixture.security.controller.forgetData()
+        write(30, 2, fixture)
+        #expect(fixture.security.controller.data.isEmpty)
+        #expect(fixture.security.exchange([0x13]) == [[0x0A, 20, 0]])
+        #expect(fixture.security.exchange([0x0B, 1]) == [[0x12, 30, 0, 2]])
+    }
+
+    @Test func endOfEncryptionEndsTheBearers() throws {
+        let fixture = try open()
+        _ = read(20, fixture)
+        let first = read(30, fixture)
+        let second = read(30, fixture)
+        fixture.security.controller.forgetData()
+        let link = fixture.link
+        try fixture.run { host in
+            host.setEncrypted(false)
+            if let link = host.links[link] { host.linkSecurityChanged(of: link) }
+            host.endInput()
+        }
+        #expect(throws: HostError.channel(.ended(.byUs))) { try first.all.first?.get() }
+        #expect(try fixture.bearerMTUs.isEmpty)
+        #expect(fixture.security.exchange([0x0B, 1]) == [[0x0A, 30, 0]])
+        _ = fixture.security.exchange([0x0B, 9])
+        #expect(try second.all.first?.get() == [9])
+    }
+
     @Test func valuesAreDeliveredFromAnyBearerAndIndicationsConfirmedThere() throws {
         let fixture = try open()
         let link = fixture.link

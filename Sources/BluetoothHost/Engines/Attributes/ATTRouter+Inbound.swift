@@ -50,8 +50,10 @@ extension ATTRouter {
     ) -> Inbound {
         switch bearer.receive(pdu, isReplyUnsent: isReplyUnsent, isConfirmationUnsent: isConfirmationUnsent) {
         case .response where client.isHeld:
+            enhanced?.fixedChannelAnswered()
             return .unverifiedResponse(refuseRequest(of: pdu, into: &buffer))
         case .response:
+            enhanced?.fixedChannelAnswered()
             return .client(client.receive(pdu, mtu: bearer.mtu, into: &buffer))
         case .request(.exchangeMTURequest):
             return answerMTURequest(pdu, into: &buffer)

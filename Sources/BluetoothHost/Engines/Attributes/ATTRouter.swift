@@ -142,7 +142,9 @@ struct ATTRouter: ~Copyable {
     /// Removes the call of a procedure that has ended.
     private mutating func takeCall(of run: ProcedureRun) -> ProcedureCall? {
         let call = removeCall(of: run)
-        if let enhanced, let call { enhanced.endedOnFixedChannel(call) }
+        if let enhanced, let call {
+            enhanced.endedOnFixedChannel(call, isAnswerAwaited: bearer.awaitedRequest != nil || client.isElevating)
+        }
         return call
     }
 

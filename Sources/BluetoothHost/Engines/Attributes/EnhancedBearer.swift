@@ -14,6 +14,8 @@ final class EnhancedBearer {
     var serverState: ServerSession.BearerState
     /// The calls of the procedures that the client has, the oldest first.
     private(set) var calls = Deque<ProcedureCall>()
+    /// The calls that were cancelled while the bearer waited for a response. The server may not have performed them yet.
+    private var cancelledCalls: [ProcedureCall] = []
     /// Why the link could not be made as secure as the server requires, while the ends of procedures are taken.
     var elevationFailure: HostError?
     /// The number of PDUs that were queued on the channel.
@@ -58,6 +60,24 @@ final class EnhancedBearer {
     func nextRequest(into buffer: inout PacketBuffer) -> ATTOpcode? {
         guard transactions.awaitedRequest == nil, !transactions.isDead else { return nil }
         return client.nextRequest(mtu: mtu, into: &buffer)
+    }
+
+    /// Whether the bearer waits for a response, or for the security that the server requires.
+    var isAnswerAwaited: Bool { transactions.awaitedRequest != nil || client.isElevating }
+
+    /// The number of procedures that the server may have to perform.
+    var load: Int { calls.count + cancelledCalls.count }
+
+    /// Keeps a call that was cancelled until the server has answered.
+    func keepCancelled(_ call: borrowing ProcedureCall) {
+        cancelledCalls.append(copy call)
+    }
+
+    /// Removes the calls that were cancelled, because the server has answered or the bearer ends.
+    func takeCancelled() -> [ProcedureCall] {
+        if cancelledCalls.isEmpty { return [] }
+        defer { cancelledCalls = [] }
+        return cancelledCalls
     }
 
     /// Removes the call of a procedure that has ended.

@@ -7,7 +7,8 @@ import BluetoothTypes
 ///
 /// Procedures on different bearers run at the same time and end in any order. Calls on one characteristic keep their order:
 ///
-/// - A procedure goes to the bearer that has unfinished procedures of the same characteristic.
+/// - A procedure goes to the bearer that has unfinished procedures of the same characteristic. One that was cancelled
+///   counts until the server has answered.
 /// - A write without response is sent on the fixed channel, once no enhanced bearer has a procedure of its characteristic.
 ///   All procedures after it stay on the fixed channel, until the server has answered one of them. Before that, nothing
 ///   shows that the server has received the command, and the app may rely on that.
@@ -64,6 +65,8 @@ final class EnhancedBearers {
     /// The number of procedures that have started on the fixed channel before the last write without response; nil if
     /// the server has answered a later one.
     private var startsBeforeCommand: Int?
+    /// The calls that were cancelled while the fixed channel waited for a response.
+    private var cancelledOnFixedChannel: [ProcedureCall] = []
 
     init(limit: Int) {
         self.limit = limit
@@ -131,9 +134,9 @@ final class EnhancedBearers {
         var chosen: EnhancedBearer?
         if startsBeforeCommand == nil {
             var load = fixedLoad
-            for bearer in bearers where bearer.isOpen && bearer.calls.count < load {
+            for bearer in bearers where bearer.isOpen && bearer.load < load {
                 chosen = bearer
-                load = bearer.calls.count
+                load = bearer.load
             }
         }
         uses[characteristic] = Use(bearer: chosen)
@@ -146,10 +149,19 @@ final class EnhancedBearers {
     }
 
     /// Records that a procedure has ended on the fixed channel.
-    func endedOnFixedChannel(_ call: borrowing ProcedureCall) {
+    ///
+    /// - Parameter isAnswerAwaited: whether the channel waits for a response, so that the procedure was cancelled.
+    func endedOnFixedChannel(_ call: borrowing ProcedureCall, isAnswerAwaited: Bool) {
         fixedEndCount += 1
         if let startsBeforeCommand, fixedEndCount > startsBeforeCommand { self.startsBeforeCommand = nil }
-        ended(call)
+        if isAnswerAwaited { cancelledOnFixedChannel.append(copy call) } else { ended(call) }
+    }
+
+    /// Records that the server has answered on the fixed channel, so that it has performed the cancelled calls.
+    func fixedChannelAnswered() {
+        if cancelledOnFixedChannel.isEmpty { return }
+        for call in cancelledOnFixedChannel { ended(call) }
+        cancelledOnFixedChannel = []
     }
 
     /// Records that a procedure on the fixed channel will end without an answer of the server.
