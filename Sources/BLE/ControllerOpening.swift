@@ -125,7 +125,7 @@ extension TransportError {
     /// Whether the kernel does not have the adapter.
     fileprivate var meansAbsence: Bool {
         switch self {
-        case .noSuchAdapter, .noAdapterWithAddress, .adapterRemoved: true
+        case .noSuchAdapter, .noAdapterWithAddress, .adapterRemoved, .bluetoothUnavailable: true
         default: false
         }
     }

@@ -224,7 +224,10 @@ final class DescriptorTransport: Transport {
     }
 
     /// Decides how long the next read waits from now on, in nanoseconds.
-    func decideReadDelay(at now: UInt64) -> UInt64 { state.pacing?.decide(at: now) ?? 0 }
+    func decideReadDelay(at now: UInt64) -> UInt64 {
+        let delay = state.pacing?.decide(at: now) ?? 0
+        return isBackedUp ? 0 : delay
+    }
 
     /// Whether a read that waits may wait longer.
     var mayDelayRead: Bool { state.pacing?.mayWait ?? false }

@@ -61,6 +61,8 @@ public final class LoopQueue: Sendable {
         var unflushed: [DescriptorTransport] = []
         var alarms: [AlarmEntry] = []
         var lastPacket: UInt64 = 0
+        /// When the next wait begins: after the last packet, or after the time in which packets were gathered.
+        var waitStart: UInt64 = 0
         /// Whether the last two packets, or turns of packets, were close together.
         var arePacketsBackToBack = false
         var yieldBackoff = YieldBackoff()
@@ -226,9 +228,10 @@ public final class LoopQueue: Sendable {
         endTurn()
         state.lastPacket = monotonicNanoseconds()
         while isBusy, !state.members.isEmpty, state.lastPacket < min(start + holdLimit, nextAlarm) {
-            if isDrained {
-                gatherPackets(until: start + holdLimit)
+            state.waitStart = state.lastPacket
+            if isDrained, gatherPackets(until: start + holdLimit) {
                 if state.members.isEmpty { break }
+                state.waitStart = monotonicNanoseconds()
             }
             guard wait(atMost: isDrained ? linger ?? 0 : 0) || !isDrained else { break }
             isDrained = drainMembers()
@@ -268,20 +271,23 @@ public final class LoopQueue: Sendable {
     }
 
     /// Lets packets arrive for as long as all transports allow, and runs submitted work meanwhile.
-    private func gatherPackets(until limit: UInt64) {
+    ///
+    /// - Returns: whether time may have passed.
+    private func gatherPackets(until limit: UInt64) -> Bool {
         let state = state
         let start = state.lastPacket
         var delay = UInt64.max
         for member in state.members { delay = min(delay, member.transport?.decideReadDelay(at: start) ?? 0) }
-        guard delay > 0 else { return }
+        guard delay > 0 else { return false }
         state.arePacketsBackToBack = false
         repeat {
             let end = min(start + delay, limit, nextAlarm)
             let now = monotonicNanoseconds()
-            guard now < end, waitForWork(milliseconds: Int32(clamping: (end - now) / 1_000_000)) else { return }
+            guard now < end, waitForWork(milliseconds: Int32(clamping: (end - now) / 1_000_000)) else { return true }
             endTurn()
             // The work may have sent a packet, whose answer must not wait.
         } while !state.members.isEmpty && state.members.allSatisfy { $0.transport?.mayDelayRead ?? false }
+        return true
     }
 
     /// Waits for submitted work. Returns false if there is none within the time.
@@ -318,14 +324,15 @@ public final class LoopQueue: Sendable {
             state.entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
         }
         let alarm = nextAlarm
-        let limit = alarm > state.lastPacket ? min(nanoseconds, alarm - state.lastPacket) : 0
+        let start = state.waitStart
+        let limit = alarm > start ? min(nanoseconds, alarm - start) : 0
         // Rounded down: the timer of an alarm that is due in less than a millisecond is more precise.
         var milliseconds = hasWork ? 0 : Int32(clamping: limit / 1_000_000)
-        if milliseconds > 0, state.arePacketsBackToBack, state.yieldBackoff.isWorthIt(at: state.lastPacket) {
+        if milliseconds > 0, state.arePacketsBackToBack, state.yieldBackoff.isWorthIt(at: start) {
             sched_yield()
             let now = monotonicNanoseconds()
-            state.yieldBackoff.yielded(from: state.lastPacket, to: now)
-            let yielded = now - state.lastPacket
+            state.yieldBackoff.yielded(from: start, to: now)
+            let yielded = now - start
             milliseconds = yielded < limit ? Int32(clamping: (limit - yielded) / 1_000_000) : 0
         }
         let count = unsafe Glibc.poll(&state.entries, nfds_t(state.entries.count), milliseconds)

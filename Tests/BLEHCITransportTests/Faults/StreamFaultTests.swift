@@ -149,6 +149,38 @@ struct StreamFaultTests {
         #expect(acknowledgments.uses == 1)
     }
 
+    // MARK: The watch for errors
+
+    /// Then only the removal of an idle adapter is noticed late.
+    @Test(
+        "that prevents the watch for errors of an HCI socket prevents no packet",
+        arguments: [Fault(.epollCreate, .fails(EMFILE), count: 1), Fault(.epollControl, .fails(ENOMEM), count: 1)]
+    )
+    func hciSocketWithoutAWatchTransfersPackets(fault: Fault) async throws {
+        let (own, other) = try makeSockets(preservingPackets: true)
+        let peer = Peer(descriptor: OwnedDescriptor(other))
+        let queue = DispatchQueue(label: "faults")
+        let transport = DescriptorTransport(
+            OwnedDescriptor(own),
+            kind: .hci(index: 1, channel: .user),
+            loop: LoopQueue(queue, linger: nil)
+        )
+        let (packets, continuation) = AsyncStream<[UInt8]>.makeStream()
+        let trial = queue.sync {
+            FaultRun([fault]) {
+                transport.start(onPacket: { continuation.yield([UInt8](copying: $0)) }, onEnd: { _ in })
+            }
+        }
+        #expect(trial.unused.isEmpty)
+        #expect(trial.leakedDescriptors == 0)
+        peer.write(Sample.commandComplete)
+        for await packet in packets {
+            #expect(packet == Sample.commandComplete)
+            break
+        }
+        queue.sync { transport.close() }
+    }
+
     // MARK: The loop
 
     @Test("that leaves no descriptor for wake-ups makes the loop hold the queue no more")

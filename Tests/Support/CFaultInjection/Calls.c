@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -180,6 +181,9 @@ int getaddrinfo(
 /* Other descriptors */
 
 OPENING(eventfd, (unsigned count, int flags), (count, flags), -1)
+OPENING(epoll_create1, (int flags), (flags), -1)
+CALL(int, epoll_ctl, (int watch, int operation, int fd, struct epoll_event *event), (watch, operation, fd, event), fd,
+    NULL, NULL)
 
 int poll(struct pollfd *entries, nfds_t count, int timeout)
 {

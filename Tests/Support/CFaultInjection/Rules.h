@@ -3,8 +3,8 @@
 
 /* The interposed calls. */
 #define CALLS(X) \
-    X(accept) X(bind) X(chmod) X(clock_gettime) X(close) X(closedir) X(connect) X(eventfd) X(fchmod) X(fcntl) X(flock) \
-    X(fstat) X(fsync) X(ftruncate) X(getaddrinfo) X(getsockname) X(getsockopt) X(ioctl) X(kill) X(link) X(listen) X(lstat) \
+    X(accept) X(bind) X(chmod) X(clock_gettime) X(close) X(closedir) X(connect) X(epoll_create1) X(epoll_ctl) \
+    X(eventfd) X(fchmod) X(fcntl) X(flock) X(fstat) X(fsync) X(ftruncate) X(getaddrinfo) X(getsockname) X(getsockopt) X(ioctl) X(kill) X(link) X(listen) X(lstat) \
     X(mkdir) X(open) X(opendir) X(poll) X(pread) X(pwrite) X(read) X(readdir) X(recvmsg) X(rename) X(rmdir) X(send) \
     X(setsockopt) X(shutdown) X(socket) X(stat) X(tcflush) X(tcgetattr) X(tcsetattr) X(unlink) X(usleep) X(write)
 

@@ -9,6 +9,8 @@ public struct Fault: Sendable, CustomStringConvertible {
     public enum Call: String, CaseIterable, Sendable {
         case accept, bind, chmod, close, closedir, connect, eventfd, fchmod, fcntl, flock, fstat, fsync, ftruncate
         case clock = "clock_gettime"
+        case epollCreate = "epoll_create1"
+        case epollControl = "epoll_ctl"
         case getaddrinfo, getsockname, getsockopt, ioctl, kill, link, listen, lstat, mkdir, open, opendir, poll, pread
         case pwrite, read, readdir, recvmsg, rename, rmdir, send, setsockopt, shutdown, socket, stat, tcflush, tcgetattr
         case tcsetattr, unlink, usleep, write
