@@ -29,6 +29,7 @@ extension GAPEngine {
         _ context: GAPContext
     ) -> [GAPEffect] {
         synchronizing.reception.stop(identifier)
+        reportReadyReceptions()
         requestSynchronizationPass(context)
         return takeEffects()
     }
@@ -59,6 +60,8 @@ extension GAPEngine {
     /// Ends the receptions of a link that has ended.
     mutating func receptionLinkEnded(_ link: LinkIdentifier) {
         for receiver in synchronizing.reception.linkEnded(link) { add(.receptionLinkEnded(receiver, link)) }
+        // The setting for the link may have been the last one that was missing.
+        reportReadyReceptions()
     }
 }
 
