@@ -152,6 +152,34 @@ struct FleetJournalTests {
         }
     }
 
+    @Test func filesWithTokensThatNeverComeAreIgnored() throws {
+        try withDirectory { path in
+            do { _ = try append(1, to: FleetJournal(directory: path)) }
+            var record: [UInt8] = []
+            JournalRecord.message(token: .max, arrival: 0, topic: "t", payload: []).encode(into: &record)
+            for name in ["ffffffffffffffff", "0000000000000009"] {
+                try Data(record).write(to: URL(fileURLWithPath: "\(path)/\(name).journal"))
+            }
+            let journal = try FleetJournal(directory: path)
+            #expect(journal.takeFound().map(\.topic) == ["t1"])
+            let token = try append(2, to: journal)
+            #expect(token < 20)
+        }
+    }
+
+    @Test func sizeOfUnfinishedMessagesIsKnown() throws {
+        try withDirectory { path in
+            let journal = try FleetJournal(directory: path)
+            #expect(journal.unfinishedByteCount == 0)
+            let payload = [UInt8](repeating: 0x20, count: 16_000)
+            var tokens: [UInt64] = []
+            for _ in 0..<100 { tokens.append(try #require(journal.append(topic: "t", payload: payload, arrival: 0))) }
+            #expect((1_600_000..<1_700_000).contains(journal.unfinishedByteCount))
+            #expect(journal.finish(tokens).isEmpty)
+            #expect(journal.unfinishedByteCount == 0)
+        }
+    }
+
     @Test func journalHasOneUser() throws {
         try withDirectory { path in
             let journal = try FleetJournal(directory: path)

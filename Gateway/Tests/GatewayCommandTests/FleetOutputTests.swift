@@ -1,5 +1,6 @@
 import Configuration
 import Foundation
+import Logging
 import Synchronization
 import Testing
 
@@ -62,7 +63,10 @@ struct FleetOutputTests {
         var descriptors: [Int32] = [0, 0]
         #expect(pipe(&descriptors) == 0)
         let finished = Mutex<[UInt64]>([])
-        let output = FleetOutput(descriptor: descriptors[1]) { tokens in
+        let output = FleetOutput(
+            descriptor: descriptors[1],
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        ) { tokens in
             finished.withLock { $0 += tokens }
         } failed: { error in
             Issue.record("\(error)")
@@ -84,7 +88,10 @@ struct FleetOutputTests {
         #expect(pipe(&descriptors) == 0)
         close(descriptors[0])
         let errors = Mutex<[FleetOutputError]>([])
-        let output = FleetOutput(descriptor: descriptors[1]) { tokens in
+        let output = FleetOutput(
+            descriptor: descriptors[1],
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        ) { tokens in
             Issue.record("finished: \(tokens)")
         } failed: { error in
             errors.withLock { $0.append(error) }
@@ -99,7 +106,10 @@ struct FleetOutputTests {
     @Test func outputThatIsNotReadIsFullInTheEnd() {
         var descriptors: [Int32] = [0, 0]
         #expect(pipe(&descriptors) == 0)
-        let output = FleetOutput(descriptor: descriptors[1]) { _ in
+        let output = FleetOutput(
+            descriptor: descriptors[1],
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        ) { _ in
         } failed: { _ in
         }
         let text = String(repeating: "x", count: 100)

@@ -40,6 +40,8 @@ final class FleetJournal {
     private static let segmentSizeLimit = 16 << 20
     private static let recordTokenLimit = 4096
     private static let suffix = ".journal"
+    /// Greater tokens are of a file that something else has written. So many messages never come.
+    private static let greatestToken = UInt64.max >> 1
 
     private let directory: String
     private let lock: Int32
@@ -63,7 +65,6 @@ final class FleetJournal {
         lock = open("\(directory)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw .failed("the journal cannot be opened", directory, errno) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            close(lock)
             throw StateError(
                 path: directory,
                 failure: "another `ble-gateway fleet` uses this directory",
@@ -80,6 +81,9 @@ final class FleetJournal {
 
     /// The number of messages that are not finished.
     var unfinishedCount: Int { segments.reduce(0) { $0 + $1.unfinishedCount } }
+
+    /// The size of the files that have messages that are not finished, in bytes.
+    var unfinishedByteCount: Int { segments.reduce(0) { $0 + ($1.unfinishedCount > 0 ? $1.size : 0) } }
 
     /// The number of files.
     var fileCount: Int { segments.count }
@@ -105,7 +109,9 @@ final class FleetJournal {
         }
         var places: [UInt64: Int] = [:]
         for name in names.filter({ $0.hasSuffix(Self.suffix) }).sorted() {
-            guard let first = UInt64(name.dropLast(Self.suffix.count), radix: 16) else { continue }
+            guard let first = UInt64(name.dropLast(Self.suffix.count), radix: 16), first <= Self.greatestToken else {
+                continue
+            }
             try read("\(directory)/\(name)", first, &places)
         }
         for entry in found where !entry.isFinished { change(segmentOf: entry.token) { $0.unfinishedCount += 1 } }
@@ -121,7 +127,7 @@ final class FleetJournal {
         while let record = JournalRecord.decode(from: &bytes) {
             switch record {
             case .message(let token, let arrival, let topic, let payload):
-                guard token >= nextToken else { continue }
+                guard token >= nextToken, token <= Self.greatestToken else { continue }
                 nextToken = token + 1
                 places[token] = found.count
                 segment.messageCount += 1

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import GatewayMQTT
+import Logging
 import Synchronization
 
 /// Writes lines to a file descriptor, then publishes them, and reports which messages they were made of.
@@ -37,16 +38,23 @@ final class FleetOutput: Sendable {
     /// Used on the queue only.
     private let deliveries = Mutex(DeliveryWindow<Line>(limit: FleetOutput.deliveryLimit))
     private let hasFailed = Mutex(false)
+    /// Whether lines may be published: the session is connected, and the end of the connection before is handled. Used on
+    /// the queue only.
+    private let isConnected = Mutex(false)
+    private let logger: Logger
 
     /// - Parameters:
+    ///   - logger: receives the reasons why the connection to the broker was lost.
     ///   - finished: is called with the messages of lines that are written and, if they have a topic, confirmed.
     ///   - failed: is called once if the descriptor cannot be written.
     init(
         descriptor: Int32,
+        logger: Logger,
         finished: @escaping @Sendable ([UInt64]) -> Void,
         failed: @escaping @Sendable (FleetOutputError) -> Void
     ) {
         self.descriptor = descriptor
+        self.logger = logger
         self.finished = finished
         self.failed = failed
     }
@@ -105,7 +113,7 @@ final class FleetOutput: Sendable {
     }
 
     private func sendAll() {
-        guard let session = session.withLock({ $0 }) else { return }
+        guard isConnected.withLock({ $0 }), let session = session.withLock({ $0 }) else { return }
         deliveries.withLock { deliveries in
             deliveries.sendAll { line in
                 session.publish(
@@ -117,8 +125,19 @@ final class FleetOutput: Sendable {
 
     private func handle(_ event: MQTTSession.Event) {
         switch event {
-        case .connected: sendAll()
-        case .disconnected: deliveries.withLock { $0.connectionLost() }
+        case .connected:
+            isConnected.withLock { $0 = true }
+            sendAll()
+        case .disconnected(let reason):
+            // A broker that refuses a line ends the connection each time.
+            let wasConnected = isConnected.withLock { isConnected in
+                defer { isConnected = false }
+                return isConnected
+            }
+            if wasConnected {
+                logger.warning("lines cannot be published: \(reason)", metadata: ["lines": "\(waitingCount)"])
+            }
+            deliveries.withLock { $0.connectionLost() }
         case .delivered(let number):
             if let line = deliveries.withLock({ $0.confirm(number) }) { complete([line]) }
             sendAll()

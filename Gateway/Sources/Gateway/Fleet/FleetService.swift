@@ -47,6 +47,8 @@ final class FleetService: Service {
     private static let interval = DispatchTimeInterval.milliseconds(50)
     /// The greatest number of messages whose observations are not written.
     private static let unfinishedLimit = 100_000
+    /// The greatest size of the files with these messages, in bytes. The next process reads them into memory.
+    private static let unfinishedByteLimit = 64 << 20
     /// How long the last lines may take.
     private static let stopTimeout = Duration.seconds(5)
 
@@ -67,6 +69,7 @@ final class FleetService: Service {
         state = Mutex(State(consumer: FleetConsumer(window: configuration.window), journal: journal))
         let output = FleetOutput(
             descriptor: configuration.descriptor,
+            logger: logger,
             finished: { [weak self] tokens in self?.finish(tokens) },
             failed: { [failures] error in
                 failures.continuation.yield(error)
@@ -174,7 +177,10 @@ final class FleetService: Service {
     /// Whether too many lines wait, or too many messages are not finished.
     private var isFull: Bool {
         output.withLock { $0?.isFull ?? false }
-            || state.withLock { $0.journal.unfinishedCount >= Self.unfinishedLimit }
+            || state.withLock { state in
+                state.journal.unfinishedCount >= Self.unfinishedLimit
+                    || state.journal.unfinishedByteCount >= Self.unfinishedByteLimit
+            }
     }
 
     /// Takes a message.
