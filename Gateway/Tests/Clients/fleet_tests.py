@@ -139,6 +139,25 @@ async def broker_away(world: World):
             expect((await program.stop())["waiting"], 0, "the messages that wait")
 
 
+@test("fleet: a line that is too long for the broker is left out, and those after it are published", 120)
+async def too_long(world: World):
+    (port,) = free_ports(1)
+    async with Broker(world.directory, port, "max_packet_size 2000") as broker, Subscriber(broker) as subscriber:
+        async with consumer(world, broker, "--window", "2000", "--publish", "home") as program:
+            async with Publisher(port, "gateways") as publisher:
+                for number in range(20):
+                    topic = f"ble/sensors/{address(1)}/gateway-{number}"
+                    publisher.publish(topic, reading("0000000a", 1, 1, -50 - number))
+                await until(lambda: program.lines, "the long line", 30)
+                assert len(json.dumps(program.lines[0].value)) > 2000, program.lines[0]
+                publisher.publish(f"ble/sensors/{address(2)}/a", reading("0000000a", 1, 2, -50))
+                topic = f"home/fleet/sensors/{address(2)}"
+                await until(lambda: any(place == topic for place, _ in subscriber.messages), "the next line", 60)
+            expect(program.log.count("so the line is left out"), 1, "the number of errors")
+            expect([place for place, _ in subscriber.messages if place.startswith("home/fleet/sensors/")], [topic], "the topics")
+            expect((await program.stop())["waiting"], 0, "the messages that wait")
+
+
 @test("fleet: malformed messages are counted, the metrics satisfy promtool, and a second program is refused")
 async def observed(world: World):
     (port, http) = free_ports(2)

@@ -7,6 +7,31 @@ import Testing
 @testable import Gateway
 
 struct DeliveryWindowTests {
+    @Test func connectionsThatEndWithoutAConfirmationAreCounted() {
+        var window = DeliveryWindow<String>(limit: 2)
+        window.connectionLost()
+        #expect(window.fruitlessConnectionCount == 0)
+        for element in ["a", "b", "c"] { window.append(element) }
+        var last: Int32 = 0
+        let send: (String) -> Int32? = { _ in
+            last += 1
+            return last
+        }
+        window.sendAll(send)
+        window.connectionLost()
+        window.sendAll(send)
+        window.connectionLost()
+        #expect(window.fruitlessConnectionCount == 2)
+        window.sendAll(send)
+        #expect(window.confirm(last - 1) == "a")
+        #expect(window.fruitlessConnectionCount == 0)
+        window.connectionLost()
+        #expect(window.fruitlessConnectionCount == 1)
+        #expect(window.removeFirst() == "b")
+        #expect(window.fruitlessConnectionCount == 0)
+        #expect(window.count == 1)
+    }
+
     @Test func elementsAreSentInOrderAndALimitedNumberIsNotConfirmed() {
         var window = DeliveryWindow<String>(limit: 2)
         for element in ["a", "b", "c", "d"] { window.append(element) }

@@ -28,6 +28,8 @@ final class FleetOutput: Sendable {
     static let limit = 4096
     /// The greatest number of lines that the broker has not confirmed.
     private static let deliveryLimit = 64
+    /// After this number of connections that end before the broker confirms a line, it is taken to refuse the first one.
+    private static let fruitlessConnectionLimit = 3
 
     private let descriptor: Int32
     private let finished: @Sendable ([UInt64]) -> Void
@@ -129,7 +131,6 @@ final class FleetOutput: Sendable {
             isConnected.withLock { $0 = true }
             sendAll()
         case .disconnected(let reason):
-            // A broker that refuses a line ends the connection each time.
             let wasConnected = isConnected.withLock { isConnected in
                 defer { isConnected = false }
                 return isConnected
@@ -137,12 +138,27 @@ final class FleetOutput: Sendable {
             if wasConnected {
                 logger.warning("lines cannot be published: \(reason)", metadata: ["lines": "\(waitingCount)"])
             }
-            deliveries.withLock { $0.connectionLost() }
+            let refused = deliveries.withLock { deliveries -> Line? in
+                deliveries.connectionLost()
+                let isRefused = deliveries.fruitlessConnectionCount >= Self.fruitlessConnectionLimit
+                return isRefused ? deliveries.removeFirst() : nil
+            }
+            if let refused { leaveOut(refused) }
         case .delivered(let number):
             if let line = deliveries.withLock({ $0.confirm(number) }) { complete([line]) }
             sendAll()
         case .subscribed: break
         }
+    }
+
+    /// Publishes a line no more, because the broker ends each connection on which it is sent. The lines after it would wait
+    /// for ever.
+    private func leaveOut(_ line: Line) {
+        logger.error(
+            "the broker ends each connection on which a line is published, so the line is left out; allow longer messages",
+            metadata: ["topic": "\(line.topic ?? "")", "bytes": "\(line.text.utf8.count)"]
+        )
+        complete([line])
     }
 
     private func complete(_ lines: [Line]) {

@@ -187,8 +187,8 @@ final class FleetService: Service {
     ///
     /// - Returns: whether the broker may forget it.
     private func receive(_ reception: MQTTSession.Reception) -> Bool {
-        // The broker keeps the messages for which there is no room. If this takes long, it ends the connection, which is made
-        // again.
+        // Messages that are not received yet stay in the session at the broker. If this takes long, the broker ends the
+        // connection, and the client connects again.
         while isFull {
             guard !isStopping.load(ordering: .acquiring) else { return false }
             usleep(10_000)
