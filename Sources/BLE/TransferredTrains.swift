@@ -85,9 +85,12 @@ extension RemotePeripheral {
     /// - Parameters:
     ///   - advertising: an advertisement with a train, which has begun.
     ///   - serviceData: a value for the peripheral's app.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the advertisement has no train, ``BLEError/closed`` if it was stopped,
-    ///   ``BLEError/notReady`` while its train is being set up, ``BLEError/notSupported(_:)`` if a controller does not support
-    ///   transfers, ``BLEError/disconnected(_:)`` if the link has ended.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if the advertisement has no train
+    ///   - ``BLEError/closed`` if it was stopped
+    ///   - ``BLEError/notReady`` while its train is being set up
+    ///   - ``BLEError/notSupported(_:)`` if a controller does not support transfers
+    ///   - ``BLEError/disconnected(_:)`` if the link has ended
     public func transferTrain(of advertising: AdvertisingSet, serviceData: UInt16 = 0) async throws(BLEError) {
         let link = try usableLink
         try await advertising.transferTrain(serviceData: serviceData, on: link)

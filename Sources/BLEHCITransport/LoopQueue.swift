@@ -14,7 +14,7 @@ import Synchronization
 /// profitable (`YieldBackoff`).
 ///
 /// If all transports allow it, the handler waits before it reads again, so that several packets are read together
-/// (`AdvertisingReportPacing`). It runs submitted work meanwhile.
+/// (`AdvertisingReportPacing`). During this wait it runs submitted work.
 ///
 /// A hold ends when an alarm of the loop is due, so that alarms are on time. Other work of the queue itself, such as the
 /// sources of listeners, waits for the end of the hold.
@@ -61,8 +61,6 @@ public final class LoopQueue: Sendable {
         var unflushed: [DescriptorTransport] = []
         var alarms: [AlarmEntry] = []
         var lastPacket: UInt64 = 0
-        /// When the next wait begins: after the last packet, or after the time in which packets were gathered.
-        var waitStart: UInt64 = 0
         /// Whether the last two packets, or turns of packets, were close together.
         var arePacketsBackToBack = false
         var yieldBackoff = YieldBackoff()
@@ -228,12 +226,9 @@ public final class LoopQueue: Sendable {
         endTurn()
         state.lastPacket = monotonicNanoseconds()
         while isBusy, !state.members.isEmpty, state.lastPacket < min(start + holdLimit, nextAlarm) {
-            state.waitStart = state.lastPacket
-            if isDrained, gatherPackets(until: start + holdLimit) {
-                if state.members.isEmpty { break }
-                state.waitStart = monotonicNanoseconds()
-            }
-            guard wait(atMost: isDrained ? linger ?? 0 : 0) || !isDrained else { break }
+            let waitStart = isDrained ? gatherPackets(until: start + holdLimit) : state.lastPacket
+            guard !state.members.isEmpty, wait(atMost: isDrained ? linger ?? 0 : 0, from: waitStart) || !isDrained
+            else { break }
             isDrained = drainMembers()
             endTurn()
             let now = monotonicNanoseconds()
@@ -272,22 +267,22 @@ public final class LoopQueue: Sendable {
 
     /// Lets packets arrive for as long as all transports allow, and runs submitted work meanwhile.
     ///
-    /// - Returns: whether time may have passed.
-    private func gatherPackets(until limit: UInt64) -> Bool {
+    /// - Returns: the time afterwards.
+    private func gatherPackets(until limit: UInt64) -> UInt64 {
         let state = state
         let start = state.lastPacket
         var delay = UInt64.max
         for member in state.members { delay = min(delay, member.transport?.decideReadDelay(at: start) ?? 0) }
-        guard delay > 0 else { return false }
+        guard delay > 0 else { return start }
         state.arePacketsBackToBack = false
         repeat {
             let end = min(start + delay, limit, nextAlarm)
             let now = monotonicNanoseconds()
-            guard now < end, waitForWork(milliseconds: Int32(clamping: (end - now) / 1_000_000)) else { return true }
+            guard now < end, waitForWork(milliseconds: Int32(clamping: (end - now) / 1_000_000)) else { break }
             endTurn()
             // The work may have sent a packet, whose answer must not wait.
         } while !state.members.isEmpty && state.members.allSatisfy { $0.transport?.mayDelayRead ?? false }
-        return true
+        return monotonicNanoseconds()
     }
 
     /// Waits for submitted work. Returns false if there is none within the time.
@@ -316,7 +311,9 @@ public final class LoopQueue: Sendable {
     }
 
     /// Waits for a ready transport or for work, at most until the next alarm. Returns false if neither occurs.
-    private func wait(atMost nanoseconds: UInt64) -> Bool {
+    ///
+    /// - Parameter start: the time when the wait begins.
+    private func wait(atMost nanoseconds: UInt64, from start: UInt64) -> Bool {
         let state = state
         let hasWork = prepareToWait()
         for place in state.members.indices {
@@ -324,7 +321,6 @@ public final class LoopQueue: Sendable {
             state.entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
         }
         let alarm = nextAlarm
-        let start = state.waitStart
         let limit = alarm > start ? min(nanoseconds, alarm - start) : 0
         // Rounded down: the timer of an alarm that is due in less than a millisecond is more precise.
         var milliseconds = hasWork ? 0 : Int32(clamping: limit / 1_000_000)

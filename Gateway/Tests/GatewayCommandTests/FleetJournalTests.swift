@@ -84,7 +84,7 @@ struct FleetJournalTests {
             #expect(found.map(\.isFinished) == [false, true, false, true])
             #expect(found[2].topic == "t2" && found[2].payload == Array("p2".utf8) && found[2].arrival == 2)
             #expect(journal.unfinishedCount == 2)
-            // Tokens go on after those that were found.
+            // New tokens follow those that were found.
             #expect(try append(4, to: journal) == 5)
             #expect(journal.takeFound().isEmpty)
         }
