@@ -32,8 +32,9 @@ public final class Adapter: Sendable {
         ///
         /// With 0, the adapter neither opens nor accepts any. Otherwise its server accepts this number on each encrypted
         /// link. As a central, it opens this number once a link is encrypted, if the peripheral accepts them. Procedures
-        /// of different characteristics then run at the same time. Calls on one characteristic keep their order. The
-        /// handlers of published values still get the accesses of one central one after another.
+        /// of different characteristics then run at the same time. Calls on one characteristic keep their order. Calls
+        /// on different ones may arrive in another order. The handlers of published values still get the accesses of one
+        /// central one after another.
         public var enhancedBearerLimit = 0
         /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         public var usesExtendedCommands = true

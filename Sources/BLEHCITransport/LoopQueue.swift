@@ -265,7 +265,7 @@ public final class LoopQueue: Sendable {
         return isDrained
     }
 
-    /// Lets packets arrive for as long as all transports allow, and runs submitted work meanwhile.
+    /// Waits for as long as all transports allow, so that packets arrive. Runs the work that is submitted in this time.
     ///
     /// - Returns: the time afterwards.
     private func gatherPackets(until limit: UInt64) -> UInt64 {

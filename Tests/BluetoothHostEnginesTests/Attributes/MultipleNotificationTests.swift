@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Multiple Handle Value Notifications of a router")
 struct MultipleNotificationTests {
-    /// A router whose client takes these notifications, with an ATT_MTU of 23 bytes and no room.
+    /// A router whose client takes these notifications, with an ATT_MTU of 23 bytes. Its outbound queue is full.
     private func fixture(takesThem: Bool = true) throws -> ATTRouterFixture {
         let fixture = try ATTRouterFixture(features: takesThem ? 0x04 : 0x01)
         fixture.room = 0

@@ -151,8 +151,8 @@ final class FleetOutput: Sendable {
         }
     }
 
-    /// Publishes a line no more, because the broker ends each connection on which it is sent. The lines after it would wait
-    /// for ever.
+    /// Does not publish a line, because the broker ends each connection on which it is sent. Otherwise no later line would be
+    /// published.
     private func leaveOut(_ line: Line) {
         logger.error(
             "the broker ends each connection on which a line is published, so the line is left out; allow longer messages",
