@@ -14,6 +14,12 @@ extension BluetoothHost {
         submit(CommandRequest(command, .unawaited))
     }
 
+    /// Has the controller report further LE events. The command of a feature that needs them is sent after this call.
+    func enableEvents(_ events: LEEventMask) {
+        guard let mask = session.enable(events) else { return }
+        sendAndForget(LESetEventMask(leEventMask: mask))
+    }
+
     /// Sends a command and waits for its return parameters. Everything that the caller did before ends as one input.
     @discardableResult
     func perform<C: Command>(_ command: C) async throws(CommandFailure) -> C.ReturnParameters {

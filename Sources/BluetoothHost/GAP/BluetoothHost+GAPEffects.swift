@@ -48,6 +48,7 @@ extension BluetoothHost {
         case .schedulePass(let plan): loop.execute { self.assumeIsolated { $0.runPass(of: plan) } }
         case .send(let next):
             endInput()
+            _ = session.enable(next.events)
             submit(CommandRequest(next.command, .plan(next.step)))
         case .endScan(let scan, let error): endScan(scan, error)
         case .scanRestarted(let silence): emit(HostEvent.scanRestarted(afterSilence: silence))

@@ -110,7 +110,10 @@ private struct Fixture {
     static let train = PeriodicTrain(interval: .milliseconds(100), phy: .le2M)
 
     func mask(withTransfers: Bool = true) -> String {
-        let mask = withTransfers ? information.leEventMaskForTransfers : information.leEventMaskForSynchronizations
+        var mask = information.leEvents.union([
+            .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
+        ])
+        if withTransfers { mask.insert(.periodicAdvertisingSyncTransferReceived) }
         return GAPCommand(LESetEventMask(leEventMask: mask)).hexadecimal
     }
 }

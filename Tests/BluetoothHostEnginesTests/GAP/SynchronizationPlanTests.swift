@@ -42,7 +42,12 @@ private struct Fixture {
         return commands
     }
 
-    var mask: GAPCommand { GAPCommand(LESetEventMask(leEventMask: information.leEventMaskForSynchronizations)) }
+    static let events: LEEventMask = [
+        .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
+    ]
+
+    /// The command that adds the plan's events to those of other parts of the host.
+    var mask: GAPCommand { GAPCommand(LESetEventMask(leEventMask: information.leEvents.union(Self.events))) }
 
     static func create(_ number: UInt64) -> GAPCommand {
         GAPCommand(

@@ -69,6 +69,23 @@ struct ControllerSessionBringUpTests {
         #expect(information.numberOfAdvertisingSets == 11 && information.maximumAdvertisingDataLength == 1650)
     }
 
+    @Test func eachMaskHasTheEventsThatWereEnabledSinceTheReset() throws {
+        var fixture = SessionFixture()
+        #expect(fixture.session.enable(.subrateChange) == nil, "the controller is not up")
+        fixture = SessionFixture.on()
+        let initial = try #require(fixture.session.information?.initialLEEvents)
+        #expect(fixture.session.enable(.connectionComplete) == nil, "the bring-up has enabled it")
+        #expect(fixture.session.enable(.subrateChange) == initial.union(.subrateChange))
+        #expect(fixture.session.enable([.cisRequest, .subrateChange]) == initial.union([.subrateChange, .cisRequest]))
+        #expect(fixture.session.enable(.cisRequest) == nil)
+
+        fixture.now = fixture.now + .seconds(60)
+        _ = fixture.session.failed("a hardware error", at: fixture.now)
+        _ = fixture.bringUp()
+        #expect(fixture.session.information?.leEvents == initial)
+        #expect(fixture.session.enable(.cisRequest) == initial.union(.cisRequest))
+    }
+
     @Test func commandsThatAreNotSupportedAreSkipped() throws {
         var fixture = SessionFixture(.least)
         let effects = fixture.begin() + fixture.bringUp()

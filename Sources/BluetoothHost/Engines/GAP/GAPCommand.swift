@@ -45,6 +45,8 @@ struct GAPStep: Hashable, Sendable {
 struct PlannedCommand: Equatable {
     let command: GAPCommand
     let step: GAPStep
+    /// The LE events that the command enables.
+    var events: LEEventMask = []
 }
 
 /// The command of a plan that the controller has not answered: at most one.

@@ -48,14 +48,16 @@ struct SynchronizationPlan {
     }
 
     private enum Purpose {
-        /// Have the controller report trains, or also transfers.
-        case setEventMask(withTransfers: Bool)
+        case enableEvents(LEEventMask)
         case setTransfers(SyncTransferReception.Setting)
         case changeList(PeriodicAdvertiserListState.Change)
         /// Create the first of these, or any of them by the periodic advertiser list.
         case create([SynchronizationIdentifier], usesList: Bool)
         case cancelCreation
         case terminate(UInt16)
+
+        /// The events that the command enables.
+        var events: LEEventMask { if case .enableEvents(let events) = self { events } else { [] } }
     }
 
     /// Whether the controller may still create a synchronization although the plan assumes that it does not.
@@ -73,6 +75,10 @@ struct SynchronizationPlan {
     static let cancellationTimeout = Duration.seconds(2)
     /// Maximum number of synchronizations.
     static let limit = 64
+    /// The events that any synchronization needs.
+    private static let trainEvents: LEEventMask = [
+        .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
+    ]
 
     /// The synchronizations: those that wait in the order of their turns.
     var entries: [Entry] = []
@@ -83,10 +89,8 @@ struct SynchronizationPlan {
     var creation: Creation?
     private var endDoubt = EndDoubt.none
     var list = PeriodicAdvertiserListState()
-    /// Whether the controller reports trains. It is told so only if an app wants one.
-    private var reportsTrains = false
-    /// Whether the controller reports transfers too.
-    private var reportsTransfers = false
+    /// The events of the plan that the controller reports. It is told so when an app first needs them.
+    private var events: LEEventMask = []
     /// Handles that the controller still reports and no app wants.
     private var unwantedHandles: [UInt16] = []
 
@@ -94,6 +98,8 @@ struct SynchronizationPlan {
 
     /// Whether the controller must scan, because a train is to be found.
     var isSearching: Bool { entries.contains { $0.state == .waiting || $0.state == .creating } }
+
+    private var reportsTrains: Bool { events.isSuperset(of: Self.trainEvents) }
 
     /// Whether the controller creates no synchronization.
     var isResting: Bool { creation == nil }
@@ -169,22 +175,27 @@ struct SynchronizationPlan {
             creation?.isEnding = true
             creation?.endDeadline = now + Self.cancellationTimeout
         case .setTransfers(let setting): reception.begin(setting)
-        case .setEventMask, .changeList, .terminate: break
+        case .enableEvents, .changeList, .terminate: break
         }
-        return PlannedCommand(command: command(for: purpose, controller), step: pending.begin(purpose))
+        return PlannedCommand(
+            command: command(for: purpose, controller),
+            step: pending.begin(purpose),
+            events: purpose.events
+        )
     }
 
     private func nextPurpose(_ controller: ControllerInformation, isHeld: Bool) -> Purpose? {
         if let handle = unwantedHandles.first { return .terminate(handle) }
         if let setting = reception.nextSetting {
-            return reportsTransfers ? .setTransfers(setting) : .setEventMask(withTransfers: true)
+            let needed = Self.trainEvents.union(.periodicAdvertisingSyncTransferReceived)
+            return events.isSuperset(of: needed) ? .setTransfers(setting) : .enableEvents(needed)
         }
         if let creation {
             return (creation.isEnding || isHeld) && creation.endDeadline == nil ? .cancelCreation : nil
         }
         let group = isHeld ? [] : nextGroup(controller)
         guard !group.isEmpty else { return nil }
-        guard reportsTrains else { return .setEventMask(withTransfers: false) }
+        guard reportsTrains else { return .enableEvents(Self.trainEvents) }
         guard group.count > 1 else { return .create(group.map(\.identifier), usesList: false) }
         if let change = list.change(to: group.map(\.request.train)) { return .changeList(change) }
         return .create(group.map(\.identifier), usesList: true)
@@ -192,10 +203,8 @@ struct SynchronizationPlan {
 
     private func command(for purpose: Purpose, _ controller: ControllerInformation) -> GAPCommand {
         switch purpose {
-        case .setEventMask(withTransfers: true):
-            GAPCommand(LESetEventMask(leEventMask: controller.leEventMaskForTransfers))
-        case .setEventMask(withTransfers: false):
-            GAPCommand(LESetEventMask(leEventMask: controller.leEventMaskForSynchronizations))
+        case .enableEvents(let events):
+            GAPCommand(LESetEventMask(leEventMask: controller.leEvents.union(events)))
         case .setTransfers(let setting): GAPCommand(setting)
         case .changeList(let change): GAPCommand(change)
         case .create(let identifiers, let usesList):
@@ -222,9 +231,7 @@ struct SynchronizationPlan {
     /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
     mutating func finished(_ step: GAPStep) {
         switch pending.end(step) {
-        case .setEventMask(let withTransfers):
-            reportsTrains = true
-            reportsTransfers = withTransfers
+        case .enableEvents(let enabled): events.formUnion(enabled)
         case .setTransfers(let setting): reception.finished(setting)
         case .changeList(let change): list.changed(change)
         case .terminate(let handle): unwantedHandles.removeAll { $0 == handle }
@@ -240,12 +247,12 @@ struct SynchronizationPlan {
         guard !failure.meansReset else { return [] }
         switch purpose {
         case nil: return []
-        case .setEventMask(withTransfers: true):
+        case .enableEvents(let events) where events.contains(.periodicAdvertisingSyncTransferReceived):
             return reception.removeAll().map { .endReception($0, failure) }
         case .setTransfers(let setting):
             let ended = reception.refused(setting).map { SynchronizationEffect.endReception($0, failure) }
             return ended.isEmpty ? [.ignore(failure)] : ended
-        case .setEventMask(withTransfers: false):
+        case .enableEvents:
             let waiting = entries.filter { $0.state == .waiting }.map(\.identifier)
             entries.removeAll { $0.state == .waiting }
             return waiting.map { .end($0, failure) }
@@ -349,8 +356,7 @@ struct SynchronizationPlan {
         creation = nil
         endDoubt = .none
         list = PeriodicAdvertiserListState()
-        reportsTrains = false
-        reportsTransfers = false
+        events = []
         reception.controllerLost()
         unwantedHandles = []
         var effects: [SynchronizationEffect] = []

@@ -119,7 +119,7 @@ struct BringUp {
         case .readLEFeatures: request(LEReadLocalSupportedFeatures())
         case .readAddress: request(ReadBDADDR())
         case .setEventMask: request(SetEventMask(eventMask: BringUp.eventMask))
-        case .setLEEventMask: request(LESetEventMask(leEventMask: information.leEventMask))
+        case .setLEEventMask: request(LESetEventMask(leEventMask: information.initialLEEvents))
         case .enableLEHost:
             lmpFeatures.contains(.brEdrNotSupported) ? nil : request(WriteLEHostSupport(leSupportedHost: true))
         case .readLEBuffersV2: request(LEReadBufferSizeV2())
@@ -175,7 +175,9 @@ struct BringUp {
         case .readLEFeatures: setFeatures(try LEReadLocalSupportedFeatures.decodeReply(reply).leFeatures)
         case .readAddress: setAddress(try ReadBDADDR.decodeReply(reply).bdADDR)
         case .setEventMask: _ = try SetEventMask.decodeReply(reply)
-        case .setLEEventMask: _ = try LESetEventMask.decodeReply(reply)
+        case .setLEEventMask:
+            _ = try LESetEventMask.decodeReply(reply)
+            information.leEvents = information.initialLEEvents
         case .enableLEHost: _ = try WriteLEHostSupport.decodeReply(reply)
         case .readLEBuffersV2:
             let sizes = try LEReadBufferSizeV2.decodeReply(reply)

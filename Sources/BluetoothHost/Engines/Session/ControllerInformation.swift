@@ -43,6 +43,9 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var maximumTransmitOctets: UInt16 = 27
     /// The duration of the longest Link Layer packet that can be sent, in microseconds.
     public internal(set) var maximumTransmitTime: UInt16 = 328
+    /// The LE events that the controller has been told to report (Vol 4, Part E, 7.8.1). Only ``ControllerSession``
+    /// changes them.
+    var leEvents: LEEventMask = []
 
     /// Whether the Link Layer supports the combination of states with this bit in LE_States.
     func supportsState(bit: Int) -> Bool {
@@ -52,8 +55,9 @@ public struct ControllerInformation: Sendable, Equatable {
     /// Whether the controller can scan and initiate on the LE Coded PHY.
     var canUseCodedPHY: Bool { usesExtendedCommands && features.contains(.leCodedPHY) }
 
-    /// The events of LE that the controller reports after its bring-up.
-    var leEventMask: LEEventMask {
+    /// The LE events that the controller reports after its bring-up. Those of other features are enabled when a feature is
+    /// first used.
+    var initialLEEvents: LEEventMask {
         var mask: LEEventMask = [
             .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
             .longTermKeyRequest,
@@ -69,18 +73,6 @@ public struct ControllerInformation: Sendable, Equatable {
         }
         if features.contains(.channelSelectionAlgorithm2) { mask.insert(.channelSelectionAlgorithm) }
         return mask
-    }
-
-    /// The events that synchronizations with periodic advertising trains need, and all others.
-    var leEventMaskForSynchronizations: LEEventMask {
-        leEventMask.union([
-            .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
-        ])
-    }
-
-    /// The events that transfers of synchronizations need, and all others.
-    var leEventMaskForTransfers: LEEventMask {
-        leEventMaskForSynchronizations.union(.periodicAdvertisingSyncTransferReceived)
     }
 
     /// Whether the controller can receive the synchronizations that connected devices transfer.

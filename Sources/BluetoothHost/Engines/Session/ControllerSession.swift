@@ -311,6 +311,20 @@ struct ControllerSession {
         return [.report(.optionalCommandFailed(failure))] + proceed(bringUp, at: now)
     }
 
+    // MARK: Events
+
+    /// Records that the controller is told to report further LE events. It is told by one mask, so all parts of the host
+    /// add their events here.
+    ///
+    /// - Returns: the mask to send; nil if the controller reports these events already, or is not up.
+    mutating func enable(_ events: LEEventMask) -> LEEventMask? {
+        guard let enabled = information?.leEvents, !enabled.isSuperset(of: events) else { return nil }
+        information?.leEvents.formUnion(events)
+        return enabled.union(events)
+    }
+
+    // MARK: Stored state and addresses
+
     /// Whether the bring-up waits for the stored state.
     var awaitsBonds: Bool { bringUp(at: .loadBonds) != nil }
 
