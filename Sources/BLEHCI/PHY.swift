@@ -13,6 +13,9 @@ public struct PHY: RawRepresentable, Hashable, Sendable {
     public static let le2M = PHY(rawValue: 0x02)
     /// LE Coded: 125 or 500 kbit/s, with a longer range.
     public static let leCoded = PHY(rawValue: 0x03)
+    /// LE Coded with S=2 coding. Only power control (Vol 4, Part E, 7.8.117) and advertising reports of a host with
+    /// Advertising Coding Selection (7.7.65.13) name the coding. There, ``leCoded`` means S=8.
+    public static let leCodedS2 = PHY(rawValue: 0x04)
 }
 
 extension PHY: CustomStringConvertible {
@@ -22,6 +25,7 @@ extension PHY: CustomStringConvertible {
         case 0x01: "LE 1M"
         case 0x02: "LE 2M"
         case 0x03: "LE Coded"
+        case 0x04: "LE Coded S=2"
         default: "PHY \(rawValue)"
         }
     }
@@ -62,4 +66,21 @@ public struct PHYOptions: RawRepresentable, Hashable, Sendable {
     public static let preferS2Coding = PHYOptions(rawValue: 1)
     /// S=8: 125 kbit/s, with the longest range.
     public static let preferS8Coding = PHYOptions(rawValue: 2)
+}
+
+/// The coding of advertising on the LE Coded PHY (Vol 4, Part E, 7.8.53).
+public struct AdvertisingPHYOptions: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The controller chooses the coding.
+    public static let noPreference = AdvertisingPHYOptions(rawValue: 0x00)
+    /// S=2 if the controller can choose it: 500 kbit/s.
+    public static let preferS2Coding = AdvertisingPHYOptions(rawValue: 0x01)
+    /// S=8 if the controller can choose it: 125 kbit/s, with the longest range.
+    public static let preferS8Coding = AdvertisingPHYOptions(rawValue: 0x02)
+    /// S=2; the controller refuses the command if it cannot choose it.
+    public static let requireS2Coding = AdvertisingPHYOptions(rawValue: 0x03)
+    /// S=8; the controller refuses the command if it cannot choose it.
+    public static let requireS8Coding = AdvertisingPHYOptions(rawValue: 0x04)
 }

@@ -94,7 +94,7 @@ extension BluetoothHost {
         case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
-            .leChannelSelectionAlgorithm, .leSubrateChange:
+            .leChannelSelectionAlgorithm, .leSubrateChange, .lePathLossThreshold, .leTransmitPowerReporting:
             break
         case .unknown(let code, let subeventCode, _):
             logger.debug("unknown event \(code), subevent \(subeventCode.map(String.init) ?? "none")")

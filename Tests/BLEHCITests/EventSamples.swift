@@ -194,4 +194,19 @@ let eventSamples: [EventSample] = [
         ),
         "3e0c23004000020101000300f401"
     ),
+    EventSample(
+        LEPathLossThreshold(connectionHandle: 0x0040, currentPathLoss: 77, zoneEntered: .high),
+        "3e052040004d02"
+    ),
+    EventSample(
+        LETransmitPowerReporting(
+            connectionHandle: 0x0040,
+            reason: .remoteRead,
+            phy: .leCoded,
+            txPowerLevel: -12,
+            txPowerLevelFlag: .maximum,
+            delta: -4
+        ),
+        "3e0921004000" + "0203f402fc"
+    ),
 ]

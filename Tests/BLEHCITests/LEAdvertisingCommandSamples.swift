@@ -65,6 +65,26 @@ let leAdvertisingCommandSamples: [CommandSample] = [
         "3620190341004523014623010701019a78563412f003f40304020901"
     ),
     CommandSample(
+        LESetExtendedAdvertisingParametersV2(
+            advertisingHandle: 3,
+            advertisingEventProperties: [.connectable, .includeTXPower],
+            primaryAdvertisingIntervalMin: 0x012345,
+            primaryAdvertisingIntervalMax: 0x012346,
+            ownAddressType: .random,
+            peerAddress: DeviceAddress(0xF012_3456_789A, isRandom: true),
+            advertisingFilterPolicy: .filterAcceptListOnly,
+            advertisingTXPower: -12,
+            primaryAdvertisingPHY: .leCoded,
+            secondaryAdvertisingMaxSkip: 4,
+            secondaryAdvertisingPHY: .le2M,
+            advertisingSID: 9,
+            scanRequestNotificationEnable: true,
+            primaryAdvertisingPHYOptions: .requireS8Coding,
+            secondaryAdvertisingPHYOptions: .preferS2Coding
+        ),
+        "7f201b0341004523014623010701019a78563412f003f403040209010401"
+    ),
+    CommandSample(
         LESetExtendedAdvertisingData(
             advertisingHandle: 3,
             operation: .firstFragment,

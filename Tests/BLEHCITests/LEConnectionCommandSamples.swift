@@ -157,4 +157,31 @@ let leConnectionCommandSamples: [CommandSample] = [
         ),
         "7e200c40000200060005010300f401"
     ),
+    CommandSample(
+        LEEnhancedReadTransmitPowerLevel(connectionHandle: 0x0040, phy: .leCodedS2),
+        "762003400004"
+    ),
+    CommandSample(
+        LEReadRemoteTransmitPowerLevel(connectionHandle: 0x0040, phy: .le2M),
+        "772003400002"
+    ),
+    CommandSample(
+        LESetPathLossReportingParameters(
+            connectionHandle: 0x0040,
+            highThreshold: 80,
+            highHysteresis: 5,
+            lowThreshold: 50,
+            lowHysteresis: 6,
+            minTimeSpent: 0x0203
+        ),
+        "782008400050053206" + "0302"
+    ),
+    CommandSample(
+        LESetPathLossReportingEnable(connectionHandle: 0x0040, enable: true),
+        "792003400001"
+    ),
+    CommandSample(
+        LESetTransmitPowerReportingEnable(connectionHandle: 0x0040, localEnable: false, remoteEnable: true),
+        "7a200440000001"
+    ),
 ]

@@ -136,4 +136,8 @@ let leControllerCommandSamples: [CommandSample] = [
         LESetPHY(connectionHandle: 0x0040, txPHYs: .le2M, rxPHYs: [.le2M, .leCoded], phyOptions: .preferS8Coding),
         "32200740000002060200"
     ),
+    CommandSample(
+        LESetHostFeature(bitNumber: 38, bitValue: true),
+        "7420022601"
+    ),
 ]

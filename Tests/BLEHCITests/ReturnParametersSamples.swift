@@ -210,6 +210,31 @@ let returnSamples: [ReturnParametersSample] = [
         "0e06015b20004000"
     ),
     ReturnParametersSample(
+        LEEnhancedReadTransmitPowerLevel.self,
+        returning: .init(connectionHandle: 0x0040, phy: .leCoded, currentTXPowerLevel: -20, maxTXPowerLevel: 8),
+        "0e0901762000400003ec08"
+    ),
+    ReturnParametersSample(
+        LESetPathLossReportingParameters.self,
+        returning: .init(connectionHandle: 0x0040),
+        "0e06017820004000"
+    ),
+    ReturnParametersSample(
+        LESetPathLossReportingEnable.self,
+        returning: .init(connectionHandle: 0x0040),
+        "0e06017920004000"
+    ),
+    ReturnParametersSample(
+        LESetTransmitPowerReportingEnable.self,
+        returning: .init(connectionHandle: 0x0040),
+        "0e06017a20004000"
+    ),
+    ReturnParametersSample(
+        LESetExtendedAdvertisingParametersV2.self,
+        returning: .init(selectedTXPower: 4),
+        "0e05017f200004"
+    ),
+    ReturnParametersSample(
         LESetPeriodicAdvertisingSyncTransferParameters.self,
         returning: .init(connectionHandle: 0x0040),
         "0e06015c20004000"

@@ -97,8 +97,15 @@ enum TypedCodes {
         0x205C,  // LE Set Periodic Advertising Sync Transfer Parameters
         0x205D,  // LE Set Default Periodic Advertising Sync Transfer Parameters
         0x2060,  // LE Read Buffer Size [v2]
+        0x2074,  // LE Set Host Feature
+        0x2076,  // LE Enhanced Read Transmit Power Level
+        0x2077,  // LE Read Remote Transmit Power Level
+        0x2078,  // LE Set Path Loss Reporting Parameters
+        0x2079,  // LE Set Path Loss Reporting Enable
+        0x207A,  // LE Set Transmit Power Reporting Enable
         0x207D,  // LE Set Default Subrate
         0x207E,  // LE Subrate Request
+        0x207F,  // LE Set Extended Advertising Parameters [v2]
     ]
 
     /// Commands with return parameters of their own.
@@ -140,6 +147,11 @@ enum TypedCodes {
         0x205B,  // LE Periodic Advertising Set Info Transfer
         0x205C,  // LE Set Periodic Advertising Sync Transfer Parameters
         0x2060,  // LE Read Buffer Size [v2]
+        0x2076,  // LE Enhanced Read Transmit Power Level
+        0x2078,  // LE Set Path Loss Reporting Parameters
+        0x2079,  // LE Set Path Loss Reporting Enable
+        0x207A,  // LE Set Transmit Power Reporting Enable
+        0x207F,  // LE Set Extended Advertising Parameters [v2]
     ]
 
     static let events: [UInt8] = [
@@ -178,6 +190,8 @@ enum TypedCodes {
         0x13,  // LE Scan Request Received
         0x14,  // LE Channel Selection Algorithm
         0x18,  // LE Periodic Advertising Sync Transfer Received
+        0x20,  // LE Path Loss Threshold
+        0x21,  // LE Transmit Power Reporting
         0x23,  // LE Subrate Change
         0x29,  // LE Enhanced Connection Complete [v2]
     ]

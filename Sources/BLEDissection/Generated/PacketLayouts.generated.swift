@@ -182,7 +182,7 @@ extension CommandLayouts {
         202F
         2030 Connection_Handle:handle!
         2031 All_PHYs:#allPHYs TX_PHYs:#phys! RX_PHYs:#phys!
-        2032 Connection_Handle:handle! All_PHYs:#allPHYs TX_PHYs:#phys! RX_PHYs:#phys! PHY_Options:x16
+        2032 Connection_Handle:handle! All_PHYs:#allPHYs TX_PHYs:#phys! RX_PHYs:#phys! PHY_Options:@@phyOptions
         2035 Advertising_Handle:u8! Random_Address:address!
         2036 Advertising_Handle:u8! Advertising_Event_Properties:##extendedProperties! \
         Primary_Advertising_Interval_Min:u24*625us! Primary_Advertising_Interval_Max:u24*625us \
@@ -237,10 +237,10 @@ extension CommandLayouts {
         206A BIG_Handle:u8! Reason:@error!
         206C BIG_Handle:u8!
         206D Connection_Handle:handle!
-        2074 Bit_Number:u8! Bit_Value:u8!
+        2074 Bit_Number:u8! Bit_Value:@enable!
         2076 Connection_Handle:handle! PHY:@phy!
         2077 Connection_Handle:handle! PHY:@phy!
-        2078 Connection_Handle:handle! High_Threshold:u8 High_Hysteresis:u8 Low_Threshold:u8 Low_Hysteresis:u8 \
+        2078 Connection_Handle:handle! High_Threshold:u8! High_Hysteresis:u8 Low_Threshold:u8! Low_Hysteresis:u8 \
         Min_Time_Spent:u16
         2079 Connection_Handle:handle! Enable:@enable!
         207A Connection_Handle:handle! Local_Enable:@enable! Remote_Enable:@enable!
@@ -248,6 +248,13 @@ extension CommandLayouts {
         207D Subrate_Min:u16! Subrate_Max:u16! Max_Latency:u16! Continuation_Number:u16 Supervision_Timeout:u16*10ms
         207E Connection_Handle:handle! Subrate_Min:u16! Subrate_Max:u16! Max_Latency:u16! Continuation_Number:u16 \
         Supervision_Timeout:u16*10ms
+        207F Advertising_Handle:u8! Advertising_Event_Properties:##extendedProperties! \
+        Primary_Advertising_Interval_Min:u24*625us! Primary_Advertising_Interval_Max:u24*625us \
+        Primary_Advertising_Channel_Map:#advertisingChannels Own_Address_Type:@ownAddressType! \
+        Peer_Address_Type:@addressType Peer_Address:address Advertising_Filter_Policy:@advertisingFilter \
+        Advertising_TX_Power:i8dBm Primary_Advertising_PHY:@phy Secondary_Advertising_Max_Skip:u8 \
+        Secondary_Advertising_PHY:@phy Advertising_SID:u8 Scan_Request_Notification_Enable:@enable \
+        Primary_Advertising_PHY_Options:@advertisingCoding Secondary_Advertising_PHY_Options:@advertisingCoding
         """
     )
 
@@ -364,6 +371,7 @@ extension CommandLayouts {
         2078 Connection_Handle:handle!
         2079 Connection_Handle:handle!
         207A Connection_Handle:handle!
+        207F Selected_TX_Power:i8dBm!
         """
     )
 }
@@ -472,9 +480,9 @@ extension EventLayouts {
         1C BIG_Handle:u8! Reason:@error!
         1E BIG_Handle:u8! Reason:@error!
         1F Status:@error! Connection_Handle:handle! Peer_Clock_Accuracy:@clockAccuracy!
-        20 Connection_Handle:handle! Current_Path_Loss:u8! Zone_Entered:u8!
-        21 Status:@error! Connection_Handle:handle! Reason:u8! PHY:@phy! TX_Power_Level:i8dBm! TX_Power_Level_Flag:x8 \
-        Delta:i8
+        20 Connection_Handle:handle! Current_Path_Loss:u8! Zone_Entered:@pathLossZone!
+        21 Status:@error! Connection_Handle:handle! Reason:@powerReason! PHY:@phy! TX_Power_Level:i8dBm! \
+        TX_Power_Level_Flag:#powerLimits Delta:i8
         23 Status:@error! Connection_Handle:handle! Subrate_Factor:u16! Peripheral_Latency:u16! \
         Continuation_Number:u16 Supervision_Timeout:u16*10ms!
         29 Status:@error! Connection_Handle:handle! Role:@role! Peer_Address_Type:@addressType! Peer_Address:address! \

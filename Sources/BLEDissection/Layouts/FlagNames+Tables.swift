@@ -35,6 +35,7 @@ extension FlagNames {
         "periodicEnable": FlagNames("enabled, include ADI"),
         "periodicReceive": FlagNames("reports, duplicates filtered"),
         "syncOptions": FlagNames("periodic advertiser list, reports disabled, duplicates filtered"),
+        "powerLimits": FlagNames("minimum, maximum"),
         "allPHYs": FlagNames("any transmitter, any receiver"),
         "authReq": FlagNames("bonding,, MITM, SC, keypress, CT2"),
         "keys": FlagNames("EncKey, IdKey, SignKey, LinkKey"),

@@ -69,6 +69,10 @@ public enum Event: ~Escapable {
     case leChannelSelectionAlgorithm(LEChannelSelectionAlgorithm)
     /// LE Periodic Advertising Sync Transfer Received, subevent code 0x18 (Vol 4, Part E, 7.7.65.24).
     case lePeriodicAdvertisingSyncTransferReceived(LEPeriodicAdvertisingSyncTransferReceived)
+    /// LE Path Loss Threshold, subevent code 0x20 (Vol 4, Part E, 7.7.65.32).
+    case lePathLossThreshold(LEPathLossThreshold)
+    /// LE Transmit Power Reporting, subevent code 0x21 (Vol 4, Part E, 7.7.65.33).
+    case leTransmitPowerReporting(LETransmitPowerReporting)
     /// LE Subrate Change, subevent code 0x23 (Vol 4, Part E, 7.7.65.35).
     case leSubrateChange(LESubrateChange)
     /// LE Enhanced Connection Complete [v2], subevent code 0x29 (Vol 4, Part E, 7.7.65.10).
@@ -156,6 +160,10 @@ extension Event {
             .lePeriodicAdvertisingSyncTransferReceived(
                 try LEPeriodicAdvertisingSyncTransferReceived(decoding: parameters)
             )
+        case LEPathLossThreshold.subeventCode:
+            .lePathLossThreshold(try LEPathLossThreshold(decoding: parameters))
+        case LETransmitPowerReporting.subeventCode:
+            .leTransmitPowerReporting(try LETransmitPowerReporting(decoding: parameters))
         case LESubrateChange.subeventCode:
             .leSubrateChange(try LESubrateChange(decoding: parameters))
         case LEEnhancedConnectionCompleteV2.subeventCode:
@@ -200,6 +208,8 @@ extension Event {
         case .leScanRequestReceived(let event): event.encodePacket(into: &buffer)
         case .leChannelSelectionAlgorithm(let event): event.encodePacket(into: &buffer)
         case .lePeriodicAdvertisingSyncTransferReceived(let event): event.encodePacket(into: &buffer)
+        case .lePathLossThreshold(let event): event.encodePacket(into: &buffer)
+        case .leTransmitPowerReporting(let event): event.encodePacket(into: &buffer)
         case .leSubrateChange(let event): event.encodePacket(into: &buffer)
         case .leEnhancedConnectionCompleteV2(let event): event.encodePacket(into: &buffer)
         case .unknown(let code, let subeventCode, let parameters):

@@ -318,3 +318,38 @@ public struct LEReadBufferSizeV2: Command, Equatable {
         }
     }
 }
+
+/// A command to set or clear a feature bit that the host controls. The controller has no connection then (Vol 4, Part
+/// E, 7.8.115).
+public struct LESetHostFeature: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Set Host Feature, 0x2074, at byte 44, bit 1 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0074)
+
+    /// `Bit_Number`: the position of the feature's bit in ``LEFeatures``.
+    public var bitNumber: UInt8
+    /// `Bit_Value`: whether the host supports the feature.
+    public var bitValue: Bool
+
+    /// Creates the command from its parameters.
+    public init(bitNumber: UInt8, bitValue: Bool) {
+        self.bitNumber = bitNumber
+        self.bitValue = bitValue
+    }
+
+    /// Decodes the parameters, which are 2 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        bitNumber = try reader.readUInt8()
+        bitValue = try reader.readFlag("Bit_Value")
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 2 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(bitNumber)
+        buffer.append(flag: bitValue)
+    }
+}

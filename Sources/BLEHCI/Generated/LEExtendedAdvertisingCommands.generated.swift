@@ -387,3 +387,144 @@ public struct LEClearAdvertisingSets: Command, Equatable {
     /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }
+
+/// A command to set the parameters of one advertising set, version 2, with the coding of the LE Coded PHY (Vol 4, Part
+/// E, 7.8.53).
+public struct LESetExtendedAdvertisingParametersV2: Command, Equatable {
+    /// The opcode of LE Set Extended Advertising Parameters [v2], 0x207F, at byte 46, bit 2 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x007F)
+
+    /// `Advertising_Handle`: 0x00 to 0xEF.
+    public var advertisingHandle: UInt8
+    /// `Advertising_Event_Properties`: the operations that the advertising allows, and the contents of its PDUs.
+    public var advertisingEventProperties: AdvertisingEventProperties
+    /// `Primary_Advertising_Interval_Min`, in units of 0.625 ms, 0x000020 to 0xFFFFFF.
+    public var primaryAdvertisingIntervalMin: UInt32
+    /// `Primary_Advertising_Interval_Max`, in units of 0.625 ms, `primaryAdvertisingIntervalMin` to 0xFFFFFF.
+    public var primaryAdvertisingIntervalMax: UInt32
+    /// `Primary_Advertising_Channel_Map`: the primary channels for advertising.
+    public var primaryAdvertisingChannelMap: AdvertisingChannelMap
+    /// `Own_Address_Type`: the kind of address that the controller uses.
+    public var ownAddressType: OwnAddressType
+    /// `Peer_Address_Type` and `Peer_Address`: the peer of directed advertising. If the own address is resolvable, the
+    /// peer whose resolving list entry has its local IRK.
+    public var peerAddress: DeviceAddress
+    /// `Advertising_Filter_Policy`: the devices from which the advertiser accepts requests.
+    public var advertisingFilterPolicy: AdvertisingFilterPolicy
+    /// `Advertising_TX_Power`, in dBm, -127 to 20; 127 if the host has no preference.
+    public var advertisingTXPower: Int8
+    /// `Primary_Advertising_PHY`: the PHY on the primary channels, LE 1M or LE Coded.
+    public var primaryAdvertisingPHY: PHY
+    /// `Secondary_Advertising_Max_Skip`, in advertising events, 0x00 to 0xFF.
+    public var secondaryAdvertisingMaxSkip: UInt8
+    /// `Secondary_Advertising_PHY`: the PHY on the secondary channels.
+    public var secondaryAdvertisingPHY: PHY
+    /// `Advertising_SID`: 0x00 to 0x0F.
+    public var advertisingSID: UInt8
+    /// `Scan_Request_Notification_Enable`: whether ``LEScanRequestReceived`` reports scan requests.
+    public var scanRequestNotificationEnable: Bool
+    /// `Primary_Advertising_PHY_Options`: the coding on the primary channels. Used only on the LE Coded PHY.
+    public var primaryAdvertisingPHYOptions: AdvertisingPHYOptions
+    /// `Secondary_Advertising_PHY_Options`: the coding on the secondary channels. Used only on the LE Coded PHY.
+    public var secondaryAdvertisingPHYOptions: AdvertisingPHYOptions
+
+    /// Creates the command from its parameters.
+    public init(
+        advertisingHandle: UInt8,
+        advertisingEventProperties: AdvertisingEventProperties = [],
+        primaryAdvertisingIntervalMin: UInt32 = 0x000800,
+        primaryAdvertisingIntervalMax: UInt32 = 0x000800,
+        primaryAdvertisingChannelMap: AdvertisingChannelMap = .all,
+        ownAddressType: OwnAddressType = .public,
+        peerAddress: DeviceAddress = DeviceAddress(0, isRandom: false),
+        advertisingFilterPolicy: AdvertisingFilterPolicy = .all,
+        advertisingTXPower: Int8 = 0x7F,
+        primaryAdvertisingPHY: PHY = .le1M,
+        secondaryAdvertisingMaxSkip: UInt8 = 0,
+        secondaryAdvertisingPHY: PHY = .le1M,
+        advertisingSID: UInt8 = 0,
+        scanRequestNotificationEnable: Bool = false,
+        primaryAdvertisingPHYOptions: AdvertisingPHYOptions = .noPreference,
+        secondaryAdvertisingPHYOptions: AdvertisingPHYOptions = .noPreference
+    ) {
+        self.advertisingHandle = advertisingHandle
+        self.advertisingEventProperties = advertisingEventProperties
+        self.primaryAdvertisingIntervalMin = primaryAdvertisingIntervalMin
+        self.primaryAdvertisingIntervalMax = primaryAdvertisingIntervalMax
+        self.primaryAdvertisingChannelMap = primaryAdvertisingChannelMap
+        self.ownAddressType = ownAddressType
+        self.peerAddress = peerAddress
+        self.advertisingFilterPolicy = advertisingFilterPolicy
+        self.advertisingTXPower = advertisingTXPower
+        self.primaryAdvertisingPHY = primaryAdvertisingPHY
+        self.secondaryAdvertisingMaxSkip = secondaryAdvertisingMaxSkip
+        self.secondaryAdvertisingPHY = secondaryAdvertisingPHY
+        self.advertisingSID = advertisingSID
+        self.scanRequestNotificationEnable = scanRequestNotificationEnable
+        self.primaryAdvertisingPHYOptions = primaryAdvertisingPHYOptions
+        self.secondaryAdvertisingPHYOptions = secondaryAdvertisingPHYOptions
+    }
+
+    /// Decodes the parameters, which are 27 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        advertisingHandle = try reader.readUInt8()
+        advertisingEventProperties = AdvertisingEventProperties(rawValue: try reader.readUInt16())
+        primaryAdvertisingIntervalMin = try reader.readUInt24()
+        primaryAdvertisingIntervalMax = try reader.readUInt24()
+        primaryAdvertisingChannelMap = AdvertisingChannelMap(rawValue: try reader.readUInt8())
+        ownAddressType = try reader.readValue("Own_Address_Type")
+        peerAddress = try reader.readDeviceAddress("Peer_Address")
+        advertisingFilterPolicy = try reader.readValue("Advertising_Filter_Policy")
+        advertisingTXPower = try reader.readInt8()
+        primaryAdvertisingPHY = PHY(rawValue: try reader.readUInt8())
+        secondaryAdvertisingMaxSkip = try reader.readUInt8()
+        secondaryAdvertisingPHY = PHY(rawValue: try reader.readUInt8())
+        advertisingSID = try reader.readUInt8()
+        scanRequestNotificationEnable = try reader.readFlag("Scan_Request_Notification_Enable")
+        primaryAdvertisingPHYOptions = AdvertisingPHYOptions(rawValue: try reader.readUInt8())
+        secondaryAdvertisingPHYOptions = AdvertisingPHYOptions(rawValue: try reader.readUInt8())
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 27 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(advertisingHandle)
+        buffer.append(advertisingEventProperties.rawValue)
+        buffer.appendUInt24(primaryAdvertisingIntervalMin)
+        buffer.appendUInt24(primaryAdvertisingIntervalMax)
+        buffer.append(primaryAdvertisingChannelMap.rawValue)
+        buffer.append(ownAddressType.rawValue)
+        buffer.append(peerAddress)
+        buffer.append(advertisingFilterPolicy.rawValue)
+        buffer.append(advertisingTXPower)
+        buffer.append(primaryAdvertisingPHY.rawValue)
+        buffer.append(secondaryAdvertisingMaxSkip)
+        buffer.append(secondaryAdvertisingPHY.rawValue)
+        buffer.append(advertisingSID)
+        buffer.append(flag: scanRequestNotificationEnable)
+        buffer.append(primaryAdvertisingPHYOptions.rawValue)
+        buffer.append(secondaryAdvertisingPHYOptions.rawValue)
+    }
+
+    /// The return parameters of LE Set Extended Advertising Parameters [v2] that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Selected_TX_Power`, in dBm, -127 to 20.
+        public var selectedTXPower: Int8
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(selectedTXPower: Int8) {
+            self.selectedTXPower = selectedTXPower
+        }
+
+        /// Decodes the 1 byte after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            selectedTXPower = try reader.readInt8()
+        }
+
+        /// Appends the 1 byte after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(selectedTXPower)
+        }
+    }
+}

@@ -86,6 +86,28 @@ struct ControllerSessionBringUpTests {
         #expect(fixture.session.enable(.cisRequest) == initial.union(.cisRequest))
     }
 
+    @Test(arguments: [true, false]) func controllerIsToldOfEachFeatureOfTheHostThatItSupports(refuses: Bool) throws {
+        var profile = SessionFixture.Profile()
+        profile.features.insert([.connectionSubrating, .advertisingCodingSelection])
+        profile.commands.insert(LESetHostFeature.self)
+        var fixture = SessionFixture(profile)
+        _ = fixture.begin()
+        _ = fixture.bringUp(until: .setLEEventMask)
+        let expected: [LESetHostFeature] = [
+            LESetHostFeature(bitNumber: 38, bitValue: true), LESetHostFeature(bitNumber: 41, bitValue: true),
+        ]
+        #expect(fixture.answer() == [.send(SessionFixture.packet(expected[0]))])
+        let first = fixture.answer(LESetHostFeature.opcode, [refuses ? 0x0C : 0]).effects
+        #expect(first.last == .send(SessionFixture.packet(expected[1])))
+        _ = fixture.answer()
+        #expect(fixture.step == .enableLEHost)
+        _ = fixture.bringUp()
+        let information = try #require(fixture.session.information)
+        #expect(information.enabledHostFeatures.contains(.connectionSubratingHostSupport) == !refuses)
+        #expect(information.enabledHostFeatures.contains(.advertisingCodingSelectionHostSupport))
+        #expect(information.leEvents.contains(.subrateChange))
+    }
+
     @Test func commandsThatAreNotSupportedAreSkipped() throws {
         var fixture = SessionFixture(.least)
         let effects = fixture.begin() + fixture.bringUp()

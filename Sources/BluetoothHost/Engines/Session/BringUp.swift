@@ -13,6 +13,8 @@ enum BringUpStep: Int, CaseIterable {
     case loadBonds
     case setEventMask
     case setLEEventMask
+    /// Done once for each feature of ``ControllerInformation/hostFeatures``.
+    case setHostFeature
     case enableLEHost
     case readLEBuffersV2
     case readLEBuffers
@@ -33,8 +35,9 @@ enum BringUpStep: Int, CaseIterable {
         case .reset, .readVersion, .readSupportedCommands, .readFeatures, .readLEFeatures, .loadBonds, .setEventMask,
             .setLEEventMask, .readLEBuffers, .readClassicBuffers, .prepareAddresses:
             false
-        case .readAddress, .enableLEHost, .readLEBuffersV2, .readStates, .readAcceptListSize, .readResolvingListSize,
-            .readDataLength, .suggestDataLength, .readAdvertisingSets, .readAdvertisingDataLength:
+        case .readAddress, .setHostFeature, .enableLEHost, .readLEBuffersV2, .readStates, .readAcceptListSize,
+            .readResolvingListSize, .readDataLength, .suggestDataLength, .readAdvertisingSets,
+            .readAdvertisingDataLength:
             true
         }
     }
@@ -69,6 +72,8 @@ struct BringUp {
     private var lmpFeatures: LMPFeatures = []
     private var buffers: Buffers?
     private var dataLength: LEReadMaximumDataLength.ReturnParameters?
+    /// The bits of the host's features that the controller has not been told.
+    private var hostFeatures: [UInt8] = []
 
     /// - Parameters:
     ///   - publicAddress: the controller's public address at an earlier bring-up. If the answer cannot be read this time,
@@ -96,10 +101,14 @@ struct BringUp {
         }
     }
 
-    /// Moves to the next step that is not skipped.
+    /// Moves to the next step that is not skipped, or repeats a step for the next feature.
     ///
     /// - Returns: nil after the last step.
     mutating func proceed() -> Action? {
+        if step == .setHostFeature, !hostFeatures.isEmpty {
+            hostFeatures.removeFirst()
+            if let action { return action }
+        }
         while let next = BringUpStep(rawValue: step.rawValue + 1) {
             step = next
             if let action { return action }
@@ -120,6 +129,7 @@ struct BringUp {
         case .readAddress: request(ReadBDADDR())
         case .setEventMask: request(SetEventMask(eventMask: BringUp.eventMask))
         case .setLEEventMask: request(LESetEventMask(leEventMask: information.initialLEEvents))
+        case .setHostFeature: hostFeatures.first.map { request(LESetHostFeature(bitNumber: $0, bitValue: true)) }
         case .enableLEHost:
             lmpFeatures.contains(.brEdrNotSupported) ? nil : request(WriteLEHostSupport(leSupportedHost: true))
         case .readLEBuffersV2: request(LEReadBufferSizeV2())
@@ -178,6 +188,9 @@ struct BringUp {
         case .setLEEventMask:
             _ = try LESetEventMask.decodeReply(reply)
             information.leEvents = information.initialLEEvents
+        case .setHostFeature:
+            _ = try LESetHostFeature.decodeReply(reply)
+            if let bit = hostFeatures.first { information.enabledHostFeatures.insert(LEFeatures(rawValue: 1 << bit)) }
         case .enableLEHost: _ = try WriteLEHostSupport.decodeReply(reply)
         case .readLEBuffersV2:
             let sizes = try LEReadBufferSizeV2.decodeReply(reply)
@@ -223,6 +236,8 @@ struct BringUp {
     private mutating func setFeatures(_ features: LEFeatures) {
         let commands = information.commands
         information.features = features
+        let wanted = information.hostFeatures.rawValue
+        hostFeatures = (0..<64).filter { wanted >> $0 & 1 == 1 }
         information.usesExtendedCommands =
             mayUseExtendedCommands && features.contains(.extendedAdvertising)
             && commands.contains(LESetExtendedAdvertisingParameters.self)

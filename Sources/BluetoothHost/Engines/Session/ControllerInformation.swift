@@ -47,6 +47,18 @@ public struct ControllerInformation: Sendable, Equatable {
     /// changes them.
     var leEvents: LEEventMask = []
 
+    /// The features of the host that the controller has been told of (Vol 4, Part E, 7.8.115).
+    var enabledHostFeatures: LEFeatures = []
+
+    /// The features of the host that the controller is told of at bring-up: those that only a host can add to features of
+    /// the controller. A controller refuses them while it has a connection, so they cannot follow later.
+    var hostFeatures: LEFeatures {
+        var host: LEFeatures = []
+        if features.contains(.connectionSubrating) { host.insert(.connectionSubratingHostSupport) }
+        if features.contains(.advertisingCodingSelection) { host.insert(.advertisingCodingSelectionHostSupport) }
+        return host
+    }
+
     /// Whether the Link Layer supports the combination of states with this bit in LE_States.
     func supportsState(bit: Int) -> Bool {
         supportedStates >> UInt64(bit) & 1 == 1
@@ -72,7 +84,20 @@ public struct ControllerInformation: Sendable, Equatable {
             ])
         }
         if features.contains(.channelSelectionAlgorithm2) { mask.insert(.channelSelectionAlgorithm) }
+        // A peer may change the subrate of any link.
+        if features.contains(.connectionSubrating) { mask.insert(.subrateChange) }
         return mask
+    }
+
+    /// Whether the controller can change the subrate of connections, and this host has enabled that.
+    var canSubrate: Bool {
+        enabledHostFeatures.contains(.connectionSubratingHostSupport) && commands.contains(LESubrateRequest.self)
+    }
+
+    /// Whether the coding of advertising on the LE Coded PHY can be chosen, and this host has enabled that.
+    var canSelectAdvertisingCoding: Bool {
+        enabledHostFeatures.contains(.advertisingCodingSelectionHostSupport)
+            && commands.contains(LESetExtendedAdvertisingParametersV2.self)
     }
 
     /// Whether the controller can receive the synchronizations that connected devices transfer.
