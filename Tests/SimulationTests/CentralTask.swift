@@ -8,6 +8,9 @@ struct CentralTask: Sendable {
     let world: World
     let ledger: Ledger
     let dice: Dice
+    let traits: WorldTraits
+    /// Whether the devices use private addresses.
+    let isPrivate: Bool
 
     /// Time limit for one GATT procedure. Each of its requests has 30 seconds, but a link on which one request times
     /// out is ended.
@@ -18,7 +21,18 @@ struct CentralTask: Sendable {
             try? await world.sleep(for: .milliseconds(dice.number(in: 0...2000)))
             if dice.chance(0.3) { await scan() }
             guard let target = dice.pick(others) else { return }
-            await visit(target)
+            if traits.usesTrains {
+                let dice = traits.split()
+                let (leader, duration) = (dice.pick(others) ?? target, dice.number(in: 100...6000))
+                await withTaskGroup(of: Void.self) { group in
+                    if dice.chance(0.7) {
+                        group.addTask { await followTrain(of: leader, for: .milliseconds(duration)) }
+                    }
+                    await visit(target)
+                }
+            } else {
+                await visit(target)
+            }
         }
     }
 
@@ -62,6 +76,10 @@ struct CentralTask: Sendable {
         }
         if let service = services?.first(where: { $0.uuid == Station.service }) {
             let visit = Visit(peer: peer, target: target, service: service, task: self, dice: dice.split())
+            if traits.pairs {
+                let dice = traits.split()
+                if dice.chance(0.6) { await visit.pair(again: dice.chance(0.1)) }
+            }
             await withTaskGroup(of: Void.self) { group in
                 if dice.chance(0.6) { group.addTask { await visit.listen() } }
                 if dice.chance(0.3) { group.addTask { [dice = dice.split()] in await visit.use(dice) } }
@@ -83,8 +101,8 @@ struct CentralTask: Sendable {
         let task: CentralTask
         let dice: Dice
 
-        private var ledger: Ledger { task.ledger }
-        private var names: String { "\(task.station.name) on \(target.name)" }
+        var ledger: Ledger { task.ledger }
+        var names: String { "\(task.station.name) on \(target.name)" }
 
         private func characteristic(_ uuid: BluetoothUUID) -> RemoteCharacteristic? {
             service.characteristics.first { $0.uuid == uuid }
@@ -93,7 +111,13 @@ struct CentralTask: Sendable {
         func use(_ dice: Dice) async {
             for _ in 0..<dice.number(in: 1...6) {
                 if !(await peer.isConnected) { return }
-                switch dice.number(in: 0...11) {
+                let operations = task.traits.operations
+                let number = dice.number(in: 0...11 + operations.count)
+                if number > 11 {
+                    await perform(operations[number - 12], dice)
+                    continue
+                }
+                switch number {
                 case 0, 1: await read(Station.stored)
                 case 2: await read(Station.handled)
                 case 3, 4: await write(dice)
@@ -107,16 +131,39 @@ struct CentralTask: Sendable {
             }
         }
 
-        private func read(_ uuid: BluetoothUUID) async {
+        private func perform(_ operation: LinkOperation, _ dice: Dice) async {
+            switch operation {
+            case .pair: await pair(again: false)
+            case .pairAgain: await pair(again: true)
+            case .forget: await forget(dice)
+            case .concurrentReads: await readConcurrently(dice)
+            case .concurrentWrites: await writeConcurrently(dice)
+            case .channel: await useChannels(1, dice)
+            case .channels: await useChannels(dice.number(in: 2...5), dice)
+            case .transferTrain: await transferTrain()
+            case .requestTrain: await requestTrain(dice)
+            }
+        }
+
+        func read(_ uuid: BluetoothUUID) async {
             guard let handle = characteristic(uuid)?.valueHandle else { return }
-            let mtu = await peer.mtu
+            var partLengths = await partLengths()
             let value = await ledger.operation("\(names): read", within: procedureBound) {
                 try await peer.read(handle)
             }
-            if let value { ledger.expectSent(value, of: uuid, inPartsOf: mtu - 1, where: names) }
+            if task.traits.usesBearers { partLengths.formUnion(await self.partLengths()) }
+            if let value { ledger.expectSent(value, of: uuid, inPartsOf: partLengths, where: names) }
         }
 
-        private func write(_ dice: Dice) async {
+        /// The lengths of the parts in which the bearers of the link read long values.
+        private func partLengths() async -> Set<Int> {
+            guard task.traits.usesBearers else { return [await peer.mtu - 1] }
+            let mtu = await peer.mtu
+            let enhanced = (try? await peer.linkInformation)?.enhancedBearerMTUs ?? []
+            return Set((enhanced + [mtu]).map { $0 - 1 })
+        }
+
+        func write(_ dice: Dice) async {
             guard let handle = characteristic(Station.stored)?.valueHandle else { return }
             let value = ledger.makeValue(of: Station.stored, length: target.storedLength)
             let kind: WriteKind = dice.chance(0.3) ? .reliable : .withResponse
@@ -125,7 +172,7 @@ struct CentralTask: Sendable {
             }
         }
 
-        private func writeCommands(_ dice: Dice) async {
+        func writeCommands(_ dice: Dice) async {
             guard let handle = characteristic(Station.commands)?.valueHandle else { return }
             for _ in 0..<dice.number(in: 1...30) {
                 let value = ledger.makeValue(of: Station.commands, length: dice.number(in: 4...20))
@@ -136,7 +183,7 @@ struct CentralTask: Sendable {
             }
         }
 
-        private func cancelledRead(_ dice: Dice) async {
+        func cancelledRead(_ dice: Dice) async {
             guard let handle = characteristic(Station.handled)?.valueHandle else { return }
             let (peer, world, delay) = (peer, task.world, dice.number(in: 0...200))
             _ = await ledger.operation("\(names): cancelled read", within: procedureBound) {

@@ -36,6 +36,10 @@ final class Ledger: Sendable {
         var delivered: [Stream: Set<[UInt8]>] = [:]
         var lastNumber: UInt32 = 0
         var streamCount: UInt64 = 0
+        var lastValues: [Stream: [UInt8]] = [:]
+        var channelValues = ChannelValues()
+        var hasFaults = false
+        var counts: [String: Int] = [:]
     }
 
     init(world: World) {
@@ -49,6 +53,29 @@ final class Ledger: Sendable {
     /// The number of operations that ended in an error.
     var errorCount: Int { state.errorCount }
     var deliveredCount: Int { state.deliveredCount }
+
+    /// Whether faults occur in the world.
+    var hasFaults: Bool {
+        get { state.hasFaults }
+        set { state.hasFaults = newValue }
+    }
+
+    /// The values of the world's L2CAP channels.
+    var channelValues: ChannelValues {
+        _read { yield state.channelValues }
+        _modify { yield &state.channelValues }
+    }
+
+    /// How often each event happened that is counted by its name.
+    var counts: [String: Int] { state.counts }
+
+    func count(_ event: String) {
+        state.counts[event, default: 0] += 1
+    }
+
+    func lastValue(of stream: Stream) -> [UInt8]? { state.lastValues[stream] }
+
+    func setLastValue(_ value: [UInt8], of stream: Stream) { state.lastValues[stream] = value }
 
     func violate(_ rule: String) {
         state.violations.append("at \(world.elapsed): \(rule)")
@@ -79,7 +106,7 @@ final class Ledger: Sendable {
     /// Reports errors that only a fault of the host explains, because no device here breaks the protocol above HCI.
     private func check(_ error: BLEError, of name: String) {
         switch error {
-        case .malformedResponse, .invalidArgument: violate("\(name): \(error)")
+        case .malformedResponse, .invalidArgument, .channel(.ended(.violation)): violate("\(name): \(error)")
         default: break
         }
     }
@@ -124,22 +151,26 @@ final class Ledger: Sendable {
         }
     }
 
-    /// Checks a value that was read in parts of `partLength` bytes. Other clients may have written the value between
-    /// two reads, so each part may belong to another value.
+    /// Checks a value that was read in parts of one of `partLengths` bytes. Other clients may have written the value
+    /// between two reads, so each part may belong to another value.
     func expectSent(
         _ value: [UInt8],
         of characteristic: BluetoothUUID,
-        inPartsOf partLength: Int,
+        inPartsOf partLengths: Set<Int>,
         where place: String
     ) {
-        guard value.count > partLength else { return expectSent(value, of: characteristic, where: place) }
-        state.deliveredCount += 1
-        for start in stride(from: 0, to: value.count, by: partLength) {
-            let part = value[start..<min(start + partLength, value.count)]
-            let isSent =
-                state.sent[characteristic]?.contains { $0.count == value.count && $0[part.indices] == part } ?? false
-            if !isSent { violate("\(place): bytes of \(characteristic) from \(start) that nobody has sent") }
+        guard partLengths.contains(where: { value.count > $0 }) else {
+            return expectSent(value, of: characteristic, where: place)
         }
+        state.deliveredCount += 1
+        let isSent = partLengths.contains { partLength in
+            stride(from: 0, to: value.count, by: partLength).allSatisfy { start in
+                let part = value[start..<min(start + partLength, value.count)]
+                return state.sent[characteristic]?.contains { $0.count == value.count && $0[part.indices] == part }
+                    ?? false
+            }
+        }
+        if !isSent { violate("\(place): bytes of \(characteristic) that nobody has sent") }
     }
 
     /// Checks a received value of a sequence: it must have been sent later than the previous one.

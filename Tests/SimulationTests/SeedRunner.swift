@@ -11,6 +11,7 @@ enum SeedRunner {
         var errorCount = 0
         var deliveredCount = 0
         var duration = Duration.zero
+        var counts: [String: Int] = [:]
     }
 
     static func run(seeds: Range<UInt64>, threads: Int = 2) async -> Summary {
@@ -52,6 +53,7 @@ extension SeedRunner.Summary {
         errorCount += outcome.errorCount
         deliveredCount += outcome.deliveredCount
         duration += outcome.duration
+        counts.merge(outcome.counts, uniquingKeysWith: +)
     }
 
     mutating func add(_ other: SeedRunner.Summary) {
@@ -61,5 +63,6 @@ extension SeedRunner.Summary {
         errorCount += other.errorCount
         deliveredCount += other.deliveredCount
         duration += other.duration
+        counts.merge(other.counts, uniquingKeysWith: +)
     }
 }

@@ -1,5 +1,7 @@
 import BLE
+import BLEHCI
 import BLEHCITransport
+import BLEVirtualController
 import BluetoothHost
 import BluetoothTesting
 import Logging
@@ -18,6 +20,8 @@ final class Simulation: Sendable {
         let errorCount: Int
         let deliveredCount: Int
         let duration: Duration
+        /// How often the events of the world's traits happened, by their names.
+        let counts: [String: Int]
     }
 
     private let world: World
@@ -25,12 +29,14 @@ final class Simulation: Sendable {
     private let isVerbose: Bool
     private let ledger: Ledger
     private let dice: Dice
+    private let traits: WorldTraits
     private let confined: LoopConfined<State>
     private var state: State { confined.value }
 
     private final class State {
         var stations: [Station] = []
         var hosts: [BluetoothHost] = []
+        var isPrivate = false
     }
 
     private init(seed: UInt64, recordsCaptures: Bool, isVerbose: Bool) {
@@ -38,6 +44,7 @@ final class Simulation: Sendable {
         world = World(seed: seed, recordsCaptures: recordsCaptures)
         ledger = Ledger(world: world)
         dice = Dice(world.makeGenerator())
+        traits = WorldTraits(seed: seed)
         confined = LoopConfined(State(), to: world.loop)
     }
 
@@ -64,7 +71,8 @@ final class Simulation: Sendable {
             operationCount: simulation.ledger.operationCount,
             errorCount: simulation.ledger.errorCount,
             deliveredCount: simulation.ledger.deliveredCount,
-            duration: simulation.world.elapsed
+            duration: simulation.world.elapsed,
+            counts: simulation.ledger.counts
         )
     }
 
@@ -93,6 +101,7 @@ final class Simulation: Sendable {
         // In some worlds the devices use private addresses. They are bonded then, because they could not be found
         // otherwise.
         let privacy = dice.chance(0.4) ? Duration.seconds(dice.number(in: 2...60)) : nil
+        state.isPrivate = privacy != nil
         for index in 0..<count {
             let kind = ControllerKind.allCases[dice.number(in: 0...3)]
             let listSize = UInt8(dice.number(in: 1...4))
@@ -108,8 +117,14 @@ final class Simulation: Sendable {
             }
             let mtu = UInt16(dice.number(in: 23...517))
             let logger = isVerbose ? makeLogger(device.name) : nil
+            let bearerLimit = traits.usesBearers ? traits.split().number(in: 0...5) : 0
             let adapter = try await device.openAdapter {
                 $0.mtu = mtu
+                $0.enhancedBearerLimit = bearerLimit
+                if traits.pairs {
+                    $0.security.keyLoss = .askToPairAgain
+                    $0.pairingDelegate = RandomConsent(world: world, dice: traits.split())
+                }
                 if let privacy {
                     $0.usesPrivateAddresses = true
                     $0.privateAddressTimeout = privacy
@@ -127,6 +142,8 @@ final class Simulation: Sendable {
             state.stations.append(station)
             try await station.publish(world, random: world.makeGenerator())
             try await station.advertise(every: .milliseconds(dice.number(in: 100...1000)))
+            let features = privacy == nil ? LEFeatures.all : kind.features
+            try await station.prepare(traits, supportsTrains: features.contains(.periodicAdvertising))
             guard privacy != nil else { continue }
             for other in state.stations.dropLast() {
                 try await station.adapter.bond(with: other.adapter)
@@ -150,11 +167,14 @@ final class Simulation: Sendable {
 
     private func live() async {
         let (stations, world, ledger, dice) = (state.stations, world, ledger, dice)
+        let (traits, isPrivate) = (traits, state.isPrivate)
         await withTaskGroup(of: Void.self) { group in
             for station in stations {
                 group.addTask { [dice = dice.split()] in await station.sendValues(world, dice) }
+                addServices(of: station, to: &group)
             }
             if dice.chance(0.6) {
+                ledger.hasFaults = true
                 let faults = Faults(world: world, stations: stations, dice: dice.split(), log: log)
                 group.addTask { await faults.run() }
             }
@@ -165,7 +185,9 @@ final class Simulation: Sendable {
                         others: stations.filter { $0.index != station.index },
                         world: world,
                         ledger: ledger,
-                        dice: dice.split()
+                        dice: dice.split(),
+                        traits: traits,
+                        isPrivate: isPrivate
                     )
                     let rounds = dice.number(in: 1...2)
                     centrals.addTask { await task.run(rounds: rounds) }
@@ -173,6 +195,18 @@ final class Simulation: Sendable {
             }
             group.cancelAll()
         }
+    }
+
+    /// Starts the work of a station that the traits of the world require.
+    private func addServices(of station: Station, to group: inout TaskGroup<Void>) {
+        let (world, traits) = (world, traits)
+        if let channels = station.channels {
+            group.addTask { await station.serveChannels(channels, world, traits.split()) }
+        }
+        if let train = station.trainSet {
+            group.addTask { await station.changeTrain(train, world, traits.split()) }
+        }
+        if traits.usesTrains { group.addTask { await station.receiveTransfers(world, traits.split()) } }
     }
 
     /// Ends all faults. Every host must then recover and work again.
@@ -207,10 +241,20 @@ final class Simulation: Sendable {
                 return value
             } catch {
                 if attempt == 5 { throw error }
+                if attempt == 3, traits.pairs { try await renewBond(of: target, and: central) }
                 try await world.sleep(for: .seconds(2))
             }
         }
         throw BLEError.cancelled
+    }
+
+    /// Removes the bonds of two stations, as people do whose devices no longer have the same key.
+    private func renewBond(of one: Station, and other: Station) async throws {
+        await one.adapter.removeBond(other.address)
+        await other.adapter.removeBond(one.address)
+        guard state.isPrivate else { return }
+        try await one.adapter.bond(with: other.adapter)
+        try await other.adapter.bond(with: one.adapter)
     }
 
     private func closeAdapters() async {
@@ -249,7 +293,8 @@ extension Simulation.Outcome {
             operationCount: operationCount,
             errorCount: errorCount,
             deliveredCount: deliveredCount,
-            duration: duration
+            duration: duration,
+            counts: counts
         )
     }
 }

@@ -18,6 +18,7 @@ struct SimulationTests {
             "simulated \(summary.seedCount) worlds, \(summary.duration) of their time: \(summary.operationCount) operations, "
                 + "\(summary.errorCount) of them ended in an error; \(summary.deliveredCount) values came"
         )
+        for (event, count) in summary.counts.sorted(by: { $0.key < $1.key }) { print("\(event): \(count)") }
         for failure in summary.failures.prefix(10) {
             Issue.record(
                 """

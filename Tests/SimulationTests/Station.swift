@@ -19,14 +19,20 @@ final class Station: Sendable {
     let adapter: Adapter
     let address: DeviceAddress
     let storedLength: Int
-    private let ledger: Ledger
+    let ledger: Ledger
     private let confined: LoopConfined<State>
     private var state: State { confined.value }
     var published: PublishedService? { state.published }
+    /// The services of L2CAP channels, if the station has some.
+    var channels: ChannelService? { state.channels }
+    /// The advertisement with a train, if the station has one.
+    var trainSet: AdvertisingSet? { state.train }
 
     private final class State {
         var published: PublishedService?
         var advertising: AdvertisingSet?
+        var channels: ChannelService?
+        var train: AdvertisingSet?
     }
 
     init(index: Int, device: Device, adapter: Adapter, ledger: Ledger, storedLength: Int) async throws {
@@ -107,9 +113,20 @@ final class Station: Sendable {
         }
     }
 
+    /// Starts what the world's traits require.
+    func prepare(_ traits: WorldTraits, supportsTrains: Bool) async throws {
+        if traits.usesChannels { state.channels = try await publishChannels(traits.split()) }
+        let dice = traits.split()
+        if traits.usesTrains, supportsTrains, dice.chance(0.7) { state.train = try await startTrain(dice) }
+    }
+
     func close() async {
+        await state.channels?.echo.close()
+        await state.channels?.sink.close()
+        await state.train?.stop()
         await state.advertising?.stop()
         await adapter.close()
+        (state.channels, state.train) = (nil, nil)
     }
 
     /// Advertises until ``close()``.
