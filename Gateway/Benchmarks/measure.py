@@ -1,12 +1,15 @@
 """Measures the CPU time, the latency and the memory of `ble-gateway`.
 
-    measure [advertisements] [reads] [latency] [memory]        all, or only some
+    measure [advertisements] [reads] [latency] [memory] [readings] [advertisers]        all, or only some
 
 - advertisements: CPU per forwarded advertisement from HCI to TCP with one encrypted client, at 1,000 a second and at a
   flood: as many as the gateway takes. Advertisements of devices that are no sensors, and of sensors.
 - reads: CPU per proxied read.
 - latency: reads through the gateway, and direct ones by `ble throughput`, in turn, on the same `ble controller`.
 - memory: resident memory, idle and with 20 links.
+- readings: CPU per reading of each format, from HCI to a mosquitto that confirms it, at 1,000 a second, and how many of
+  20,000 a second are confirmed.
+- advertisers: memory and CPU with 10,000 other advertisers a minute, half of them sensors, for MINUTES minutes (10).
 
 CPU is the time of all threads of the gateway, in user and kernel mode, from /proc. Each figure is the median of ROUNDS
 rounds (5) of SECONDS seconds (4), with the least and the greatest one.
@@ -16,6 +19,7 @@ import base64
 import contextlib
 import json
 import os
+import shutil
 import socket
 import statistics
 import subprocess
@@ -25,6 +29,7 @@ import threading
 import time
 from pathlib import Path
 
+import sensor_advertisements
 from raw_client import RawClient
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -34,6 +39,8 @@ NULL_CONTROLLER = Path(os.environ["NULL_CONTROLLER"])
 SECONDS = float(os.environ.get("SECONDS_EACH", "4"))
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 FLOOD = 1_000_000
+# Readings in a second that are more than the gateway or the broker can take.
+MANY = 20_000
 # The device at the other end of the null controller's link, and its value to read.
 NULL_DEVICE, NULL_VALUE = 0x4E55_4C00_0002, 3
 LINKS = 20
@@ -95,7 +102,7 @@ def wait_until(condition, what: str, seconds: float = 20):
 class Gateway(Process):
     """`ble-gateway run`, and how its clients reach it."""
 
-    def __init__(self, adapter: str, state: Path, *options: str, readings: str = "none"):
+    def __init__(self, adapter: str, state: Path, *options: str, readings: str = "none", serves_api: bool = True):
         self.port = free_port()
         state.mkdir(exist_ok=True)
         key = subprocess.run([GATEWAY, "key", "--state-dir", state], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -107,7 +114,8 @@ class Gateway(Process):
             stdout=subprocess.DEVNULL,
             env={name: value for name, value in os.environ.items() if not name.startswith(("BLE_", "STATE_DIRECTORY"))},
         )
-        wait_until(lambda: socket.create_connection(("127.0.0.1", self.port)).close() or True, "the gateway listens")
+        if serves_api:
+            wait_until(lambda: socket.create_connection(("127.0.0.1", self.port)).close() or True, "the gateway listens")
 
     def client(self) -> RawClient:
         return RawClient(self.port, self.key)
@@ -313,12 +321,109 @@ def print_memory(what: str, gateway: Gateway):
     print(f"memory, {what}: {resident:.1f} MiB resident, {anonymous:.1f} MiB of it anonymous, {threads} threads", flush=True)
 
 
+# Readings
+
+
+@contextlib.contextmanager
+def broker(folder: Path):
+    """A mosquitto with nothing but a port, and its default limits."""
+    port = free_port()
+    file = folder / "mosquitto.conf"
+    file.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n" + ("user root\n" if os.geteuid() == 0 else ""))
+    program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        raise SystemExit("measure: mosquitto is missing: apt-get install mosquitto")
+    with Process(program, "-c", file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+        wait_until(lambda: socket.create_connection(("127.0.0.1", port)).close() or True, "the broker listens")
+        yield f"mqtt://127.0.0.1:{port}"
+
+
+def status(state: Path) -> dict:
+    command = [GATEWAY, "status", "--json", "--state-dir", state]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def measure_readings(folder: Path):
+    with broker(folder) as address:
+        for name in sensor_advertisements.FORMATS:
+            file = folder / "advertisements"
+            file.write_text("\n".join(sensor_advertisements.lines(name, 400_000)) + "\n")
+            costs, _ = count_readings(folder, address, name, file, 1000)
+            many, rates = count_readings(folder, address, name, file, MANY)
+            print(
+                f"CPU per reading, {name}, 1,000 a second: {summary(costs)} us; of {MANY:,} a second: "
+                f"{statistics.median(rates):,.0f} confirmed, {summary(many)} us",
+                flush=True,
+            )
+
+
+def count_readings(folder: Path, address: str, name: str, file: Path, rate: int, rounds: int = ROUNDS):
+    """The cost of each confirmed reading in microseconds, and how many there are in a second, in each round."""
+    path, state = folder / "reports", folder / "state"
+    options = ["--no-api", "--mqtt", address]
+    for device in range(sensor_advertisements.DEVICES) if "encrypted" in name else ():
+        options += ["--bind-key", f"{sensor_advertisements.mac(device).hex(':')}={sensor_advertisements.KEY.hex()}"]
+    with null_controller("reports", path, rate, file):
+        with Gateway(f"unix:{path}", state, *options, serves_api=False) as gateway:
+            return count_deliveries(gateway, state, rounds)
+
+
+def count_deliveries(gateway: Gateway, state: Path, rounds: int):
+    costs, rates = [], []
+    wait_until((state / "status.sock").exists, "the gateway runs")
+    wait_until(lambda: status(state)["broker"]["deliveredCount"], "the first reading")
+    for _ in range(rounds):
+        began, cpu, delivered = time.monotonic(), gateway.cpu, status(state)["broker"]["deliveredCount"]
+        time.sleep(SECONDS)
+        number = status(state)["broker"]["deliveredCount"] - delivered
+        if number == 0:
+            raise SystemExit("measure: no readings arrive")
+        costs.append((gateway.cpu - cpu) / number)
+        rates.append(number / (time.monotonic() - began))
+    return costs, rates
+
+
+# Advertisers
+
+
+def measure_advertisers(folder: Path):
+    minutes = int(os.environ.get("MINUTES", "10"))
+    number = 10_000 * (minutes + 1)
+    file, path, state = folder / "advertisements", folder / "reports", folder / "state"
+    with file.open("w") as output:
+        for index in range(number):
+            address = (0xC0_00_00_00_00_00 | index).to_bytes(6, "big")
+            structure = sensor_advertisements.bthome(address, index) if index % 2 else bytes([5, 9]) + b"Name"
+            output.write(f"{address[::-1].hex()} {(bytes([2, 1, 6]) + structure).hex()}\n")
+    with broker(folder) as address, null_controller("reports", path, 167, file):
+        with Gateway(f"unix:{path}", state, "--mqtt", address, "--http", f"127.0.0.1:{free_port()}") as gateway:
+            client = gateway.client()
+            client.subscribe()
+            threading.Thread(target=receive_all, args=(client,), daemon=True).start()
+            time.sleep(10)
+            for minute in range(minutes + 1):
+                cpu = gateway.cpu
+                if minute:
+                    time.sleep(60)
+                    print(f"CPU in minute {minute}: {(gateway.cpu - cpu) / 600_000:.2f} %", flush=True)
+                print_memory(f"after {minute * 10_000 + 1_670:,} advertisers", gateway)
+            print(f"messages: {status(state)['broker']}", flush=True)
+
+
+def receive_all(client: RawClient):
+    with contextlib.suppress(OSError, ValueError):
+        while True:
+            client.advertisements()
+
+
 def main(names: list[str]):
     parts = {
         "advertisements": measure_advertisements,
         "reads": measure_reads,
         "latency": measure_latency,
         "memory": measure_memory,
+        "readings": measure_readings,
+        "advertisers": measure_advertisers,
     }
     for name in names or parts:
         if name not in parts:

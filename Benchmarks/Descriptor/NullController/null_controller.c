@@ -4,8 +4,10 @@
  *     null-controller relay ADDRESS       two hosts on one socket (H4: unix:PATH or tcp:HOST:PORT), linked with each other
  *     null-controller client ADDRESS      one host, a server; this program is the client at the other end of its link
  *     null-controller server ADDRESS      one host, a client; this program is the server at the other end of its link
- *     null-controller reports ADDRESS RATE [bthome]   one host, which scans: RATE advertising reports per second, of
- *                                                     devices in general or of sensors
+ *     null-controller reports ADDRESS RATE [bthome|FILE]   one host, which scans: RATE advertising reports per second, of
+ *                                                     devices in general, of sensors, or those in FILE, each once: lines
+ *                                                     of an address (least significant byte first) and AD structures,
+ *                                                     in hexadecimal digits
  *
  * As the client, it reports when its host advertises. As client or server, it reads commands from standard input and
  * answers each with a line of JSON:
@@ -505,9 +507,55 @@ static void complete_relayed(void)
     }
 }
 
+/* The reports of a file */
+static struct listed {
+    uint8_t address[6], length, data[31];
+} *listed;
+static size_t listed_count, listed_next;
+
+static size_t read_digits(const char *text, uint8_t *bytes, size_t limit)
+{
+    size_t length = 0;
+    unsigned byte;
+    for (; length < limit && sscanf(text + 2 * length, "%2x", &byte) == 1; length++)
+        bytes[length] = (uint8_t)byte;
+    return length;
+}
+
+static void read_reports(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char address[16], data[80];
+    if (file == NULL)
+        fail(path);
+    while (fscanf(file, "%15s %79s", address, data) == 2) {
+        if (listed_count % 1024 == 0 && !(listed = realloc(listed, (listed_count + 1024) * sizeof(*listed))))
+            fail("realloc");
+        struct listed *report = &listed[listed_count++];
+        read_digits(address, report->address, sizeof(report->address));
+        report->length = (uint8_t)read_digits(data, report->data, sizeof(report->data));
+    }
+    fclose(file);
+}
+
+static void report_listed(struct host *host)
+{
+    if (listed_next == listed_count || backlog(host) >= BACKLOG_LIMIT)
+        return;
+    const struct listed *report = &listed[listed_next++];
+    uint8_t parameters[43] = { 2, 1, 3, 1 };
+    memcpy(parameters + 4, report->address, sizeof(report->address));
+    parameters[10] = report->length;
+    memcpy(parameters + 11, report->data, report->length);
+    parameters[11 + report->length] = 0xC4;
+    event(host, 0x3E, parameters, (uint8_t)(12 + report->length));
+}
+
 /* Advertising reports of 1,000 devices in turn */
 static void report(struct host *host)
 {
+    if (listed)
+        return report_listed(host);
     static unsigned number;
     number = (number + 1) % 1000;
     uint8_t parameters[43] = {
@@ -548,11 +596,13 @@ int main(int count, char **arguments)
 {
     static const char *const modes[] = { "relay", "client", "server", "reports" };
     if (count < 3)
-        return fprintf(stderr, "null-controller relay|client|server|reports ADDRESS [RATE [bthome]]\n"), 2;
+        return fprintf(stderr, "null-controller relay|client|server|reports ADDRESS [RATE [bthome|FILE]]\n"), 2;
     for (mode = RELAY; mode < REPORTS && strcmp(arguments[1], modes[mode]);)
         mode++;
     rate = count > 3 ? (unsigned)atoi(arguments[3]) : 0;
     sensors = count > 4 && !strcmp(arguments[4], "bthome");
+    if (count > 4 && !sensors)
+        read_reports(arguments[4]);
     int listener = listen_at(arguments[2]);
     int wanted = mode == RELAY ? 2 : 1;
     int timer = mode == REPORTS && rate > 0 ? report_timer() : -1;

@@ -104,6 +104,7 @@ public final class Gateway: Service {
             limit: configuration.connectionLimit,
             adapters: self.adapters,
             events: configuration.events,
+            whenSlotsChanged: configuration.whenSlotsChanged,
             logger: logger
         )
         hub = GatewayHub(configuration: configuration, scanner: scanner, devices: devices)
@@ -126,6 +127,7 @@ public final class Gateway: Service {
                 if configuration.adapters.contains(where: \.isOfKernel) {
                     tasks.addTask { [watch] in await watch.run() }
                 }
+                hub.devices.adaptersChanged()
                 for runner in adapters.runners {
                     tasks.addTask { [hub] in await runner.run { hub.devices.adaptersChanged() } }
                 }

@@ -37,6 +37,9 @@ public struct GatewayConfiguration: Sendable {
     /// Calls for one sensor are in the order of its advertisements. They come from the adapters' threads, so the closure
     /// must not block.
     public var whenObserved: (@Sendable (SensorObservation) -> Void)?
+    /// Is called with the connections that the gateway can make: when it starts, and after each change. Calls are in the
+    /// order of the changes. The closure must not block.
+    public var whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)?
     /// Receives what happens, for example that a client has connected.
     public var events = EventLog()
     /// Receives all advertisements; nil if nothing needs a table of devices.

@@ -71,6 +71,19 @@ public struct FleetConsumer: Sendable {
         return output
     }
 
+    /// Takes the connections that a gateway can make.
+    ///
+    /// - Throws: ``FleetMessageError`` if the payload is not an object of JSON with the number `free`.
+    public mutating func setConnections(
+        _ payload: String,
+        gateway: String,
+        at now: Duration
+    ) throws(FleetMessageError) -> Output {
+        var output = Output()
+        output.changes = election.setFreeSlots(try FreeSlots.decode(payload), gateway, at: now)
+        return output
+    }
+
     /// Counts a message that cannot be decoded.
     ///
     /// - Returns: whether it was the first.

@@ -6,6 +6,8 @@ public struct FleetTopics: Hashable, Sendable {
         case readings(address: UInt64, gateway: String)
         /// The state of a gateway: `online` or `offline`.
         case status(gateway: String)
+        /// The connections that a gateway can make.
+        case connections(gateway: String)
     }
 
     /// The first part of all topics.
@@ -17,7 +19,7 @@ public struct FleetTopics: Hashable, Sendable {
     }
 
     /// What a consumer subscribes to.
-    public var filters: [String] { ["\(prefix)/gateways/+/status", "\(prefix)/sensors/+/+"] }
+    public var filters: [String] { ["\(prefix)/gateways/+/status", "\(prefix)/gateways/+/connections", "\(prefix)/sensors/+/+"] }
 
     /// Returns the subject of a topic; nil for another topic.
     public func subject(of topic: String) -> Subject? {
@@ -38,12 +40,9 @@ public struct FleetTopics: Hashable, Sendable {
         {
             return .readings(address: address, gateway: gateway)
         }
-        if levels[1].elementsEqual("gateways".utf8), levels[3].elementsEqual("status".utf8),
-            let gateway = Self.name(levels[2])
-        {
-            return .status(gateway: gateway)
-        }
-        return nil
+        guard levels[1].elementsEqual("gateways".utf8), let gateway = Self.name(levels[2]) else { return nil }
+        if levels[3].elementsEqual("status".utf8) { return .status(gateway: gateway) }
+        return levels[3].elementsEqual("connections".utf8) ? .connections(gateway: gateway) : nil
     }
 
     private static func name(_ level: Slice<UnsafeBufferPointer<UInt8>>) -> String? {

@@ -91,6 +91,9 @@ struct Topics: Sendable {
     /// The topic on which the gateway says whether it is there.
     var status: String { "\(prefix)/gateways/\(gateway)/status" }
 
+    /// The topic of the connections that the gateway can make.
+    var connections: String { "\(prefix)/gateways/\(gateway)/connections" }
+
     /// The topic on which the gateway takes commands.
     var commands: String { "\(prefix)/gateways/\(gateway)/commands" }
 

@@ -18,6 +18,8 @@ public final class MQTTPublisher: Service {
         var lastReason: String?
         /// The announcements and states that the broker has not confirmed. They are worthless later.
         var announcements: Set<Int32> = []
+        /// The connections that the gateway can make; nil until it has said so.
+        var slots: ConnectionSlots?
         /// The commands from the broker; nil if the gateway takes none.
         var channel: CommandChannel?
         /// Resumed when the broker has confirmed everything.
@@ -26,8 +28,8 @@ public final class MQTTPublisher: Service {
 
     /// What callers give to the queue.
     private struct Intake {
-        /// The number of observations that wait for the queue.
-        var count = 0
+        /// The observations that wait for the queue, with their numbers.
+        var waiting: [(observation: SensorObservation, sequence: UInt64)] = []
         var sequence: UInt64 = 0
         var overflowCount: UInt64 = 0
     }
@@ -161,18 +163,26 @@ public final class MQTTPublisher: Service {
     public func publish(_ observation: SensorObservation) {
         // The lock makes the order of the numbers that of the messages. Numbers of observations that are dropped here
         // are missing, so a consumer notices.
-        intake.withLock { intake in
+        let isFirst = intake.withLock { intake in
             intake.sequence += 1
-            guard intake.count < Self.queueLimit else {
+            guard intake.waiting.count < Self.queueLimit else {
                 intake.overflowCount += 1
-                return
+                return false
             }
-            intake.count += 1
-            let sequence = intake.sequence
-            queue.async { [self] in
-                self.intake.withLock { $0.count -= 1 }
-                change { publish(observation, sequence, &$0) }
-            }
+            intake.waiting.append((observation, intake.sequence))
+            return intake.waiting.count == 1
+        }
+        // Advertisements come several at once, and so do their observations.
+        if isFirst { queue.async { self.publishWaiting() } }
+    }
+
+    private func publishWaiting() {
+        let waiting = intake.withLock { intake in
+            defer { intake.waiting = [] }
+            return intake.waiting
+        }
+        change { state in
+            for (observation, sequence) in waiting { publish(observation, sequence, &state) }
         }
     }
 
@@ -194,6 +204,23 @@ public final class MQTTPublisher: Service {
         state.sendAll()
     }
 
+    // MARK: Connections to devices
+
+    /// Publishes the connections that the gateway can make.
+    public func publish(_ slots: ConnectionSlots) {
+        queue.async { [self] in
+            change { state in
+                state.slots = slots
+                announceSlots(&state)
+            }
+        }
+    }
+
+    private func announceSlots(_ state: inout State) {
+        guard let slots = state.slots else { return }
+        state.announce(MQTTMessage(topic: topics.connections, payload: slots.json, isRetained: true))
+    }
+
     // MARK: The connection
 
     private func handle(_ event: MQTTClient.Event) {
@@ -205,6 +232,7 @@ public final class MQTTPublisher: Service {
                 configuration.events.record(.brokerConnected, "\(configuration.broker)")
                 logger.info("connected to the broker", metadata: ["waiting": "\(state.outbox.count)"])
                 state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
+                announceSlots(&state)
                 state.discovery?.restart()
                 if state.channel != nil { connection.subscribe(to: topics.commands) }
                 if let prefix = state.discovery?.prefix { connection.subscribe(to: "\(prefix)/status") }

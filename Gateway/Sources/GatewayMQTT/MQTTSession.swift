@@ -77,6 +77,9 @@ public final class MQTTSession: Sendable {
     /// Disconnects after the messages that are being sent. Blocks for up to some seconds.
     public func stop() { client.withLock { $0 }?.stop() }
 
+    /// Ends the connection at once, and makes a new one after a pause.
+    public func reconnect() { client.withLock { $0 }?.abortConnection() }
+
     /// Subscribes to topics with at-least-once delivery (QoS 1). The filter may have wildcards.
     ///
     /// - Returns: the number with which the answer is reported; nil if the session is not connected.

@@ -82,7 +82,7 @@ async def killed(world: World):
                 expect(program.origins - fleet.origins, set(), "messages that nobody published")
 
 
-@test("fleet: lines are published, and the gateway of a tag is replaced when it is offline, and when it is stronger")
+@test("fleet: lines are published, and the gateway of a tag is replaced when it is offline, when it has no free connection, and when another one is stronger")
 async def published(world: World):
     (port,) = free_ports(1)
     options = ("--window", "100", "--publish", "home")
@@ -101,7 +101,9 @@ async def published(world: World):
             await until(lambda: len(program.elections) == 3, "a third election")
             publish("b", 4, -60)
             await until(lambda: len(program.lines) == 4, "four observations")
-            expect([each["connect"] for each in program.elections], ["a", "b", "c"], "the gateways")
+            publisher.publish("ble/gateways/c/connections", '{"free": 0, "limit": 3}')
+            await until(lambda: len(program.elections) == 4, "a fourth election")
+            expect([each["connect"] for each in program.elections], ["a", "b", "c", "b"], "the gateways")
             expect([line.value["connect"] for line in program.lines], ["a", "a", "c", "c"], "the elected gateways")
 
             def messages(topic: str) -> list[dict]:

@@ -1,5 +1,6 @@
 import Configuration
 import Foundation
+import GatewayMQTT
 import Logging
 import Synchronization
 import Testing
@@ -8,7 +9,7 @@ import Testing
 
 struct DeliveryWindowTests {
     @Test func connectionsThatEndWithoutAConfirmationAreCounted() {
-        var window = DeliveryWindow<String>(limit: 2)
+        var window = DeliveryWindow<String>(limit: 2, timeout: .seconds(60))
         window.connectionLost()
         #expect(window.fruitlessConnectionCount == 0)
         for element in ["a", "b", "c"] { window.append(element) }
@@ -17,12 +18,12 @@ struct DeliveryWindowTests {
             last += 1
             return last
         }
-        window.sendAll(send)
+        window.sendAll(at: .zero, send)
         window.connectionLost()
-        window.sendAll(send)
+        window.sendAll(at: .zero, send)
         window.connectionLost()
         #expect(window.fruitlessConnectionCount == 2)
-        window.sendAll(send)
+        window.sendAll(at: .zero, send)
         #expect(window.confirm(last - 1) == "a")
         #expect(window.fruitlessConnectionCount == 0)
         window.connectionLost()
@@ -33,34 +34,34 @@ struct DeliveryWindowTests {
     }
 
     @Test func elementsAreSentInOrderAndALimitedNumberIsNotConfirmed() {
-        var window = DeliveryWindow<String>(limit: 2)
+        var window = DeliveryWindow<String>(limit: 2, timeout: .seconds(60))
         for element in ["a", "b", "c", "d"] { window.append(element) }
         var sent: [String] = []
         let send: (String) -> Int32? = { element in
             sent.append(element)
             return Int32(sent.count)
         }
-        window.sendAll(send)
+        window.sendAll(at: .zero, send)
         #expect(sent == ["a", "b"])
         #expect(window.confirm(2) == "b")
         #expect(window.confirm(2) == nil)
-        window.sendAll(send)
+        window.sendAll(at: .zero, send)
         #expect(sent == ["a", "b", "c"])
         #expect(window.count == 3)
     }
 
     @Test func unconfirmedElementsAreSentAgainFirst() {
-        var window = DeliveryWindow<String>(limit: 2)
+        var window = DeliveryWindow<String>(limit: 2, timeout: .seconds(60))
         for element in ["a", "b", "c"] { window.append(element) }
         var number: Int32 = 0
-        window.sendAll { _ in
+        window.sendAll(at: .zero) { _ in
             number += 1
             return number
         }
         #expect(window.confirm(1) == "a")
         window.connectionLost()
         var sent: [String] = []
-        window.sendAll { element in
+        window.sendAll(at: .zero) { element in
             sent.append(element)
             return Int32(10 + sent.count)
         }
@@ -70,12 +71,41 @@ struct DeliveryWindowTests {
     }
 
     @Test func elementThatCannotBeSentWaits() {
-        var window = DeliveryWindow<Int>(limit: 2)
+        var window = DeliveryWindow<Int>(limit: 2, timeout: .seconds(60))
         window.append(1)
-        window.sendAll { _ in nil }
+        window.sendAll(at: .zero) { _ in nil }
         #expect(window.count == 1)
-        window.sendAll { _ in 5 }
+        window.sendAll(at: .zero) { _ in 5 }
         #expect(window.confirm(5) == 1)
+    }
+
+    @Test func elementThatIsNotConfirmedOnThreeConnectionsIsRemoved() {
+        var window = DeliveryWindow<String>(limit: 2, timeout: .seconds(60))
+        for element in ["a", "b"] { window.append(element) }
+        var time = Duration.zero
+        var number: Int32 = 0
+        let send: (String) -> Int32? = { _ in
+            number += 1
+            return number
+        }
+        var outcomes: [String] = []
+        for _ in 0..<3 {
+            window.sendAll(at: time, send)
+            // The broker confirms the second one, or what follows it.
+            _ = window.confirm(number)
+            #expect(window.checkOverdue(at: time + .seconds(59)) == nil)
+            time += .seconds(60)
+            switch window.checkOverdue(at: time) {
+            case .reconnect:
+                outcomes.append("reconnect")
+                window.connectionLost()
+                window.append("c")
+            case .removed(let element): outcomes.append("removed \(element)")
+            case nil: outcomes.append("nothing")
+            }
+        }
+        #expect(outcomes == ["reconnect", "reconnect", "removed a"])
+        #expect(window.count == 0 && window.checkOverdue(at: .seconds(1000)) == nil)
     }
 }
 
@@ -148,6 +178,35 @@ struct FleetOutputTests {
         #expect(output.waitingCount == 0)
         close(descriptors[1])
         while !thread.isFinished { sched_yield() }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func lineThatTheBrokerNeverConfirmsIsLeftOut() throws {
+        let broker = try ForgetfulBroker(forgetting: "line 2")
+        defer { broker.stop() }
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        let finished = Mutex<[UInt64]>([])
+        let output = FleetOutput(
+            descriptor: open("/dev/null", O_WRONLY),
+            confirmationTimeout: .milliseconds(100),
+            logger: logger
+        ) { tokens in
+            finished.withLock { $0 += tokens }
+        } failed: { error in
+            Issue.record("\(error)")
+        }
+        let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
+        try output.publish(by: MQTTConfiguration(broker: address, gateway: "fleet", logger: logger))
+        output.start()
+        output.write((1...3).map { .init(text: "line \($0)", topic: "fleet", isRetained: false, tokens: [$0]) })
+        while output.waitingCount > 0 {
+            output.checkConfirmations()
+            usleep(1000)
+        }
+        output.stop(timeout: .zero)
+        #expect(finished.withLock { $0.sorted() } == [1, 2, 3])
+        #expect(finished.withLock { $0.last } == 2)
+        #expect(broker.connectionCount == 3)
     }
 }
 

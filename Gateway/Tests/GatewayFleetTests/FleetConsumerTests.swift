@@ -31,6 +31,19 @@ struct FleetConsumerTests {
         #expect(outputs.flatMap { $0.observations.flatMap(\.observation.tokens) } == [1, 4])
     }
 
+    @Test func gatewayWithoutFreeConnectionIsReplacedUntilItHasOne() throws {
+        var fleet = FleetConsumer()
+        _ = fleet.receive(message("a", 1, rssi: -40), token: 1, at: .zero)
+        _ = fleet.receive(message("b", 1, rssi: -70), token: 2, at: .zero)
+        let full = try fleet.setConnections(#"{"free": 0, "limit": 3}"#, gateway: "a", at: .zero)
+        #expect(full.changes.map(\.gateway) == ["b"])
+        #expect(try fleet.setConnections(#"{"free": 1, "limit": 3}"#, gateway: "a", at: .zero).isEmpty)
+        #expect(fleet.receive(message("b", 2, 1, rssi: -70), token: 3, at: .zero).changes.map(\.gateway) == ["a"])
+        #expect(throws: FleetMessageError.missing("free")) {
+            try fleet.setConnections("{}", gateway: "a", at: .zero)
+        }
+    }
+
     @Test func offlineGatewayIsReplacedAndCounted() {
         var fleet = FleetConsumer()
         _ = fleet.receive(message("a", 1), token: 1, at: .zero)

@@ -132,6 +132,21 @@ struct FleetMessageTests {
         #expect(throws: FleetMessageError.invalid("readings")) { try decode(readings(FleetMessage.readingLimit + 1)) }
     }
 
+    @Test func freeSlotsAreRead() throws {
+        #expect(try FreeSlots.decode(#"{"free": 3, "limit": 20}"#) == 3)
+        #expect(try FreeSlots.decode(#" {"x": {"free": 1}, "free":0} "#) == 0)
+    }
+
+    @Test(arguments: [
+        (#"{"limit": 20}"#, FleetMessageError.missing("free")), (#"{"free": -1}"#, .invalid("free")),
+        (#"{"free": "1"}"#, .invalid("free")), (#"{"free": 1, "free": 2}"#, .invalid("free")),
+        (#"{"free": 1.5}"#, .invalid("free")), (#"{"free": 99999999999999999999}"#, .invalid("free")),
+        ("3", .malformed(at: 0)), (#"{"free": 1} x"#, .malformed(at: 12)), ("", .malformed(at: 0)),
+    ])
+    func freeSlotsThatAreNotValidAreRefused(payload: String, error: FleetMessageError) {
+        #expect(throws: error) { try FreeSlots.decode(payload) }
+    }
+
     @Test func topicsSayWhatTheyAreAbout() {
         let topics = FleetTopics(prefix: "home/ble")
         #expect(
@@ -139,6 +154,7 @@ struct FleetMessageTests {
                 == .readings(address: 0xC0DE_0000_0002, gateway: "hall")
         )
         #expect(topics.subject(of: "home/ble/gateways/hall/status") == .status(gateway: "hall"))
+        #expect(topics.subject(of: "home/ble/gateways/hall/connections") == .connections(gateway: "hall"))
         for topic in [
             "home/ble/sensors/C0DE00000002", "home/ble/sensors/C0DE0000002/hall", "home/ble/sensors/+0DE00000002/hall",
             "home/ble/sensors/C0DE00000002/ha\"ll", "home/ble/sensors/C0DE00000002/", "home/ble/gateways/hall/other",

@@ -78,6 +78,7 @@ struct GatewayProcess {
         let devices = settings.http.map { _ in ReceivedDevices() }
         configuration.devices = devices
         configuration.whenObserved = observer(publisher, writer, devices)
+        if let publisher { configuration.whenSlotsChanged = { publisher.publish($0) } }
         // Metrics go to the backend that is set before they are made.
         let registry = devices.map { _ in MetricsRegistry() }
         if let registry { MetricsSystem.bootstrap(registry) }

@@ -38,7 +38,10 @@ final class FleetOutput: Sendable {
     private let counts = Mutex(Counts())
     private let session = Mutex<MQTTSession?>(nil)
     /// Used on the queue only.
-    private let deliveries = Mutex(DeliveryWindow<Line>(limit: FleetOutput.deliveryLimit))
+    private let deliveries: Mutex<DeliveryWindow<Line>>
+    private let origin = ContinuousClock.now
+    /// Whether the connection is being ended, because a line was not confirmed in time. Used on the queue only.
+    private let isReconnecting = Mutex(false)
     private let hasFailed = Mutex(false)
     /// Whether lines may be published: the session is connected, and the end of the connection before is handled. Used on
     /// the queue only.
@@ -46,16 +49,19 @@ final class FleetOutput: Sendable {
     private let logger: Logger
 
     /// - Parameters:
+    ///   - confirmationTimeout: the time in which the broker should confirm a line.
     ///   - logger: receives the reasons why the connection to the broker was lost.
     ///   - finished: is called with the messages of lines that are written and, if they have a topic, confirmed.
     ///   - failed: is called once if the descriptor cannot be written.
     init(
         descriptor: Int32,
+        confirmationTimeout: Duration = .seconds(60),
         logger: Logger,
         finished: @escaping @Sendable ([UInt64]) -> Void,
         failed: @escaping @Sendable (FleetOutputError) -> Void
     ) {
         self.descriptor = descriptor
+        deliveries = Mutex(DeliveryWindow(limit: Self.deliveryLimit, timeout: confirmationTimeout))
         self.logger = logger
         self.finished = finished
         self.failed = failed
@@ -91,6 +97,9 @@ final class FleetOutput: Sendable {
         queue.async { [self] in writeNow(lines) }
     }
 
+    /// Connects again if the broker does not confirm a line in time. To be called now and then.
+    func checkConfirmations() { queue.async { [self] in checkNow() } }
+
     /// Waits until all lines are written and confirmed, for a limited time, and ends the connection to the broker.
     func stop(timeout: Duration) {
         let deadline = ContinuousClock.now + timeout
@@ -117,7 +126,7 @@ final class FleetOutput: Sendable {
     private func sendAll() {
         guard isConnected.withLock({ $0 }), let session = session.withLock({ $0 }) else { return }
         deliveries.withLock { deliveries in
-            deliveries.sendAll { line in
+            deliveries.sendAll(at: .now - origin) { line in
                 session.publish(
                     MQTTMessage(topic: line.topic ?? "", payload: line.text, isRetained: line.isRetained)
                 )
@@ -125,10 +134,24 @@ final class FleetOutput: Sendable {
         }
     }
 
+    private func checkNow() {
+        guard isConnected.withLock({ $0 }), !isReconnecting.withLock({ $0 }) else { return }
+        switch deliveries.withLock({ $0.checkOverdue(at: .now - origin) }) {
+        case .reconnect:
+            isReconnecting.withLock { $0 = true }
+            session.withLock { $0 }?.reconnect()
+        case .removed(let line):
+            leaveOut(line, "the broker did not confirm a line on \(DeliveryWindow<Line>.overdueLimit) connections")
+            sendAll()
+        case nil: break
+        }
+    }
+
     private func handle(_ event: MQTTSession.Event) {
         switch event {
         case .connected:
             isConnected.withLock { $0 = true }
+            isReconnecting.withLock { $0 = false }
             sendAll()
         case .disconnected(let reason):
             let wasConnected = isConnected.withLock { isConnected in
@@ -143,7 +166,7 @@ final class FleetOutput: Sendable {
                 let isRefused = deliveries.fruitlessConnectionCount >= Self.fruitlessConnectionLimit
                 return isRefused ? deliveries.removeFirst() : nil
             }
-            if let refused { leaveOut(refused) }
+            if let refused { leaveOut(refused, "the broker ends each connection on which a line is published") }
         case .delivered(let number):
             if let line = deliveries.withLock({ $0.confirm(number) }) { complete([line]) }
             sendAll()
@@ -151,11 +174,10 @@ final class FleetOutput: Sendable {
         }
     }
 
-    /// Does not publish a line, because the broker ends each connection on which it is sent. Otherwise no later line would be
-    /// published.
-    private func leaveOut(_ line: Line) {
+    /// Does not publish a line. Otherwise no later line would be published, or its messages would be stored forever.
+    private func leaveOut(_ line: Line, _ reason: String) {
         logger.error(
-            "the broker ends each connection on which a line is published, so the line is left out; allow longer messages",
+            "\(reason), so the line is left out; check the broker's limits for messages and its log",
             metadata: ["topic": "\(line.topic ?? "")", "bytes": "\(line.text.utf8.count)"]
         )
         complete([line])

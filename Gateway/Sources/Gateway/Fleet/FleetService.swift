@@ -199,10 +199,33 @@ final class FleetService: Service {
                 let isOnline = reception.payload?.elementsEqual("online".utf8) ?? false
                 take(state.consumer.setOnline(isOnline, gateway: gateway, at: now), &state)
                 return true
+            case .connections(let gateway):
+                setConnections(reception, gateway, &state)
+                return true
             case .readings(let address, let gateway): return receive(reception, address, gateway, &state)
             case nil: return true
             }
         }
+    }
+
+    private func setConnections(_ reception: MQTTSession.Reception, _ gateway: String, _ state: inout State) {
+        let payload = String(decoding: reception.payload ?? [], as: UTF8.self)
+        // A publisher removes a retained message by an empty one.
+        guard !payload.isEmpty else { return }
+        do throws(FleetMessageError) {
+            take(try state.consumer.setConnections(payload, gateway: gateway, at: now), &state)
+        } catch {
+            reportMalformed(reception, error, &state)
+        }
+    }
+
+    private func reportMalformed(
+        _ reception: MQTTSession.Reception,
+        _ error: FleetMessageError,
+        _ state: inout State
+    ) {
+        guard state.consumer.countMalformed() else { return }
+        logger.warning("a message is not used: \(error)", metadata: ["topic": "\(reception.topic)"])
     }
 
     private func receive(
@@ -218,9 +241,7 @@ final class FleetService: Service {
             let text = String(decoding: payload, as: UTF8.self)
             message = try FleetMessage(gateway: gateway, address: address, payload: text)
         } catch {
-            if state.consumer.countMalformed() {
-                logger.warning("a message is not used: \(error)", metadata: ["topic": "\(reception.topic)"])
-            }
+            reportMalformed(reception, error, &state)
             return true
         }
         let arrival = Int64(Date().timeIntervalSince1970 * 1000)
@@ -262,6 +283,7 @@ final class FleetService: Service {
             take(state.consumer.advance(to: now), &state)
             flush(&state)
         }
+        output.withLock { $0 }?.checkConfirmations()
     }
 
     /// Passes lines on, and stores which messages are finished.

@@ -41,7 +41,7 @@ extension DeviceTable {
                 predecessor: state.changes[address]?.task
             )
             state.slots[address] = slot
-            informSubscribers(state)
+            informSubscribers(&state)
             return .success(slot)
         }
         return try result.get()
@@ -52,7 +52,7 @@ extension DeviceTable {
         state.withLock { state in
             guard state.slots[slot.device.value] === slot else { return }
             state.slots[slot.device.value] = nil
-            informSubscribers(state)
+            informSubscribers(&state)
         }
     }
 }

@@ -29,6 +29,8 @@ final class DeviceTable: Sendable {
         /// The adapter of the last attempt to connect to each device, if it has failed, until the next attempt.
         var failedAdapters: [UInt64: Int] = [:]
         var isStopping = false
+        /// The slots of the last call of the closure for them.
+        var lastSlots: ConnectionSlots?
 
         /// The number of slots in use.
         var usedCount: Int { connections.count + slots.count }
@@ -41,13 +43,22 @@ final class DeviceTable: Sendable {
     private let adapters: AdapterSet
     private let services = ServiceCache()
     private let events: EventLog
+    private let whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)?
     private let logger: Logger
     let state = Mutex(State())
 
-    init(limit: Int, adapters: AdapterSet, events: EventLog = EventLog(), logger: Logger) {
+    /// - Parameter whenSlotsChanged: see ``GatewayConfiguration/whenSlotsChanged``.
+    init(
+        limit: Int,
+        adapters: AdapterSet,
+        events: EventLog = EventLog(),
+        whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)? = nil,
+        logger: Logger
+    ) {
         self.limit = limit
         self.adapters = adapters
         self.events = events
+        self.whenSlotsChanged = whenSlotsChanged
         self.logger = logger
     }
 
@@ -61,23 +72,31 @@ final class DeviceTable: Sendable {
         }
     }
 
+    private func freeCount(_ state: borrowing State) -> Int {
+        adapters.runners.contains { $0.usableAdapter != nil } ? limit - state.usedCount : 0
+    }
+
     private func slotMessage(_ state: borrowing State) -> Message {
-        let isUsable = adapters.runners.contains { $0.usableAdapter != nil }
-        return .connectionsFree(
-            free: isUsable ? limit - state.usedCount : 0,
+        .connectionsFree(
+            free: freeCount(state),
             limit: limit,
             allocated: state.connections.map(\.address) + state.slots.keys.sorted()
         )
     }
 
-    func informSubscribers(_ state: borrowing State) {
+    func informSubscribers(_ state: inout State) {
         let message = slotMessage(state)
         for client in state.subscribers { client.send(message) }
+        guard let whenSlotsChanged else { return }
+        let slots = ConnectionSlots(free: freeCount(state), limit: limit)
+        guard slots != state.lastSlots else { return }
+        state.lastSlots = slots
+        whenSlotsChanged(slots)
     }
 
-    /// Informs clients that an adapter can be used now, or can no longer be used.
+    /// Informs clients that an adapter can be used now, or can no longer be used. To be called at the start too.
     func adaptersChanged() {
-        state.withLock { informSubscribers($0) }
+        state.withLock { informSubscribers(&$0) }
     }
 
     // MARK: Connections
@@ -124,7 +143,7 @@ final class DeviceTable: Sendable {
             logger: logger
         )
         state.connections.append(connection)
-        informSubscribers(state)
+        informSubscribers(&state)
         connection.start(after: state.changes[address]?.task) { [self] in remove(connection, informing: $0) }
     }
 
@@ -151,7 +170,7 @@ final class DeviceTable: Sendable {
                 state.failedAdapters[connection.address] = connection.adapterIndex
             }
             connection.client.send(message)
-            informSubscribers(state)
+            informSubscribers(&state)
             if let next = state.waiting.removeValue(forKey: connection.address) { start(next, &state) }
         }
     }

@@ -1,0 +1,87 @@
+import Foundation
+import Synchronization
+
+/// A broker of MQTT 3.1.1 that takes all messages, and never confirms those with a certain payload.
+final class ForgetfulBroker: Sendable {
+    let port: UInt16
+    private let listener: Int32
+    private let forgotten: [UInt8]
+    private let connections = Mutex(0)
+
+    /// The number of connections that were made.
+    var connectionCount: Int { connections.withLock { $0 } }
+
+    init(forgetting payload: String) throws {
+        forgotten = Array(payload.utf8)
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.listener = listener
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(listener, address, size) == 0 && listen(listener, 8) == 0
+                    && getsockname(listener, address, &size) == 0
+            }
+        }
+        guard isBound else { throw POSIXError(.EADDRNOTAVAIL) }
+        port = UInt16(bigEndian: address.sin_port)
+        Thread { [self] in
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                connections.withLock { $0 += 1 }
+                serve(connection)
+                close(connection)
+            }
+        }.start()
+    }
+
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    /// Answers packets until the connection ends.
+    private func serve(_ connection: Int32) {
+        while let (kind, content) = readPacket(connection) {
+            switch kind >> 4 {
+            case 1: send([0x20, 2, 0, 0], to: connection)
+            case 3 where kind & 0x06 != 0:
+                let topicLength = Int(content[0]) << 8 | Int(content[1])
+                let number = content[(2 + topicLength)..<(4 + topicLength)]
+                let payload = content[(4 + topicLength)...]
+                if !payload.elementsEqual(forgotten) { send([0x40, 2] + number, to: connection) }
+            case 12: send([0xD0, 0], to: connection)
+            default: break
+            }
+        }
+    }
+
+    private func readPacket(_ connection: Int32) -> (kind: UInt8, content: [UInt8])? {
+        guard let kind = readBytes(1, connection)?[0] else { return nil }
+        var length = 0
+        for shift in stride(from: 0, through: 21, by: 7) {
+            guard let byte = readBytes(1, connection)?[0] else { return nil }
+            length |= Int(byte & 0x7F) << shift
+            if byte & 0x80 == 0 { break }
+        }
+        return readBytes(length, connection).map { (kind, $0) }
+    }
+
+    private func readBytes(_ count: Int, _ connection: Int32) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var received = 0
+        while received < count {
+            let size = bytes.withUnsafeMutableBytes { recv(connection, $0.baseAddress! + received, count - received, 0) }
+            guard size > 0 else { return nil }
+            received += size
+        }
+        return bytes
+    }
+
+    private func send(_ bytes: [UInt8], to connection: Int32) {
+        _ = Foundation.send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+}
