@@ -126,6 +126,11 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
     /// ``LEEnhancedConnectionCompleteV2``: as ``enhancedConnectionComplete``, with the periodic advertising that led to
     /// the connection.
     public static let enhancedConnectionCompleteV2 = LEEventMask(rawValue: 1 << 40)
+    /// The events of Channel Sounding: LE CS Read Remote Supported Capabilities Complete to LE CS Subevent Result Continue
+    /// (7.7.65.39 to 7.7.65.45).
+    public static let channelSounding = LEEventMask(rawValue: 0x7F << 43)
+    /// ``LECSTestEndComplete``: a test of Channel Sounding has ended.
+    public static let csTestEndComplete = LEEventMask(rawValue: 1 << 50)
 
     /// The mask after a reset: the five events of Bluetooth 4.0.
     public static let `default` = LEEventMask(rawValue: 0x1F)

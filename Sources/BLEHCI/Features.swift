@@ -89,6 +89,10 @@ public struct LEFeatures: OptionSet, Hashable, Sendable {
     public static let periodicAdvertisingWithResponsesAdvertiser = LEFeatures(rawValue: 1 << 43)
     /// Periodic advertising with responses can be received and answered.
     public static let periodicAdvertisingWithResponsesScanner = LEFeatures(rawValue: 1 << 44)
+    /// Channel Sounding is supported.
+    public static let channelSounding = LEFeatures(rawValue: 1 << 46)
+    /// The host supports Channel Sounding. Set by the host.
+    public static let channelSoundingHostSupport = LEFeatures(rawValue: 1 << 47)
 }
 
 /// The features of page 0 that describe the kind of controller (Vol 2, Part C, 3.3). The others can be read by value.

@@ -96,6 +96,10 @@ extension BluetoothHost {
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
             .leChannelSelectionAlgorithm, .leSubrateChange, .lePathLossThreshold, .leTransmitPowerReporting:
             break
+        case .leCSReadRemoteSupportedCapabilitiesComplete, .leCSReadRemoteFAETableComplete,
+            .leCSSecurityEnableComplete, .leCSConfigComplete, .leCSProcedureEnableComplete, .leCSSubeventResult,
+            .leCSSubeventResultContinue, .leCSTestEndComplete:
+            break
         case .unknown(let code, let subeventCode, _):
             logger.debug("unknown event \(code), subevent \(subeventCode.map(String.init) ?? "none")")
         }

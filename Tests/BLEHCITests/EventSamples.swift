@@ -2,7 +2,9 @@ import BLEHCI
 import BluetoothTypes
 
 /// Events of fixed length, each with its packet.
-let eventSamples: [EventSample] = [
+let eventSamples = generalEventSamples + channelSoundingEventSamples
+
+private let generalEventSamples: [EventSample] = [
     EventSample(
         DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout),
         "050400400008"

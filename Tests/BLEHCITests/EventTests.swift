@@ -18,6 +18,8 @@ struct EventTests {
         "0e03010000",
         "ff03010203",
         "3e037f0102",
+        ChannelSoundingStepTests.result,
+        "3e23324000020f0f230101034c1720ffce008002000000000000000001ff07800001008013",
     ]
 
     /// Packets whose list is checked only when it is iterated, or that have any length.

@@ -2,7 +2,9 @@ import BLEHCI
 import BluetoothTypes
 
 /// Return parameters of commands, each with the packet of its Command Complete event.
-let returnSamples: [ReturnParametersSample] = [
+let returnSamples = generalReturnSamples + channelSoundingReturnSamples
+
+private let generalReturnSamples: [ReturnParametersSample] = [
     ReturnParametersSample(
         Reset.self,
         returning: StatusReturnParameters(),

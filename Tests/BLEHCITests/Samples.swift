@@ -30,7 +30,7 @@ struct CommandSample: Sendable, CustomTestStringConvertible {
 
     static let all =
         controllerCommandSamples + leControllerCommandSamples + leAdvertisingCommandSamples
-        + leConnectionCommandSamples
+        + leConnectionCommandSamples + channelSoundingCommandSamples
 }
 
 /// An event of fixed length and its packet, from a source outside this module.
@@ -128,6 +128,12 @@ func walk(_ packet: [UInt8]) throws(PacketDecodingError) -> [UInt8] {
     case .numberOfCompletedPackets(let event):
         var completions = event.completions
         while completions.next() != nil {}
+    case .leCSSubeventResult(let event):
+        var steps = event.steps
+        while let step = try steps.next() { _ = step.data.byteCount }
+    case .leCSSubeventResultContinue(let event):
+        var steps = event.steps
+        while let step = try steps.next() { _ = step.data.byteCount }
     default:
         break
     }

@@ -106,6 +106,20 @@ enum TypedCodes {
         0x207D,  // LE Set Default Subrate
         0x207E,  // LE Subrate Request
         0x207F,  // LE Set Extended Advertising Parameters [v2]
+        0x2089,  // LE CS Read Local Supported Capabilities
+        0x208A,  // LE CS Read Remote Supported Capabilities
+        0x208B,  // LE CS Write Cached Remote Supported Capabilities
+        0x208C,  // LE CS Security Enable
+        0x208D,  // LE CS Set Default Settings
+        0x208E,  // LE CS Read Remote FAE Table
+        0x208F,  // LE CS Write Cached Remote FAE Table
+        0x2090,  // LE CS Create Config
+        0x2091,  // LE CS Remove Config
+        0x2092,  // LE CS Set Channel Classification
+        0x2093,  // LE CS Set Procedure Parameters
+        0x2094,  // LE CS Procedure Enable
+        0x2095,  // LE CS Test
+        0x2096,  // LE CS Test End
     ]
 
     /// Commands with return parameters of their own.
@@ -152,6 +166,11 @@ enum TypedCodes {
         0x2079,  // LE Set Path Loss Reporting Enable
         0x207A,  // LE Set Transmit Power Reporting Enable
         0x207F,  // LE Set Extended Advertising Parameters [v2]
+        0x2089,  // LE CS Read Local Supported Capabilities
+        0x208B,  // LE CS Write Cached Remote Supported Capabilities
+        0x208D,  // LE CS Set Default Settings
+        0x208F,  // LE CS Write Cached Remote FAE Table
+        0x2093,  // LE CS Set Procedure Parameters
     ]
 
     static let events: [UInt8] = [
@@ -194,5 +213,13 @@ enum TypedCodes {
         0x21,  // LE Transmit Power Reporting
         0x23,  // LE Subrate Change
         0x29,  // LE Enhanced Connection Complete [v2]
+        0x2C,  // LE CS Read Remote Supported Capabilities Complete
+        0x2D,  // LE CS Read Remote FAE Table Complete
+        0x2E,  // LE CS Security Enable Complete
+        0x2F,  // LE CS Config Complete
+        0x30,  // LE CS Procedure Enable Complete
+        0x31,  // LE CS Subevent Result
+        0x32,  // LE CS Subevent Result Continue
+        0x33,  // LE CS Test End Complete
     ]
 }

@@ -255,6 +255,35 @@ extension CommandLayouts {
         Advertising_TX_Power:i8dBm Primary_Advertising_PHY:@phy Secondary_Advertising_Max_Skip:u8 \
         Secondary_Advertising_PHY:@phy Advertising_SID:u8 Scan_Request_Notification_Enable:@enable \
         Primary_Advertising_PHY_Options:@advertisingCoding Secondary_Advertising_PHY_Options:@advertisingCoding
+        2089
+        208A Connection_Handle:handle!
+        208B Connection_Handle:handle! Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 \
+        Num_Antennas_Supported:u8! Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! \
+        RTT_Capability:x8 RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \
+        NADM_Random_Capability:x16 CS_SYNC_PHYs_Supported:#csPHYs Subfeatures_Supported:x16 T_IP1_Times_Supported:x16 \
+        T_IP2_Times_Supported:x16 T_FCS_Times_Supported:x16 T_PM_Times_Supported:x16 T_SW_Time_Supported:u8 \
+        TX_SNR_Capability:x8
+        208C Connection_Handle:handle!
+        208D Connection_Handle:handle! Role_Enable:#csRoles! CS_SYNC_Antenna_Selection:x8 Max_TX_Power:i8dBm
+        208E Connection_Handle:handle!
+        208F Connection_Handle:handle! Remote_FAE_Table:bytes72
+        2090 Connection_Handle:handle! Config_ID:u8! Create_Context:@csContext Main_Mode_Type:@csMode! \
+        Sub_Mode_Type:@csMode! Min_Main_Mode_Steps:u8 Max_Main_Mode_Steps:u8 Main_Mode_Repetition:u8 Mode_0_Steps:u8 \
+        Role:@csRole! RTT_Type:@csRTT CS_SYNC_PHY:@csPHY Channel_Map:bytes10 Channel_Map_Repetition:u8 \
+        Channel_Selection_Type:@csSelection Ch3c_Shape:@csShape Ch3c_Jump:u8 Reserved:u8
+        2091 Connection_Handle:handle! Config_ID:u8!
+        2092 Channel_Classification:bytes10
+        2093 Connection_Handle:handle! Config_ID:u8! Max_Procedure_Len:u16*625us Min_Procedure_Interval:u16 \
+        Max_Procedure_Interval:u16 Max_Procedure_Count:u16 Min_Subevent_Len:u24*1us Max_Subevent_Len:u24*1us \
+        Tone_Antenna_Config_Selection:u8 PHY:@csPHY TX_Power_Delta:x8 Preferred_Peer_Antenna:x8 \
+        SNR_Control_Initiator:x8 SNR_Control_Reflector:x8
+        2094 Connection_Handle:handle! Config_ID:u8! Enable:@enable!
+        2095 Main_Mode_Type:@csMode! Sub_Mode_Type:@csMode! Main_Mode_Repetition:u8 Mode_0_Steps:u8 Role:@csRole! \
+        RTT_Type:@csRTT CS_SYNC_PHY:@csPHY CS_SYNC_Antenna_Selection:x8 Subevent_Len:u24*1us \
+        Subevent_Interval:u16*625us Max_Num_Subevents:u8 Transmit_Power_Level:i8dBm T_IP1_Time:u8 T_IP2_Time:u8 \
+        T_FCS_Time:u8 T_PM_Time:u8 T_SW_Time:u8 Tone_Antenna_Config_Selection:u8 Reserved:u8 SNR_Control_Initiator:x8 \
+        SNR_Control_Reflector:x8 DRBG_Nonce:x16 Channel_Map_Repetition:u8 Override_Config:x16 Override_Parameters:data8
+        2096
         """
     )
 
@@ -372,6 +401,16 @@ extension CommandLayouts {
         2079 Connection_Handle:handle!
         207A Connection_Handle:handle!
         207F Selected_TX_Power:i8dBm!
+        2089 Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 Num_Antennas_Supported:u8! \
+        Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! RTT_Capability:x8 \
+        RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \
+        NADM_Random_Capability:x16 CS_SYNC_PHYs_Supported:#csPHYs Subfeatures_Supported:x16 T_IP1_Times_Supported:x16 \
+        T_IP2_Times_Supported:x16 T_FCS_Times_Supported:x16 T_PM_Times_Supported:x16 T_SW_Time_Supported:u8 \
+        TX_SNR_Capability:x8
+        208B Connection_Handle:handle!
+        208D Connection_Handle:handle!
+        208F Connection_Handle:handle!
+        2093 Connection_Handle:handle!
         """
     )
 }
@@ -489,6 +528,30 @@ extension EventLayouts {
         Local_Resolvable_Private_Address:address Peer_Resolvable_Private_Address:address \
         Connection_Interval:u16*1250us! Peripheral_Latency:u16! Supervision_Timeout:u16*10ms! \
         Central_Clock_Accuracy:@clockAccuracy Advertising_Handle:x8 Sync_Handle:handle
+        2C Status:@error! Connection_Handle:handle! Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 \
+        Num_Antennas_Supported:u8! Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! \
+        RTT_Capability:x8 RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \
+        NADM_Random_Capability:x16 CS_SYNC_PHYs_Supported:#csPHYs Subfeatures_Supported:x16 T_IP1_Times_Supported:x16 \
+        T_IP2_Times_Supported:x16 T_FCS_Times_Supported:x16 T_PM_Times_Supported:x16 T_SW_Time_Supported:u8 \
+        TX_SNR_Capability:x8
+        2D Status:@error! Connection_Handle:handle! Remote_FAE_Table:bytes72
+        2E Status:@error! Connection_Handle:handle!
+        2F Status:@error! Connection_Handle:handle! Config_ID:u8! Action:@csAction! Main_Mode_Type:@csMode! \
+        Sub_Mode_Type:@csMode! Min_Main_Mode_Steps:u8 Max_Main_Mode_Steps:u8 Main_Mode_Repetition:u8 Mode_0_Steps:u8 \
+        Role:@csRole! RTT_Type:@csRTT CS_SYNC_PHY:@csPHY Channel_Map:bytes10 Channel_Map_Repetition:u8 \
+        Channel_Selection_Type:@csSelection Ch3c_Shape:@csShape Ch3c_Jump:u8 Reserved:u8 T_IP1_Time:u8 T_IP2_Time:u8 \
+        T_FCS_Time:u8 T_PM_Time:u8
+        30 Status:@error! Connection_Handle:handle! Config_ID:u8! State:@enable! Tone_Antenna_Config_Selection:u8 \
+        Selected_TX_Power:i8dBm Subevent_Len:u24*1us Subevents_Per_Event:u8 Subevent_Interval:u16*625us \
+        Event_Interval:u16 Procedure_Interval:u16 Procedure_Count:u16 Max_Procedure_Len:u16*625us
+        31 Connection_Handle:handle! Config_ID:u8! Start_ACL_Conn_Event_Counter:u16 Procedure_Counter:u16! \
+        Frequency_Compensation:x16 Reference_Power_Level:i8dBm Procedure_Done_Status:@csDone! \
+        Subevent_Done_Status:@csDone! Abort_Reason:x8 Num_Antenna_Paths:u8 Num_Steps_Reported:count! Steps{ \
+        Step_Mode:u8! Step_Channel:u8 Step_Data:data8 }
+        32 Connection_Handle:handle! Config_ID:u8! Procedure_Done_Status:@csDone! Subevent_Done_Status:@csDone! \
+        Abort_Reason:x8 Num_Antenna_Paths:u8 Num_Steps_Reported:count! Steps{ Step_Mode:u8! Step_Channel:u8 \
+        Step_Data:data8 }
+        33 Status:@error!
         """
     )
 }

@@ -36,6 +36,9 @@ extension FlagNames {
         "periodicReceive": FlagNames("reports, duplicates filtered"),
         "syncOptions": FlagNames("periodic advertiser list, reports disabled, duplicates filtered"),
         "powerLimits": FlagNames("minimum, maximum"),
+        "csRoles": FlagNames("initiator, reflector"),
+        "csModes": FlagNames("mode 3"),
+        "csPHYs": FlagNames(", LE 2M, LE 2M 2BT"),
         "allPHYs": FlagNames("any transmitter, any receiver"),
         "authReq": FlagNames("bonding,, MITM, SC, keypress, CT2"),
         "keys": FlagNames("EncKey, IdKey, SignKey, LinkKey"),
@@ -81,7 +84,10 @@ extension FlagNames {
                 + "Path Loss Threshold, Transmit Power Reporting, BIGInfo Advertising Report, Subrate Change, "
                 + "Periodic Advertising Sync Established [v2], Periodic Advertising Report [v2], "
                 + "Periodic Advertising Sync Transfer Received [v2], Periodic Advertising Subevent Data Request, "
-                + "Periodic Advertising Response Report, Enhanced Connection Complete [v2], CIS Established [v2]"
+                + "Periodic Advertising Response Report, Enhanced Connection Complete [v2], CIS Established [v2], "
+                + "Read All Remote Features Complete, CS Read Remote Supported Capabilities Complete, "
+                + "CS Read Remote FAE Table Complete, CS Security Enable Complete, CS Config Complete, "
+                + "CS Procedure Enable Complete, CS Subevent Result, CS Subevent Result Continue, CS Test End Complete"
         ),
         "leFeatures": FlagNames(
             "LE Encryption, Connection Parameters Request Procedure, Extended Reject Indication, "

@@ -55,6 +55,18 @@ final class NamedValues: Sendable {
         "version": NamedValues(
             "0=1.0b 1=1.1 2=1.2 3=2.0 4=2.1 5=3.0 6=4.0 7=4.1 8=4.2 9=5.0 10=5.1 11=5.2 12=5.3 13=5.4 14=6.0 15=6.1"
         ),
+        "csRole": NamedValues("0=initiator 1=reflector"),
+        "csMode": NamedValues("1=mode_1 2=mode_2 3=mode_3 0xFF=none"),
+        "csRTT": NamedValues(
+            "0=access_address 1=sounding_32_bits 2=sounding_96_bits 3=random_32_bits 4=random_64_bits 5=random_96_bits "
+                + "6=random_128_bits"
+        ),
+        "csPHY": NamedValues("1=LE_1M 2=LE_2M 3=LE_2M_2BT"),
+        "csSelection": NamedValues("0=algorithm_3b 1=algorithm_3c"),
+        "csShape": NamedValues("0=hat 1=X"),
+        "csContext": NamedValues("0=local 1=both"),
+        "csAction": NamedValues("0=removed 1=created"),
+        "csDone": NamedValues("0=complete 1=partial 15=aborted"),
         "syncTransferMode": NamedValues("0=ignored 1=not_reported 2=reported 3=duplicates_filtered"),
         "operation": NamedValues("0=intermediate_fragment 1=first_fragment 2=last_fragment 3=complete 4=unchanged"),
         "fragmentPreference": NamedValues("0=may_fragment 1=should_not_fragment"),

@@ -136,6 +136,13 @@ extension Event {
         case .lePathLossThreshold(let event): event.connectionHandle
         case .leTransmitPowerReporting(let event): event.connectionHandle
         case .lePeriodicAdvertisingSyncTransferReceived(let event): event.connectionHandle
+        case .leCSReadRemoteSupportedCapabilitiesComplete(let event): event.connectionHandle
+        case .leCSReadRemoteFAETableComplete(let event): event.connectionHandle
+        case .leCSSecurityEnableComplete(let event): event.connectionHandle
+        case .leCSConfigComplete(let event): event.connectionHandle
+        case .leCSProcedureEnableComplete(let event): event.connectionHandle
+        case .leCSSubeventResult(let event): ConnectionHandle(rawValue: event.connectionHandle)
+        case .leCSSubeventResultContinue(let event): ConnectionHandle(rawValue: event.connectionHandle)
         default: nil
         }
     }

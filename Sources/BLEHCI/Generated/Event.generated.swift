@@ -77,6 +77,22 @@ public enum Event: ~Escapable {
     case leSubrateChange(LESubrateChange)
     /// LE Enhanced Connection Complete [v2], subevent code 0x29 (Vol 4, Part E, 7.7.65.10).
     case leEnhancedConnectionCompleteV2(LEEnhancedConnectionCompleteV2)
+    /// LE CS Read Remote Supported Capabilities Complete, subevent code 0x2C (Vol 4, Part E, 7.7.65.39).
+    case leCSReadRemoteSupportedCapabilitiesComplete(LECSReadRemoteSupportedCapabilitiesComplete)
+    /// LE CS Read Remote FAE Table Complete, subevent code 0x2D (Vol 4, Part E, 7.7.65.40).
+    case leCSReadRemoteFAETableComplete(LECSReadRemoteFAETableComplete)
+    /// LE CS Security Enable Complete, subevent code 0x2E (Vol 4, Part E, 7.7.65.41).
+    case leCSSecurityEnableComplete(LECSSecurityEnableComplete)
+    /// LE CS Config Complete, subevent code 0x2F (Vol 4, Part E, 7.7.65.42).
+    case leCSConfigComplete(LECSConfigComplete)
+    /// LE CS Procedure Enable Complete, subevent code 0x30 (Vol 4, Part E, 7.7.65.43).
+    case leCSProcedureEnableComplete(LECSProcedureEnableComplete)
+    /// LE CS Subevent Result, subevent code 0x31 (Vol 4, Part E, 7.7.65.44).
+    case leCSSubeventResult(LECSSubeventResult)
+    /// LE CS Subevent Result Continue, subevent code 0x32 (Vol 4, Part E, 7.7.65.45).
+    case leCSSubeventResultContinue(LECSSubeventResultContinue)
+    /// LE CS Test End Complete, subevent code 0x33 (Vol 4, Part E, 7.7.65.46).
+    case leCSTestEndComplete(LECSTestEndComplete)
 
     /// An event that has no case: its code, the subevent code of an LE Meta event, and the bytes after it.
     case unknown(code: UInt8, subeventCode: UInt8?, parameters: RawSpan)
@@ -168,6 +184,24 @@ extension Event {
             .leSubrateChange(try LESubrateChange(decoding: parameters))
         case LEEnhancedConnectionCompleteV2.subeventCode:
             .leEnhancedConnectionCompleteV2(try LEEnhancedConnectionCompleteV2(decoding: parameters))
+        case LECSReadRemoteSupportedCapabilitiesComplete.subeventCode:
+            .leCSReadRemoteSupportedCapabilitiesComplete(
+                try LECSReadRemoteSupportedCapabilitiesComplete(decoding: parameters)
+            )
+        case LECSReadRemoteFAETableComplete.subeventCode:
+            .leCSReadRemoteFAETableComplete(try LECSReadRemoteFAETableComplete(decoding: parameters))
+        case LECSSecurityEnableComplete.subeventCode:
+            .leCSSecurityEnableComplete(try LECSSecurityEnableComplete(decoding: parameters))
+        case LECSConfigComplete.subeventCode:
+            .leCSConfigComplete(try LECSConfigComplete(decoding: parameters))
+        case LECSProcedureEnableComplete.subeventCode:
+            .leCSProcedureEnableComplete(try LECSProcedureEnableComplete(decoding: parameters))
+        case LECSSubeventResult.subeventCode:
+            .leCSSubeventResult(try LECSSubeventResult(decoding: parameters))
+        case LECSSubeventResultContinue.subeventCode:
+            .leCSSubeventResultContinue(try LECSSubeventResultContinue(decoding: parameters))
+        case LECSTestEndComplete.subeventCode:
+            .leCSTestEndComplete(try LECSTestEndComplete(decoding: parameters))
         default:
             .unknown(code: leMetaCode, subeventCode: subeventCode, parameters: parameters)
         }
@@ -212,6 +246,14 @@ extension Event {
         case .leTransmitPowerReporting(let event): event.encodePacket(into: &buffer)
         case .leSubrateChange(let event): event.encodePacket(into: &buffer)
         case .leEnhancedConnectionCompleteV2(let event): event.encodePacket(into: &buffer)
+        case .leCSReadRemoteSupportedCapabilitiesComplete(let event): event.encodePacket(into: &buffer)
+        case .leCSReadRemoteFAETableComplete(let event): event.encodePacket(into: &buffer)
+        case .leCSSecurityEnableComplete(let event): event.encodePacket(into: &buffer)
+        case .leCSConfigComplete(let event): event.encodePacket(into: &buffer)
+        case .leCSProcedureEnableComplete(let event): event.encodePacket(into: &buffer)
+        case .leCSSubeventResult(let event): event.encodePacket(into: &buffer)
+        case .leCSSubeventResultContinue(let event): event.encodePacket(into: &buffer)
+        case .leCSTestEndComplete(let event): event.encodePacket(into: &buffer)
         case .unknown(let code, let subeventCode, let parameters):
             let start = buffer.beginEvent(code: code)
             if let subeventCode { buffer.append(subeventCode) }
