@@ -54,8 +54,8 @@ extension BluetoothHost {
             var completions = event.completions
             while let completion = completions.next() {
                 guard let link = links[completion.connectionHandle] else { continue }
-                let isDrained = sender.completed(Int(completion.numCompletedPackets), on: link.slot)
-                if isDrained, !link.att.drains.isEmpty { resumeDrains(of: link) }
+                _ = sender.completed(Int(completion.numCompletedPackets), on: link.slot)
+                if !link.att.drains.isEmpty { packetsSent(Int(completion.numCompletedPackets), of: link) }
             }
             metrics.aclCredits.record(sender.credits)
         case .leAdvertisingReport(let event): try receive(event)

@@ -152,6 +152,7 @@ struct CentralTask: Sendable {
                 try await peer.read(handle)
             }
             if task.traits.usesBearers { partLengths.formUnion(await self.partLengths()) }
+            if ledger.losesData, task.traits.usesBearers { return }
             if let value { ledger.expectSent(value, of: uuid, inPartsOf: partLengths, where: names) }
         }
 

@@ -4,6 +4,7 @@ import BluetoothTesting
 struct Faults: Sendable {
     let world: World
     let stations: [Station]
+    let ledger: Ledger
     let dice: Dice
     let log: @Sendable (String) -> Void
 
@@ -27,7 +28,10 @@ struct Faults: Sendable {
             try? await world.sleep(for: duration)
             device.comeBack()
         case 1: device.failWithHardwareError(code: UInt8(dice.number(in: 0...255)))
-        case 2: await applyFaults(device, for: duration) { $0.isSilent = true }
+        case 2:
+            // The host does not get the packets of its links either.
+            ledger.losesData = true
+            await applyFaults(device, for: duration) { $0.isSilent = true }
         case 3: await applyFaults(device, for: duration) { $0.completionLoss = 0.3 }
         case 4: await applyFaults(device, for: duration) { $0.completionDelay = .milliseconds(300) }
         case 5: await applyFaults(device, for: duration) { $0.garbage = 0.3 }

@@ -40,6 +40,10 @@ extension Ledger {
 
     /// Checks a value from a channel: none before it may be missing, because a link repeats lost packets until it ends.
     func expectNext(_ value: [UInt8], in receipt: inout ChannelReceipt, where place: String) {
+        if losesData {
+            receipt.count += 1
+            return
+        }
         expectSent(value, of: Station.channel, where: place)
         channelValues.receivedCount += 1
         guard let (channel, index) = channelValues.places[Self.number(of: value)] else { return }
@@ -51,7 +55,7 @@ extension Ledger {
 
     /// Checks the values of a channel that the peer has closed: all have arrived if it has closed the channel after the last.
     func expectAll(in receipt: ChannelReceipt, where place: String) {
-        guard let channel = receipt.channel, channelValues.finished.contains(channel) else { return }
+        guard !losesData, let channel = receipt.channel, channelValues.finished.contains(channel) else { return }
         let count = channelValues.writtenCounts[channel]
         if receipt.count != count { violate("\(place): \(receipt.count) of \(count) values of a closed channel") }
     }

@@ -39,6 +39,7 @@ final class Ledger: Sendable {
         var lastValues: [Stream: [UInt8]] = [:]
         var channelValues = ChannelValues()
         var hasFaults = false
+        var losesData = false
         var counts: [String: Int] = [:]
     }
 
@@ -58,6 +59,12 @@ final class Ledger: Sendable {
     var hasFaults: Bool {
         get { state.hasFaults }
         set { state.hasFaults = newValue }
+    }
+
+    /// Whether a controller has lost data of links: then values on channels and enhanced bearers may be missing or mixed.
+    var losesData: Bool {
+        get { state.losesData }
+        set { state.losesData = newValue }
     }
 
     /// The values of the world's L2CAP channels.

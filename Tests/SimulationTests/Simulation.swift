@@ -175,7 +175,7 @@ final class Simulation: Sendable {
             }
             if dice.chance(0.6) {
                 ledger.hasFaults = true
-                let faults = Faults(world: world, stations: stations, dice: dice.split(), log: log)
+                let faults = Faults(world: world, stations: stations, ledger: ledger, dice: dice.split(), log: log)
                 group.addTask { await faults.run() }
             }
             await withTaskGroup(of: Void.self) { centrals in
@@ -211,7 +211,7 @@ final class Simulation: Sendable {
 
     /// Ends all faults. Every host must then recover and work again.
     private func heal() async {
-        Faults(world: world, stations: state.stations, dice: dice, log: log).heal()
+        Faults(world: world, stations: state.stations, ledger: ledger, dice: dice, log: log).heal()
         for station in state.stations {
             let up: Void? = await ledger.operation("\(station.name) comes up again", within: .seconds(100)) {
                 while !(await station.adapter.host.inspect().isOn) { try await world.sleep(for: .milliseconds(100)) }

@@ -263,9 +263,21 @@ extension BluetoothHost {
     package func flush(_ identifier: LinkIdentifier, includingIndications: Bool = false) async {
         _ = try? await wait(for: .lane(identifier)) { host, call in
             guard let link = host.links[identifier] else { return host.end(call, .success(())) }
-            link.att.drain(call, includingIndications: includingIndications)
+            link.att.drain(
+                call,
+                includingIndications: includingIndications,
+                unsentPackets: host.sender.unsentPackets(link.slot)
+            )
             host.resumeDrains(of: link)
         }
+    }
+
+    /// Ends the calls that wait until earlier packets of their link are sent, after the controller has reported some as sent.
+    func packetsSent(_ count: Int, of link: Link) {
+        resumeDrains(of: link)
+        guard !link.att.drains.isEmpty else { return }
+        let calls = link.att.packetsSent(count, unsentPackets: sender.unsentPackets(link.slot))
+        for call in calls { end(.task(call), .success(())) }
     }
 
     /// Ends the calls that wait until their link's packets are sent, if all are sent.

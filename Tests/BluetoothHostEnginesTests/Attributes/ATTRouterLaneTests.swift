@@ -218,6 +218,26 @@ struct ATTRouterLaneTests {
         #expect(fixture.router.drains.isEmpty)
     }
 
+    @Test func drainEndsAfterThePacketsBeforeItAreSent() throws {
+        let fixture = try ATTRouterFixture()
+        let calls = (0..<3).map { CallToken(index: $0, generation: 0) }
+        fixture.router.drain(calls[0], unsentPackets: 2)
+        fixture.router.drain(calls[1], unsentPackets: 5)
+        fixture.room = 0
+        fixture.write(1)
+        fixture.router.drain(calls[2], unsentPackets: 5)
+        #expect(fixture.router.packetsSent(1, unsentPackets: 5) == [])
+        #expect(fixture.router.packetsSent(1, unsentPackets: 5) == [calls[0]])
+        #expect(fixture.router.packetsSent(3, unsentPackets: 3) == [calls[1]])
+        fixture.room = 1
+        fixture.pump()
+        // The value before the last call is sent now. It waits for all packets before the value.
+        #expect(fixture.router.packetsSent(1, unsentPackets: 3) == [])
+        #expect(fixture.router.packetsSent(2, unsentPackets: 9) == [])
+        #expect(fixture.router.packetsSent(1, unsentPackets: 9) == [calls[2]])
+        #expect(fixture.router.drains.isEmpty)
+    }
+
     // L7
     @Test func repliesAndConfirmationsOfTheHostItselfDoNotWait() throws {
         let fixture = try ATTRouterFixture()

@@ -71,6 +71,29 @@ struct FlushBeforeEndTests {
         #expect(isDisconnecting(calls))
     }
 
+    /// The controller has sent a value, but its report of that was lost. Other values follow without end.
+    @Test func lostReportOfAPacketDoesNotDelayACallWhileOtherPacketsAreSent() throws {
+        let calls = try CallFixture()
+        let handle = try calls.publishSubscribed()
+        let (host, link) = (calls.host, calls.link)
+        let notify: @Sendable (UInt8) async -> Void = { number in
+            await host.beginNotifying([number], of: handle, to: link) { _ in }
+        }
+        try calls.fixture.run {
+            await notify(1)
+            await notify(2)
+        }
+        let (_, outcome) = calls.startTask { await host.flush(link) }
+        calls.fixture.loop.run(for: .milliseconds(1))
+        #expect(calls.takeSent().count == 2)
+        try calls.fixture.run { await notify(3) }
+        calls.complete(1)
+        #expect(outcome.all.isEmpty, "one of the two packets before the call is unsent")
+        calls.complete(1)
+        #expect(outcome.all == [nil])
+        #expect(try calls.fixture.run { await host.contradiction() } == nil)
+    }
+
     @Test func limitHasNoEffectOnALinkThatHasEnded() throws {
         let (calls, handle) = try subscribed()
         try sendAndEnd(calls, handle)

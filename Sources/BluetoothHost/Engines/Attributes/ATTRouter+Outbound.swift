@@ -311,17 +311,41 @@ extension ATTRouter {
 
     /// Appends a call that waits until all calls before it are sent.
     ///
-    /// - Parameter includingIndications: whether it also waits for indications that cannot be sent before earlier ones
-    ///   are confirmed.
-    mutating func drain(_ call: CallToken, includingIndications: Bool = false) {
-        drains.append(Drain(sequence: makeSequence(), call: call, includesIndications: includingIndications))
+    /// - Parameters:
+    ///   - includingIndications: whether it also waits for indications that cannot be sent before earlier ones are confirmed.
+    ///   - unsentPackets: the number of the link's packets that the controller has not sent.
+    mutating func drain(_ call: CallToken, includingIndications: Bool = false, unsentPackets: Int? = nil) {
+        var drain = Drain(sequence: makeSequence(), call: call, includesIndications: includingIndications)
+        if !hasUnsentValue(before: drain) { drain.packetCount = unsentPackets }
+        drains.append(drain)
+    }
+
+    private func hasUnsentValue(before drain: Drain) -> Bool {
+        lanes.hasUnsentValue(before: drain.sequence, includingIndications: drain.includesIndications)
+    }
+
+    /// Counts packets that the controller has sent, and removes the calls that wait no longer.
+    ///
+    /// A call waits for as many packets as there are before it. So if the controller's report of one of these is lost, the
+    /// reports of later packets end the wait.
+    ///
+    /// - Parameter unsentPackets: the number of the link's packets that the controller has not sent.
+    mutating func packetsSent(_ count: Int, unsentPackets: Int) -> [CallToken] {
+        for index in drains.indices {
+            if let packetCount = drains[index].packetCount {
+                drains[index].packetCount = packetCount - count
+            } else if !hasUnsentValue(before: drains[index]) {
+                drains[index].packetCount = unsentPackets
+            }
+        }
+        let ended = drains.filter { $0.packetCount.map { $0 <= 0 } ?? false }.map(\.call)
+        drains.removeAll { ended.contains($0.call) }
+        return ended
     }
 
     /// Removes the calls that wait no longer, when the controller has sent all frames of the link.
     mutating func takeDrained() -> [CallToken] {
-        let drained = drains.filter { drain in
-            !lanes.hasUnsentValue(before: drain.sequence, includingIndications: drain.includesIndications)
-        }.map(\.call)
+        let drained = drains.filter { !hasUnsentValue(before: $0) }.map(\.call)
         drains.removeAll { drained.contains($0.call) }
         return drained
     }

@@ -32,6 +32,8 @@ struct ATTRouter: ~Copyable {
         let call: CallToken
         /// Whether it also waits for indications that cannot be sent before earlier ones are confirmed.
         let includesIndications: Bool
+        /// The number of packets that are to be sent before the call ends; nil while calls before it are not sent.
+        var packetCount: Int?
     }
 
     let client = BLEGATT.Client()

@@ -194,6 +194,11 @@ struct LinkSender: ~Copyable {
         !isOpen(slot) || queues[Int(slot.index)].isDrained
     }
 
+    /// The number of packets of the link that the controller has not sent, or that wait here.
+    func unsentPackets(_ slot: SenderSlot) -> Int {
+        isOpen(slot) ? queues[Int(slot.index)].unsentPackets(limit: packetLength) : 0
+    }
+
     /// The number of frames of the link that were not completely handed to the controller.
     func frameCount(_ slot: SenderSlot) -> Int {
         isOpen(slot) ? queues[Int(slot.index)].frameCount : 0

@@ -42,6 +42,13 @@ struct OutboundQueue {
     /// Whether nothing waits here or in the controller.
     var isDrained: Bool { frames.isEmpty && packetsInController == 0 }
 
+    /// The number of packets that wait here or in the controller.
+    ///
+    /// - Parameter limit: the longest data of one packet in bytes.
+    func unsentPackets(limit: Int) -> Int {
+        packetsInController + frames.sum { ($0.buffer.count + limit - 1) / limit }
+    }
+
     /// Frames of a kind whose last fragment the controller does not have yet.
     func unsent(_ kind: FrameKind) -> Int { counts[kind.rawValue] }
 

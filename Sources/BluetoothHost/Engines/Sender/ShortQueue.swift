@@ -30,6 +30,11 @@ struct ShortQueue<Element> {
         first = nil
         rest.removeAll()
     }
+
+    /// The sum of a number for each element.
+    func sum(of number: (Element) -> Int) -> Int {
+        rest.reduce(first.map(number) ?? 0) { $0 + number($1) }
+    }
 }
 
 extension ShortQueue where Element: Equatable {
