@@ -38,6 +38,7 @@ struct CommandTable: Sendable {
         table.addLinks()
         table.addLinkProcedures()
         table.addSecurity()
+        table.addChannelSounding()
         return table
     }()
 

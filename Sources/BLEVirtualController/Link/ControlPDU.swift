@@ -26,6 +26,7 @@ enum ControlPDU: Hashable {
     case pingRequest
     case pingResponse
     case periodicSync(SyncTransfer)
+    case channelSounding(ChannelSoundingPDU)
     case reject(Rejected, HCIErrorCode)
 
     /// The procedure that is rejected.
@@ -50,6 +51,7 @@ enum ControlPDU: Hashable {
         case .encryptionRequest: 23
         case .encryptionResponse: 13
         case .periodicSync: 35
+        case .channelSounding(let pdu): pdu.octets
         case .startEncryptionRequest, .startEncryptionResponse, .pauseEncryptionRequest, .pauseEncryptionResponse,
             .pingRequest, .pingResponse:
             1

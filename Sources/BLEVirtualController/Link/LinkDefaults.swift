@@ -8,6 +8,8 @@ struct LinkDefaults {
     var phys: PHYChoice?
     var channelMap = ChannelMap.all
     var syncTransfer = SyncTransferSettings()
+    /// Whether the host supports Channel Sounding.
+    var usesChannelSounding = false
 
     func dataLength(of configuration: VirtualController.Configuration) -> DataLength {
         let maximum = configuration.maximumDataLength

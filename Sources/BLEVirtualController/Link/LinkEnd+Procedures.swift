@@ -134,6 +134,7 @@ extension LinkEnd {
         case .pingResponse:
             if case .ping? = procedure { finish() }
         case .periodicSync(let transfer): receive(transfer)
+        case .channelSounding(let pdu): receive(pdu)
         case .reject(let what, let reason): wasRejected(what, reason)
         default: receiveEncryption(pdu)
         }

@@ -44,6 +44,7 @@ final class LinkEnd {
     var encryption = Encryption()
     var authenticatedPayload = AuthenticatedPayloadTimer()
     var syncTransfer: SyncTransferSettings
+    var sounding = SoundingState()
 
     /// An ACL packet of the host, and the number of bytes already sent.
     private struct OutgoingPacket {
