@@ -52,6 +52,26 @@ import BLESMP
 @_exported import struct BLEHCI.PHY
 @_exported import struct BLEHCI.PHYSet
 
+// MARK: Channel Sounding
+
+@_exported import struct BluetoothHost.ChannelSoundingParameters
+@_exported import struct BluetoothHost.ChannelSoundingProcedures
+@_exported import struct BluetoothHost.ChannelSoundingSubevent
+@_exported import struct BLEHCI.ChannelSoundingCapabilities
+@_exported import struct BLEHCI.ChannelSoundingChannels
+@_exported import struct BLEHCI.ChannelSoundingConfiguration
+@_exported import struct BLEHCI.ChannelSoundingDoneStatus
+@_exported import struct BLEHCI.ChannelSoundingMode
+@_exported import struct BLEHCI.ChannelSoundingPacket
+@_exported import struct BLEHCI.ChannelSoundingPHY
+@_exported import struct BLEHCI.ChannelSoundingProgress
+@_exported import struct BLEHCI.ChannelSoundingRole
+@_exported import struct BLEHCI.ChannelSoundingRoles
+@_exported import struct BLEHCI.ChannelSoundingRTTType
+@_exported import struct BLEHCI.ChannelSoundingStep
+@_exported import struct BLEHCI.ChannelSoundingTone
+@_exported import struct BLEHCI.ChannelSoundingTones
+
 // MARK: Attributes of peers
 
 @_exported import struct BLEATT.ATTErrorCode

@@ -43,6 +43,8 @@ package struct HostInspection: Hashable, Sendable {
     package var serverClosures = 0
     /// Links in the index of configured characteristics, once for each characteristic.
     package var indexedLinks = 0
+    /// Sessions of Channel Sounding.
+    package var soundings = 0
     /// Changes of bonds whose save is awaited.
     package var pendingSaves = 0
     /// Outbound queues that are open.
@@ -104,6 +106,7 @@ extension BluetoothHost {
         inspection.synchronizationObservers = observers.synchronizations.count
         inspection.receptions = gap.synchronizing.reception.receivers.count
         inspection.receptionObservers = observers.receptions.count
+        inspection.soundings = observers.soundings.count
         inspection.serverClosures = services.closureCount
         inspection.indexedLinks = services.indexedLinkCount
         inspection.pendingSaves = bonds.pendingSaveCount
@@ -186,6 +189,13 @@ extension BluetoothHost {
         }
         if Set(gap.synchronizing.reception.receivers.map(\.identifier)) != Set(observers.receptions.keys) {
             return "the receptions of transferred synchronizations and their observers differ"
+        }
+        if turn.phase == .idle,
+            let session = observers.soundings.keys.first(where: { session in
+                !links.values.contains { $0.sounding.session == session && $0.sounding.isActive }
+            })
+        {
+            return "session \(session) of channel sounding has no link"
         }
         if Set(gap.connecting.attempts.map(\.identifier)) != Set(observers.connections.keys) {
             return "the attempts to connect and their callers differ"

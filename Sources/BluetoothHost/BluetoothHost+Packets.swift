@@ -96,10 +96,16 @@ extension BluetoothHost {
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
             .leChannelSelectionAlgorithm, .leSubrateChange, .lePathLossThreshold, .leTransmitPowerReporting:
             break
-        case .leCSReadRemoteSupportedCapabilitiesComplete, .leCSReadRemoteFAETableComplete,
-            .leCSSecurityEnableComplete, .leCSConfigComplete, .leCSProcedureEnableComplete, .leCSSubeventResult,
-            .leCSSubeventResultContinue, .leCSTestEndComplete:
-            break
+        case .leCSReadRemoteFAETableComplete, .leCSTestEndComplete: break
+        case .leCSReadRemoteSupportedCapabilitiesComplete(let event):
+            soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
+        case .leCSSecurityEnableComplete(let event):
+            soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
+        case .leCSConfigComplete(let event): soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
+        case .leCSProcedureEnableComplete(let event):
+            soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
+        case .leCSSubeventResult(let event): try receive(event)
+        case .leCSSubeventResultContinue(let event): try receive(event)
         case .unknown(let code, let subeventCode, _):
             logger.debug("unknown event \(code), subevent \(subeventCode.map(String.init) ?? "none")")
         }

@@ -86,6 +86,7 @@ enum Delivery {
     indirect case transferFailed(SyncTransferReceptionIdentifier, FailedSyncTransfer)
     case receptionEnd(SyncTransferObserver, HostError)
     case scanEnd(@Sendable (ScanEvent) -> Void, HostError)
+    indirect case soundingEvent(UInt64, ChannelSoundingSessionEvent)
     /// The last delivery of a host that was closed: all observers are removed.
     case hostEnd
 
@@ -180,6 +181,7 @@ extension BluetoothHost {
             links[link]?.att.subscribers[handle].first { $0.identifier == subscriber }?.deliver(value)
         case .scanEvent(let scan, let event): observers.scans[scan]?(event)
         case .scanEnd(let deliver, let error): deliver(.ended(error))
+        case .soundingEvent(let session, let event): report(event, of: session)
         case .synchronizationEvent(let identifier, let event): observers.synchronizations[identifier]?(event)
         case .synchronizationEnd(let deliver, let error): deliver(.ended(error))
         case .receptionReady(let reception): _ = observers.receptions[reception]?(.ready)

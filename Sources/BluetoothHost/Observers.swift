@@ -20,6 +20,8 @@ struct Observers {
     var synchronizations: [SynchronizationIdentifier: @Sendable (SynchronizationEvent) -> Void] = [:]
     /// The closures of receptions of transferred synchronizations.
     var receptions: [SyncTransferReceptionIdentifier: SyncTransferObserver] = [:]
+    /// The closures of sessions of Channel Sounding, by the numbers of the sessions.
+    var soundings: [UInt64: @Sendable (ChannelSoundingSessionEvent) -> Void] = [:]
     /// The callers of attempts to connect, by the identifiers of the attempts.
     var connections: [UInt64: ConnectionCaller] = [:]
     /// The closures of channels of links.

@@ -100,6 +100,7 @@ extension BluetoothHost {
 
     private func controllerIsReady(_ information: ControllerInformation) {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
+        enableChannelSounding(information)
         emit(HostEvent.poweredOn(information))
         perform(gap.controllerIsReady(gapContext))
     }

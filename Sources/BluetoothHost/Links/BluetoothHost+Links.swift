@@ -110,6 +110,7 @@ extension BluetoothHost {
         link.channels.linkEnded(reason)
         pumpChannels(of: link)
         perform(link.control.linkEnded(reason), of: link)
+        perform(link.sounding.linkEnded(reason), of: link)
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
         let endObservers = link.observers.ends
         link.observers.ends = [:]
@@ -216,6 +217,7 @@ extension BluetoothHost {
             giveUp(link, .attributeTransactionTimeout)
         }
         advanceEnhancedBearers(of: link, to: now)
+        perform(link.sounding.advance(to: now), of: link)
         inform(link) { security, context in security.advance(&context) }
         pumpChannels(of: link)
         if links[link.identifier] != nil { armTimer(of: link) }

@@ -53,6 +53,8 @@ final class Link {
     var channels: ChannelEngine
     /// The Link Layer's parameters and procedures, and the end of the link.
     var control: LinkControl
+    /// The session of Channel Sounding.
+    var sounding: ChannelSoundingEngine
 
     /// The timer for the link's earliest deadline.
     var timer: DeadlineTimer?
@@ -96,6 +98,7 @@ final class Link {
                 supervisionTimeout: connection.supervisionTimeout
             )
         )
+        sounding = ChannelSoundingEngine(handle: connection.handle, isCentral: facts.role == .central)
         att.securityPublished(security.published)
     }
 
@@ -137,7 +140,7 @@ final class Link {
     var deadline: Instant? {
         earliest(
             earliest(security.deadline, control.deadline),
-            earliest(earliest(att.deadline, att.enhanced?.deadline), channels.deadline)
+            earliest(earliest(att.deadline, att.enhanced?.deadline), earliest(channels.deadline, sounding.deadline))
         )
     }
 }
