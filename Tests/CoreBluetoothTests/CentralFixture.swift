@@ -118,6 +118,18 @@ final class CentralFixture: ManagerFixture {
             note("notifying \(characteristic.isNotifying)", error)
         }
         func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) { note("ready") }
+        func peripheral(
+            _ peripheral: CBPeripheral,
+            didReceive results: CBChannelSoundingProcedureResults?,
+            error: (any Error)?
+        ) {
+            note("distance \(results.map { "\($0.distance)" } ?? "none")", error)
+        }
+
+        func peripheral(_ peripheral: CBPeripheral, didCompleteChannelSoundingSession error: (any Error)?) {
+            note("sounding complete", error)
+        }
+
         func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {
             note("channel \(channel?.psm ?? 0)", error)
         }

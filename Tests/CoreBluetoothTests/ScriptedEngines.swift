@@ -39,6 +39,8 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
         case updateParameters
         case setPHYs
         case openChannel(CBL2CAPPSM)
+        case sound(ChannelSoundingRole)
+        case cancelSounding(UUID)
     }
 
     let script = EngineScript<Call, CentralEvent>()
@@ -152,6 +154,21 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
     ) {
         note(.setPHYs, completion)
     }
+
+    /// The closure that reports a procedure of channel sounding.
+    let procedureEnded = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func startChannelSounding(
+        as role: ChannelSoundingRole,
+        with peripheral: UUID,
+        procedureEnded: @escaping @Sendable () -> Void,
+        _ completion: @escaping Completion<Void>
+    ) {
+        self.procedureEnded.withLock { $0 = procedureEnded }
+        note(.sound(role), completion)
+    }
+
+    func cancelChannelSounding(with peripheral: UUID) { note(.cancelSounding(peripheral)) }
 
     func openChannel(
         _ psm: CBL2CAPPSM,

@@ -16,6 +16,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
         /// Scanning and connecting with the extended advertising PDUs of Bluetooth 5.
         public static let extendedScanAndConnect = Feature(rawValue: 1 << 0)
+        /// Channel sounding with connected peripherals.
+        public static let channelSounding = Feature(rawValue: 1 << 10)
     }
 
     struct Content {
@@ -85,10 +87,16 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// on.
     open var isScanning: Bool { content.withLock { $0.isScanning } }
 
-    /// Returns whether all of `features` are supported. The result does not depend on a controller: the host uses a
-    /// feature if the controller supports it.
+    /// Returns whether all of `features` are supported.
+    ///
+    /// ``Feature/extendedScanAndConnect`` does not depend on a controller: the host uses it if the controller supports it.
+    /// ``Feature/channelSounding`` is supported if a controller that a manager of this process uses now supports it.
     open class func supports(_ features: Feature) -> Bool {
-        Feature.extendedScanAndConnect.isSuperset(of: features)
+        var supported: Feature = .extendedScanAndConnect
+        if features.contains(.channelSounding), HostRegistry.supportsChannelSounding {
+            supported.insert(.channelSounding)
+        }
+        return supported.isSuperset(of: features)
     }
 
     // MARK: Peripherals

@@ -75,6 +75,17 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
 
     /// A channel that the app requested is open; or it could not be opened, and `channel` is nil.
     func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
+
+    /// A procedure of channel sounding has ended. `results` is always nil here, and the error is
+    /// ``CBError/Code/channelSoundingProcedureFailed``: this host computes no distances.
+    func peripheral(
+        _ peripheral: CBPeripheral,
+        didReceive results: CBChannelSoundingProcedureResults?,
+        error: (any Error)?
+    )
+
+    /// A session of channel sounding has ended, or could not be started.
+    func peripheral(_ peripheral: CBPeripheral, didCompleteChannelSoundingSession error: (any Error)?)
 }
 
 extension CBPeripheralDelegate {
@@ -139,4 +150,12 @@ extension CBPeripheralDelegate {
     public func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {}
 
     public func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {}
+
+    public func peripheral(
+        _ peripheral: CBPeripheral,
+        didReceive results: CBChannelSoundingProcedureResults?,
+        error: (any Error)?
+    ) {}
+
+    public func peripheral(_ peripheral: CBPeripheral, didCompleteChannelSoundingSession error: (any Error)?) {}
 }

@@ -145,6 +145,23 @@ protocol CentralEngine: AnyObject, Sendable {
         to peripheral: UUID,
         _ completion: @escaping Completion<ChannelStreams>
     )
+
+    // MARK: Channel sounding
+
+    /// Performs channel sounding with one peripheral at a time. Completes when the session has ended.
+    ///
+    /// - Parameters:
+    ///   - role: the role of this host.
+    ///   - procedureEnded: called for each procedure that has ended. There is no distance.
+    func startChannelSounding(
+        as role: ChannelSoundingRole,
+        with peripheral: UUID,
+        procedureEnded: @escaping @Sendable () -> Void,
+        _ completion: @escaping Completion<Void>
+    )
+
+    /// Ends the session with a peripheral, which then completes. Does nothing if there is none.
+    func cancelChannelSounding(with peripheral: UUID)
 }
 
 /// An event of a central manager's host.

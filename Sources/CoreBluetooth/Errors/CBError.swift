@@ -67,6 +67,10 @@ public struct CBError: _BridgedStoredNSError {
         case leGattExceededBackgroundNotificationLimit = 17
         /// Never reported by this host, which does not limit notifications in the background.
         case leGattNearBackgroundNotificationLimit = 18
+        /// Channel sounding was not started: a controller refused a step of the configuration, or another session runs.
+        case channelSoundingConfigurationFailed = 19
+        /// A procedure of channel sounding has no distance. This host computes none, so each procedure has this error.
+        case channelSoundingProcedureFailed = 20
 
         /// The host does not know the peripheral with this identifier.
         public static var unknownDevice: Code { .unkownDevice }
@@ -112,6 +116,10 @@ public struct CBError: _BridgedStoredNSError {
     public static var leGattExceededBackgroundNotificationLimit: Code { .leGattExceededBackgroundNotificationLimit }
     /// See ``Code/leGattNearBackgroundNotificationLimit``.
     public static var leGattNearBackgroundNotificationLimit: Code { .leGattNearBackgroundNotificationLimit }
+    /// See ``Code/channelSoundingConfigurationFailed``.
+    public static var channelSoundingConfigurationFailed: Code { .channelSoundingConfigurationFailed }
+    /// See ``Code/channelSoundingProcedureFailed``.
+    public static var channelSoundingProcedureFailed: Code { .channelSoundingProcedureFailed }
 }
 
 extension CBError {
@@ -143,6 +151,9 @@ extension CBError.Code {
         case .tooManyLEPairedDevices: "There are too many paired LE devices."
         case .leGattExceededBackgroundNotificationLimit: "The limit of notifications in the background was exceeded."
         case .leGattNearBackgroundNotificationLimit: "The limit of notifications in the background is near."
+        case .channelSoundingConfigurationFailed: "Channel sounding could not be configured."
+        case .channelSoundingProcedureFailed:
+            "The channel sounding procedure gave no distance: this host measures, but computes no distances."
         }
     }
 

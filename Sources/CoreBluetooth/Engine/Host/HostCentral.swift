@@ -67,6 +67,8 @@ final class HostCentral: CentralEngine, HostMember {
         fileprivate(set) var open: OpenHost?
         fileprivate var observers: [UInt64] = []
         var currentScan: Scan?
+        /// The session of channel sounding, by its peripheral; at most one.
+        var soundings: [UUID: Sounding] = [:]
         fileprivate var lastNumber: UInt64 = 0
         var eventFilter: ConnectionEventFilter?
         /// The peripherals whose connections have failed since the app last tried. Cancelling such a connection is
@@ -357,6 +359,7 @@ final class HostCentral: CentralEngine, HostMember {
             host.cancelConnecting(attempt)
             if isAnswered { sayCancelled(peripheral, open) }
         case .connected(let link):
+            endSounding(with: peripheral, on: host)
             for (handle, subscription) in connection.subscriptions {
                 host.removeSubscriber(subscription.subscriber, of: handle, on: link)
             }

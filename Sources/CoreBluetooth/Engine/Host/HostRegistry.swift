@@ -65,6 +65,12 @@ package enum HostRegistry {
         }
     }
 
+    /// Whether a controller of an open host that a manager uses supports channel sounding.
+    static var supportsChannelSounding: Bool {
+        let shared = hosts.withLock { Array($0.values) } + adopted.withLock { $0.values.compactMap(\.object) }
+        return shared.contains { $0.open?.supportsChannelSounding == true }
+    }
+
     /// Waits until each host that a manager uses is open, and each other host is closed.
     ///
     /// - Returns: whether all could be opened. Failures were reported on standard error.

@@ -17,6 +17,7 @@ final class OpenHost: Sendable {
     private let observer = Guarded<UInt64?>(nil)
     /// The observers that report to the sequences of apps.
     private let reporters = Guarded<[UInt64]>([])
+    private let sounding = Guarded(false)
     /// The time of day, for the events of apps.
     let wallClock: @Sendable () -> CFAbsoluteTime
     /// Closes the adapter; nil if the app has opened it and closes it itself.
@@ -43,8 +44,10 @@ final class OpenHost: Sendable {
         centrals = CentralIdentities(peers: peers, makeIdentifier: makeIdentifier)
         restoration = Restoration(store: store)
         pairing = Pairing(executor: host.loop.appTaskExecutor)
-        host.loop.execute { [host, peers, observer] in
+        host.loop.execute { [host, peers, observer, sounding] in
             host.assumeIsolated { host in
+                let isSupported = (try? host.controllerInformation())?.supportsChannelSounding ?? false
+                sounding.withLock { $0 = isSupported }
                 peers.setBonded(host.bondInformation().map(\.identity))
                 let security = host.observeSecurity { [weak host] event in
                     switch event {
@@ -59,6 +62,9 @@ final class OpenHost: Sendable {
             }
         }
     }
+
+    /// Whether the controller supports channel sounding. False until the host has begun.
+    var supportsChannelSounding: Bool { sounding.withLock { $0 } }
 
     deinit {
         end()
