@@ -23,8 +23,20 @@ func fuzzEvent(_ input: [UInt8]) {
     case .numberOfCompletedPackets(let event):
         var completions = event.completions
         while completions.next() != nil {}
+    case .leCSSubeventResult(let event):
+        var steps = event.steps
+        while let step = try? steps.next() { walk(step, event.numAntennaPaths) }
+    case .leCSSubeventResultContinue(let event):
+        var steps = event.steps
+        while let step = try? steps.next() { walk(step, event.numAntennaPaths) }
     default: break
     }
+}
+
+private func walk(_ step: borrowing ChannelSoundingStep, _ antennaPaths: UInt8) {
+    _ = try? step.packet(antennaPaths: antennaPaths)
+    guard let tones = try? step.tones(antennaPaths: antennaPaths) else { return }
+    for index in 0...tones.count { require((tones[index] == nil) == (index == tones.count), "tone \(index)") }
 }
 
 private func isEvent(_ packet: [UInt8]) -> Bool {
