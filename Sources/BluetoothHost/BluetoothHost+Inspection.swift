@@ -136,8 +136,9 @@ extension BluetoothHost {
             inspection.pairings += link.security.securityManager.isPairing ? 1 : 0
             inspection.questions += link.security.state.question == nil ? 0 : 1
             inspection.waiters += link.security.state.waiting.count
-            inspection.waiters += link.control.connectionUpdates.count + link.control.phyUpdates.count
-            inspection.waiters += link.control.featureExchanges.count
+            for procedure in LinkProcedure.allCases {
+                inspection.waiters += link.control.procedures[procedure].count
+            }
         }
         return inspection
     }
@@ -146,7 +147,7 @@ extension BluetoothHost {
     package func contradiction() -> String? {
         var held = 0
         var observedChannels = 0
-        var timersAccountedFor = 7
+        var timersAccountedFor = 8
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
@@ -230,10 +231,9 @@ extension BluetoothHost {
     }
 
     private func contradictionInProcedures(of link: Link) -> String? {
-        if link.control.featureExchanges.isPostponed { return "an exchange of features waits for nothing" }
-        if link.control.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
-        if link.control.connectionUpdates.isPostponed, !link.channels.isParameterRequestPending {
-            return "an update of connection parameters waits for no answer"
+        for procedure in LinkProcedure.allCases where link.control.procedures[procedure].isPostponed {
+            if procedure == .connectionUpdate, link.channels.isParameterRequestPending { continue }
+            return "a procedure of the Link Layer waits for nothing: \(procedure)"
         }
         return nil
     }
@@ -281,12 +281,12 @@ extension BluetoothHost {
             if !link.security.state.waiting.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.security.state.question != nil { lines.append("the answer to a question about \(link.peer)") }
             let control = link.control
-            if control.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
-            if control.connectionUpdates.isPostponed {
+            for procedure in LinkProcedure.allCases where control.procedures[procedure].isRunning {
+                lines.append("the end of a procedure of the link to \(link.peer): \(procedure)")
+            }
+            if control.procedures[.connectionUpdate].isPostponed {
                 lines.append("\(link.peer)'s answer to an earlier request, before the next update of parameters")
             }
-            if control.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
-            if control.featureExchanges.isRunning { lines.append("features of \(link.peer)") }
             if control.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
         if bonds.pendingSaveCount > 0 { lines.append("\(bonds.pendingSaveCount) change(s) of bonds to be saved") }

@@ -71,6 +71,9 @@ extension BluetoothHost {
         case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
         case .leDataLengthChange(let event): dataLengthChanged(event)
         case .lePHYUpdateComplete(let event): phyUpdated(event)
+        case .leSubrateChange(let event): subrateChanged(event)
+        case .leTransmitPowerReporting(let event): transmitPowerReported(event)
+        case .lePathLossThreshold(let event): pathLossReported(event)
         case .leAdvertisingSetTerminated(let event): advertisingSetTerminated(event)
         case .leScanTimeout: perform(gap.scanEndedByController(gapContext))
         case .lePeriodicAdvertisingReport(let event): receive(event)
@@ -94,7 +97,7 @@ extension BluetoothHost {
         case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
-            .leChannelSelectionAlgorithm, .leSubrateChange, .lePathLossThreshold, .leTransmitPowerReporting:
+            .leChannelSelectionAlgorithm:
             break
         case .leCSReadRemoteFAETableComplete, .leCSTestEndComplete: break
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event):

@@ -63,6 +63,7 @@ extension BluetoothHost {
         case .engine(let engine): deadlineReached(of: engine)
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
+        case .channelClassification: advanceChannelClassification()
         case .pairingWindow: pairingWindowExpired()
         case .sleep(let call): end(call, .success(()))
         case .action(let action): deliver(.action(action))

@@ -85,6 +85,8 @@ enum Delivery {
     indirect case transferred(SyncTransferReceptionIdentifier, ReceivedSyncTransfer)
     indirect case transferFailed(SyncTransferReceptionIdentifier, FailedSyncTransfer)
     case receptionEnd(SyncTransferObserver, HostError)
+    indirect case linkEvent(LinkObservation, LinkEvent)
+    case observationEnd(LinkObserver, HostError)
     case scanEnd(@Sendable (ScanEvent) -> Void, HostError)
     indirect case soundingEvent(UInt64, ChannelSoundingSessionEvent)
     /// The last delivery of a host that was closed: all observers are removed.
@@ -188,6 +190,8 @@ extension BluetoothHost {
         case .transferred(let reception, let transfer): report(transfer, to: reception)
         case .transferFailed(let reception, let transfer): _ = observers.receptions[reception]?(.failed(transfer))
         case .receptionEnd(let observer, let error): _ = observer(.ended(error))
+        case .linkEvent(let observation, let event): observers.links[observation]?(.success(event))
+        case .observationEnd(let observer, let error): observer(.failure(error))
         case .hostEnd: removeObservers()
         case .access(let handler, let link, let request): handler(link, request)
         case .authorization(let link, let request): services.authorizer?(link, request)

@@ -45,6 +45,9 @@ package final actor BluetoothHost {
         package var identityAddress: DeviceAddress?
         /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         package var usesExtendedCommands = true
+        /// The features of the host that a controller is told of at bring-up, if it supports them: bits that hosts set (Vol
+        /// 4, Part E, 7.8.115).
+        package var hostFeatures: LEFeatures = []
         /// The store that keeps bonds and identity across restarts; nil to keep nothing. It is read once, when the
         /// controller has first reported its public address.
         package var bondStore: (any BondStore)?
@@ -105,6 +108,7 @@ package final actor BluetoothHost {
     #endif
     var links = LinkTable()
     var gap: GAPEngine
+    var linkDefaults = LinkDefaults()
     var services: PublishedServices
     var bonds: BondDatabase
     var pairing: HostPairing
@@ -121,7 +125,8 @@ package final actor BluetoothHost {
         port = TransportPort(open: openTransport)
         session = ControllerSession(
             commandTimeout: configuration.commandTimeout,
-            mayUseExtendedCommands: configuration.usesExtendedCommands
+            mayUseExtendedCommands: configuration.usesExtendedCommands,
+            hostFeatures: configuration.hostFeatures
         )
         sender = LinkSender(
             frameLimit: configuration.outboundFrameLimit,
@@ -155,6 +160,7 @@ package final actor BluetoothHost {
     /// Ends the operations of apps that do not end with a link.
     func failPendingOperations(_ error: HostError) {
         endSleeps(error)
+        endLinkDefaults(error)
         perform(gap.endAllOperations(error, gapContext))
     }
 }

@@ -22,6 +22,8 @@ struct Observers {
     var receptions: [SyncTransferReceptionIdentifier: SyncTransferObserver] = [:]
     /// The closures of sessions of Channel Sounding, by the numbers of the sessions.
     var soundings: [UInt64: @Sendable (ChannelSoundingSessionEvent) -> Void] = [:]
+    /// The closures of observers of links.
+    var links: [LinkObservation: LinkObserver] = [:]
     /// The callers of attempts to connect, by the identifiers of the attempts.
     var connections: [UInt64: ConnectionCaller] = [:]
     /// The closures of channels of links.

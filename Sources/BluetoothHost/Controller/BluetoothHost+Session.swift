@@ -102,6 +102,7 @@ extension BluetoothHost {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
         enableChannelSounding(information)
         emit(HostEvent.poweredOn(information))
+        repeatLinkDefaults()
         perform(gap.controllerIsReady(gapContext))
     }
 
@@ -109,6 +110,7 @@ extension BluetoothHost {
         logger.warning("controller failed: \(reason); bringing it up again")
         metrics.recoveries.increment()
         endAllLinks(.controllerReset(reason))
+        endLinkDefaults(.notReady)
         perform(gap.controllerWasLost(gapContext))
         emit(HostEvent.resetting(reason: reason))
     }

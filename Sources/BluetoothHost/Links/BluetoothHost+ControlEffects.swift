@@ -28,6 +28,21 @@ extension BluetoothHost {
         links[event.connectionHandle]?.control.received(event)
     }
 
+    func subrateChanged(_ event: LESubrateChange) {
+        guard let link = links[event.connectionHandle] else { return }
+        perform(link.control.received(event, controlContext), of: link)
+    }
+
+    func transmitPowerReported(_ event: LETransmitPowerReporting) {
+        guard let link = links[event.connectionHandle] else { return }
+        perform(link.control.received(event, controlContext), of: link)
+    }
+
+    func pathLossReported(_ event: LEPathLossThreshold) {
+        guard let link = links[event.connectionHandle] else { return }
+        perform(link.control.received(event), of: link)
+    }
+
     /// Answers a peer that requests other parameters through the Link Layer.
     func parametersRequested(_ event: LERemoteConnectionParameterRequest) {
         guard LinkControl.accepts(event) else {
@@ -82,6 +97,9 @@ extension BluetoothHost {
         case .command(let command, let step): send(command, step, of: link)
         case .requestBySignaling(let request): requestBySignaling(request, of: link)
         case .finish(let call, let failure): finish(call, failure)
+        case .finishPowerRead(let call, let power): finishPowerRead(call, power)
+        case .report(let event): report(event, of: link)
+        case .endObservation(let observation, let error): endObservation(observation, error)
         case .notEnding: controllerFailed("it did not end the link to \(link.peer)")
         case .hasEnded: endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
         }
@@ -94,18 +112,39 @@ extension BluetoothHost {
         case .readFeatures(let command): send(command, step, of: link)
         case .setDataLength(let command): send(command, step, of: link)
         case .disconnect(let command): send(command, step, of: link)
+        case .requestSubrate(let command): send(command, step, of: link)
+        case .readRemotePower(let command):
+            enableEvents(.transmitPowerReporting)
+            send(command, step, of: link)
+        case .reportTransmitPower(let command):
+            enableEvents(.transmitPowerReporting)
+            send(command, step, of: link)
+        case .setPathLossThresholds(let command): send(command, step, of: link)
+        case .reportPathLoss(let command):
+            enableEvents(.pathLossThreshold)
+            send(command, step, of: link)
         }
     }
 
     private func send(_ command: some BLEHCI.Command, _ step: ControlStep, of link: Link) {
         let identifier = link.identifier
         send(command) { [weak self] result in
-            guard case .failure(let failure) = result else { return }
-            self?.assumeIsolated { host in
-                host.logger.debug("\(failure)")
-                guard let link = host.links[identifier] else { return }
-                host.perform(link.control.commandFailed(step, failure, host.controlContext), of: link)
+            switch (result, step) {
+            case (.failure(let failure), _): self?.assumeIsolated { $0.commandFailed(step, failure, of: identifier) }
+            case (.success, .reports(let step)): self?.assumeIsolated { $0.reportsChanged(step, of: identifier) }
+            case (.success, _): break
             }
         }
+    }
+
+    private func commandFailed(_ step: ControlStep, _ failure: CommandFailure, of identifier: LinkIdentifier) {
+        logger.debug("\(failure)")
+        guard let link = links[identifier] else { return }
+        perform(link.control.commandFailed(step, failure, controlContext), of: link)
+    }
+
+    private func reportsChanged(_ step: LinkReportStep, of identifier: LinkIdentifier) {
+        guard let link = links[identifier] else { return }
+        perform(link.control.reportsChanged(step), of: link)
     }
 }

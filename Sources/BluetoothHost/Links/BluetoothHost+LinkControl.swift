@@ -139,9 +139,16 @@ extension BluetoothHost {
 
     /// Requests other PHYs; the link then uses those that both sides support. An earlier change of the link is finished
     /// first. Cancelling the task ends the wait; the PHYs may change nevertheless.
-    package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
+    ///
+    /// - Parameter coding: the coding that this device prefers when it sends on the LE Coded PHY.
+    package func setPHY(
+        transmit: PHYSet,
+        receive: PHYSet,
+        coding: PHYOptions = .noPreference,
+        of identifier: LinkIdentifier
+    ) async throws(HostError) {
         if let error = obstacleToPHYs(of: identifier) { throw error }
-        try await request(.phys(transmit: transmit, receive: receive), of: identifier)
+        try await request(.phys(transmit: transmit, receive: receive, coding: coding), of: identifier)
     }
 
     /// Requests other PHYs, likewise. `completion` is called on the loop. The procedure follows those of earlier calls.
@@ -171,7 +178,7 @@ extension BluetoothHost {
         }
     }
 
-    private func request(_ request: LinkRequest, of identifier: LinkIdentifier, for call: CallToken) {
+    func request(_ request: LinkRequest, of identifier: LinkIdentifier, for call: CallToken) {
         guard let link = links[identifier] else { return finish(call, endOfLink(identifier)) }
         perform(link.control.request(request, for: call, controlContext), of: link)
     }

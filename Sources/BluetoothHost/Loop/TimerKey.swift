@@ -14,6 +14,8 @@ enum TimerKey {
     case stallCheck
     /// The earliest deadline of a link's bearer, security, control, signaling and channels was reached.
     case link(LinkIdentifier)
+    /// The next classification of channels may be sent.
+    case channelClassification
 
     // MARK: Security
 

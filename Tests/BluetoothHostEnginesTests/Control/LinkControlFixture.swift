@@ -1,6 +1,7 @@
 import BLEHCI
 import BLEL2CAP
 import BluetoothTypes
+import Testing
 
 @testable import BluetoothHost
 
@@ -88,14 +89,86 @@ struct LinkControlFixture {
         )
     }
 
+    static let subrate = LinkRequest.subrate(SubrateParameters(factor: 2...4, maximumLatency: 1, continuationNumber: 1))
+
+    static func requestSubrate(_ number: UInt32) -> ControlEffect {
+        .command(
+            .requestSubrate(
+                LESubrateRequest(
+                    connectionHandle: handle,
+                    subrateMin: 2,
+                    subrateMax: 4,
+                    maxLatency: 1,
+                    continuationNumber: 1,
+                    supervisionTimeout: 400
+                )
+            ),
+            .procedure(.subrateUpdate, number: number)
+        )
+    }
+
+    static func subrated(_ factor: UInt16, _ status: HCIErrorCode = .success) -> LESubrateChange {
+        LESubrateChange(
+            status: status,
+            connectionHandle: handle,
+            subrateFactor: factor,
+            peripheralLatency: 1,
+            continuationNumber: 1,
+            supervisionTimeout: 500
+        )
+    }
+
+    static func readPower(_ phy: PHY, _ number: UInt32) -> ControlEffect {
+        .command(
+            .readRemotePower(LEReadRemoteTransmitPowerLevel(connectionHandle: handle, phy: phy)),
+            .procedure(.powerRead, number: number)
+        )
+    }
+
+    static func power(
+        _ reason: TransmitPowerReportingReason,
+        _ level: Int8,
+        delta: Int8 = 0,
+        limits: TransmitPowerLevelLimits = [],
+        status: HCIErrorCode = .success
+    ) -> LETransmitPowerReporting {
+        LETransmitPowerReporting(
+            status: status,
+            connectionHandle: handle,
+            reason: reason,
+            phy: .le1M,
+            txPowerLevel: level,
+            txPowerLevelFlag: limits,
+            delta: delta
+        )
+    }
+
     // MARK: Inputs
 
     mutating func request(_ request: LinkRequest, _ call: Int) -> [ControlEffect] {
         control.request(request, for: LinkControlFixture.calls[call], context)
     }
 
+    /// Takes an event, and checks that it is reported if it was successful.
     mutating func updated(_ interval: UInt16, _ status: HCIErrorCode = .success) -> [ControlEffect] {
-        control.received(LinkControlFixture.updated(interval, status), context)
+        let effects = control.received(LinkControlFixture.updated(interval, status), context)
+        return withoutReport(effects, .parametersChanged(control.parameters), status)
+    }
+
+    mutating func physUpdated(_ status: HCIErrorCode = .success) -> [ControlEffect] {
+        let effects = control.received(LinkControlFixture.physUpdated(status), context)
+        let event = LinkEvent.physChanged(transmit: control.transmitPHY, receive: control.receivePHY)
+        return withoutReport(effects, event, status)
+    }
+
+    private func withoutReport(
+        _ effects: [ControlEffect],
+        _ event: LinkEvent,
+        _ status: HCIErrorCode
+    ) -> [ControlEffect] {
+        guard status == .success, control.endError == nil else { return effects }
+        #expect(effects.first == .report(event))
+        return Array(effects.dropFirst())
     }
 
     mutating func failed(_ procedure: LinkProcedure, _ number: UInt32, _ failure: CommandFailure) -> [ControlEffect] {

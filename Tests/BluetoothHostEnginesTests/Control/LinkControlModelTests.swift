@@ -26,6 +26,13 @@ struct LinkControlModelTests {
         var isRequestPending = false
         var isDisconnecting = false
         var nextCall: UInt32 = 0
+        /// The observers that have not ended, with what they want.
+        var observers: [(LinkObservation, LinkEventRequest)] = []
+        /// The command for reports that has no answer.
+        var reportStep: LinkReportStep?
+        /// What the controller reports.
+        var reportsTransmitPower = false
+        var reportsPathLoss = false
 
         init(seed: UInt64) {
             random = SeededGenerator(seed: seed)
@@ -34,11 +41,7 @@ struct LinkControlModelTests {
         }
 
         private func queue(_ procedure: LinkProcedure) -> ProcedureQueue<LinkRequest> {
-            switch procedure {
-            case .connectionUpdate: link.control.connectionUpdates
-            case .phyUpdate: link.control.phyUpdates
-            case .featureExchange: link.control.featureExchanges
-            }
+            link.control.procedures[procedure]
         }
 
         private mutating func start(_ procedure: LinkProcedure) {
@@ -50,7 +53,7 @@ struct LinkControlModelTests {
             for effect in effects {
                 switch effect {
                 case .command(_, let step):
-                    commands.append(step)
+                    if case .reports = step {} else { commands.append(step) }
                     switch step {
                     case .procedure(let procedure, let number):
                         start(procedure)
@@ -59,6 +62,9 @@ struct LinkControlModelTests {
                         #expect(!isDisconnecting)
                         isDisconnecting = true
                     case .unawaited: break
+                    case .reports(let step):
+                        #expect(reportStep == nil, "two commands for reports are in flight")
+                        reportStep = step
                     }
                 case .requestBySignaling:
                     #expect(role == .peripheral)
@@ -70,6 +76,11 @@ struct LinkControlModelTests {
                         start(.connectionUpdate)
                     }
                 case .finish(let call, _): finish(call)
+                case .finishPowerRead(let call, _):
+                    #expect(waiting[.powerRead]?.first == call)
+                    finish(call)
+                case .report: break
+                case .endObservation(let observation, _): endObservation(observation)
                 case .notEnding: #expect(isDisconnecting)
                 case .hasEnded: Issue.record("no controller forgets the link")
                 }
@@ -111,6 +122,67 @@ struct LinkControlModelTests {
             if isAccepted, running[.connectionUpdate] == nil { start(.connectionUpdate) }
         }
 
+        private mutating func endObservation(_ observation: LinkObservation) {
+            guard let index = observers.firstIndex(where: { $0.0 == observation }) else {
+                Issue.record("an observer ended twice, or after it was removed")
+                return
+            }
+            observers.remove(at: index)
+        }
+
+        private mutating func observe() {
+            nextCall += 1
+            let observation = LinkObservation(
+                value: UInt64(nextCall),
+                link: LinkIdentifier(handle: LinkControlFixture.handle, serial: 1)
+            )
+            let request = LinkEventRequest(
+                transmitPower: Bool.random(using: &random),
+                pathLoss: Bool.random(using: &random) ? PathLossThresholds(low: 50, high: 70) : nil
+            )
+            guard observers.count < LinkReports.limit else { return }
+            observers.append((observation, request))
+            do throws(HostError) {
+                perform(try link.control.observe(observation, request))
+            } catch {
+                Issue.record("\(error)")
+            }
+        }
+
+        private mutating func answerReports() {
+            guard let step = reportStep else { return }
+            reportStep = nil
+            guard Int.random(in: 0..<4, using: &random) > 0 else {
+                switch step {
+                case .disableTransmitPower: reportsTransmitPower = false
+                case .disablePathLoss: reportsPathLoss = false
+                default: break
+                }
+                return perform(
+                    link.control.commandFailed(
+                        .reports(step),
+                        .status(.commandDisallowed, LESetPathLossReportingEnable.opcode),
+                        link.context
+                    )
+                )
+            }
+            switch step {
+            case .enableTransmitPower: reportsTransmitPower = true
+            case .disableTransmitPower: reportsTransmitPower = false
+            case .enablePathLoss: reportsPathLoss = true
+            case .disablePathLoss: reportsPathLoss = false
+            case .setPathLossThresholds: break
+            }
+            perform(link.control.reportsChanged(step))
+        }
+
+        /// Answers all commands for reports. Then the controller reports what the observers want.
+        mutating func settleReports() {
+            while reportStep != nil { answerReports() }
+            #expect(reportsTransmitPower == observers.contains { $0.1.transmitPower })
+            #expect(reportsPathLoss == observers.contains { $0.1.pathLoss != nil })
+        }
+
         private mutating func advance() {
             link.context.now = link.context.now + .milliseconds(Int.random(in: 0...30_000, using: &random))
             for procedure in LinkProcedure.allCases {
@@ -129,7 +201,7 @@ struct LinkControlModelTests {
 
         mutating func change() {
             let status: HCIErrorCode = Bool.random(using: &random) ? .success : .connectionTimeout
-            switch Int.random(in: 0..<28, using: &random) {
+            switch Int.random(in: 0..<40, using: &random) {
             case 0..<4: request(Fixture.request(50))
             case 4..<7: request(Fixture.phys)
             case 7: perform(link.control.requestUnawaited(Fixture.parameters(100), link.context))
@@ -148,6 +220,19 @@ struct LinkControlModelTests {
             case 25..<27:
                 running[.featureExchange] = nil
                 perform(link.control.received(Fixture.featuresRead(status), link.context))
+            case 28..<30: request(Fixture.subrate)
+            case 30..<32:
+                running[.subrateUpdate] = nil
+                perform(link.control.received(Fixture.subrated(3, status), link.context))
+            case 32: request(.peerPower(.le1M))
+            case 33:
+                running[.powerRead] = nil
+                perform(link.control.received(Fixture.power(.remoteRead, -4, status: status), link.context))
+            case 34: observe()
+            case 35:
+                guard let index = observers.indices.randomElement(using: &random) else { break }
+                perform(link.control.removeObservation(observers.remove(at: index).0))
+            case 36..<39: answerReports()
             case 22 where Int.random(in: 0..<20, using: &random) == 0:
                 perform(link.control.disconnect(nil, link.context))
             default: advance()
@@ -160,8 +245,9 @@ struct LinkControlModelTests {
         }
 
         mutating func end() {
+            settleReports()
             perform(link.control.linkEnded(.controller(.connectionTimeout)))
-            #expect(waiting.values.joined().isEmpty)
+            #expect(waiting.values.joined().isEmpty && observers.isEmpty)
             running = [:]
             request(Fixture.phys)
             #expect(waiting.values.joined().isEmpty)

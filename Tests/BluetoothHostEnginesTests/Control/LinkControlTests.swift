@@ -34,7 +34,7 @@ struct LinkControlTests {
         var link = Fixture()
         #expect(link.request(Fixture.request(50), 0) == [Fixture.update(40, 1)])
         #expect(link.request(Fixture.phys, 1) == [Fixture.setPHY(1)])
-        #expect(link.control.received(Fixture.physUpdated(), link.context) == [finish(1)])
+        #expect(link.physUpdated() == [finish(1)])
         #expect(link.control.transmitPHY == .le2M && link.control.receivePHY == .le2M)
         #expect(link.request(Fixture.phys, 2) == [Fixture.setPHY(2)])
         #expect(
@@ -77,7 +77,7 @@ struct LinkControlTests {
         _ = link.request(Fixture.request(100), 1)
         #expect(link.updated(24) == [finish(0), Fixture.update(80, 2)], "another update ended the first procedure")
         #expect(link.failed(.connectionUpdate, 1, refused) == [])
-        #expect(link.control.connectionUpdates.isRunning)
+        #expect(link.control.procedures[.connectionUpdate].isRunning)
         #expect(link.updated(80) == [finish(1)])
         #expect(link.failed(.connectionUpdate, 2, refused) == [])
     }
@@ -192,7 +192,7 @@ struct LinkControlTests {
         _ = link.request(Fixture.request(100), 1)
         #expect(link.updated(24) == [finish(0), .requestBySignaling(Fixture.peerRequest(80))])
         #expect(link.control.signalingRefused(.requestPending, link.context) == [])
-        #expect(link.control.connectionUpdates.isPostponed && link.control.deadline == nil)
+        #expect(link.control.procedures[.connectionUpdate].isPostponed && link.control.deadline == nil)
         // The event of the accepted request is not for the second call.
         #expect(link.control.signalingFinished(.accepted, link.context) == [])
         #expect(link.updated(40) == [.requestBySignaling(Fixture.peerRequest(80))])
@@ -320,7 +320,7 @@ struct LinkControlTests {
         #expect(link.control.peerRequested(Fixture.peerRequest(40), link.context) == [])
         #expect(link.failed(.connectionUpdate, 1, refused) == [])
         #expect(link.updated(80) == [])
-        #expect(link.control.received(Fixture.physUpdated(), link.context) == [])
+        #expect(link.physUpdated() == [])
         #expect(link.control.signalingRefused(.invalidParameters, link.context) == [])
         #expect(link.control.signalingFinished(nil, link.context) == [])
         #expect(link.control.signalingFinished(.accepted, link.context) == [])

@@ -89,6 +89,7 @@ struct ControllerSessionBringUpTests {
     @Test(arguments: [true, false]) func controllerIsToldOfEachFeatureOfTheHostThatItSupports(refuses: Bool) throws {
         var profile = SessionFixture.Profile()
         profile.features.insert([.connectionSubrating, .advertisingCodingSelection])
+        profile.hostFeatures = [.connectionSubratingHostSupport, .advertisingCodingSelectionHostSupport]
         profile.commands.insert(LESetHostFeature.self)
         var fixture = SessionFixture(profile)
         _ = fixture.begin()
@@ -106,6 +107,24 @@ struct ControllerSessionBringUpTests {
         #expect(information.enabledHostFeatures.contains(.connectionSubratingHostSupport) == !refuses)
         #expect(information.enabledHostFeatures.contains(.advertisingCodingSelectionHostSupport))
         #expect(information.leEvents.contains(.subrateChange))
+    }
+
+    @Test(
+        arguments: [
+            ([], .connectionSubrating), (.connectionSubratingHostSupport, []),
+            (.advertisingCodingSelectionHostSupport, .connectionSubrating),
+        ] as [(LEFeatures, LEFeatures)]
+    )
+    func featureThatHostOrControllerLacksIsNotSet(host: LEFeatures, controller: LEFeatures) throws {
+        var profile = SessionFixture.Profile()
+        profile.features.insert(controller)
+        profile.hostFeatures = host
+        profile.commands.insert(LESetHostFeature.self)
+        var fixture = SessionFixture(profile)
+        let effects = fixture.begin() + fixture.bringUp()
+        #expect(!effects.sent.contains(LESetHostFeature.opcode))
+        let information = try #require(fixture.session.information)
+        #expect(!information.leEvents.contains(.subrateChange) && !information.canSubrate)
     }
 
     @Test func commandsThatAreNotSupportedAreSkipped() throws {

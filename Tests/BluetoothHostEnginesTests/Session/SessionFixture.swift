@@ -14,6 +14,8 @@ struct SessionFixture: ~Copyable {
         var publicAddress = SessionFixture.publicAddress
         /// The number of ACL buffers that are only for LE.
         var leBuffers: UInt8 = 8
+        /// The features of the host.
+        var hostFeatures: LEFeatures = []
 
         static let least = Profile(commands: SupportedCommands(), features: [], lmpFeatures: .brEdrNotSupported)
     }
@@ -54,6 +56,11 @@ struct SessionFixture: ~Copyable {
 
     init(_ profile: Profile = Profile()) {
         self.profile = profile
+        session = ControllerSession(
+            commandTimeout: .seconds(4),
+            mayUseExtendedCommands: true,
+            hostFeatures: profile.hostFeatures
+        )
     }
 
     /// A session whose controller has just come up.

@@ -8,6 +8,7 @@ enum CallOutcome: Sendable {
     case ended(elevationFailure: HostError? = nil)
     case connected(LinkIdentifier)
     case secured(KeyStrength)
+    case transmitPower(TransmitPower)
     /// The call failed. A procedure was not started.
     case failure(HostError)
 

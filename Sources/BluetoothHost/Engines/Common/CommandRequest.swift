@@ -46,10 +46,16 @@ extension LELongTermKeyRequestReply: ConnectionCommand {}
 extension LEPeriodicAdvertisingSetInfoTransfer: ConnectionCommand {}
 extension LEPeriodicAdvertisingSyncTransfer: ConnectionCommand {}
 extension LEReadRemoteFeatures: ConnectionCommand {}
+extension LEEnhancedReadTransmitPowerLevel: ConnectionCommand {}
+extension LEReadRemoteTransmitPowerLevel: ConnectionCommand {}
 extension LERemoteConnectionParameterRequestNegativeReply: ConnectionCommand {}
 extension LERemoteConnectionParameterRequestReply: ConnectionCommand {}
 extension LESetDataLength: ConnectionCommand {}
 extension LESetPHY: ConnectionCommand {}
+extension LESetPathLossReportingEnable: ConnectionCommand {}
+extension LESetPathLossReportingParameters: ConnectionCommand {}
+extension LESetTransmitPowerReportingEnable: ConnectionCommand {}
+extension LESubrateRequest: ConnectionCommand {}
 extension ReadRSSI: ConnectionCommand {}
 extension WriteAuthenticatedPayloadTimeout: ConnectionCommand {}
 

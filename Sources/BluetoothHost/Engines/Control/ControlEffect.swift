@@ -11,6 +11,12 @@ enum ControlEffect: Equatable {
     case requestBySignaling(ConnectionParameterUpdateRequest)
     /// End a call: with success, or with this error.
     case finish(CallToken, HostError?)
+    /// End a call that has read the peer's transmit power.
+    case finishPowerRead(CallToken, TransmitPower)
+    /// Report an event to the observers of the link that want it.
+    case report(LinkEvent)
+    /// End an observer, with this error.
+    case endObservation(LinkObservation, HostError)
     /// The controller has not ended the link in time: it has failed.
     case notEnding
     /// The controller does not know the link: it has ended.
@@ -23,6 +29,11 @@ enum ControlCommand: Equatable {
     case setPHY(LESetPHY)
     case readFeatures(LEReadRemoteFeatures)
     case setDataLength(LESetDataLength)
+    case requestSubrate(LESubrateRequest)
+    case readRemotePower(LEReadRemoteTransmitPowerLevel)
+    case reportTransmitPower(LESetTransmitPowerReportingEnable)
+    case setPathLossThresholds(LESetPathLossReportingParameters)
+    case reportPathLoss(LESetPathLossReportingEnable)
     case disconnect(Disconnect)
 }
 
@@ -30,6 +41,8 @@ enum ControlCommand: Equatable {
 enum ControlStep: Equatable {
     /// To start the procedure with this number.
     case procedure(LinkProcedure, number: UInt32)
+    /// To start or stop reports to observers. If the command succeeds, call ``LinkControl/reportsChanged(_:)``.
+    case reports(LinkReportStep)
     case disconnection
     /// To change what no call waits for.
     case unawaited
@@ -40,6 +53,8 @@ enum LinkProcedure: CaseIterable {
     case connectionUpdate
     case phyUpdate
     case featureExchange
+    case subrateUpdate
+    case powerRead
 }
 
 /// A request for a Link Layer procedure.
@@ -47,15 +62,20 @@ enum LinkRequest: Equatable {
     case parameters(ConnectionParameters)
     /// A peripheral's request, which this host has accepted.
     case peerParameters(ConnectionParameterUpdateRequest)
-    case phys(transmit: PHYSet, receive: PHYSet)
+    case phys(transmit: PHYSet, receive: PHYSet, coding: PHYOptions = .noPreference)
     /// The features that the peer supports.
     case features
+    case subrate(SubrateParameters)
+    /// The transmit power of the peer on a PHY.
+    case peerPower(PHY)
 
     var procedure: LinkProcedure {
         switch self {
         case .parameters, .peerParameters: .connectionUpdate
         case .phys: .phyUpdate
         case .features: .featureExchange
+        case .subrate: .subrateUpdate
+        case .peerPower: .powerRead
         }
     }
 }

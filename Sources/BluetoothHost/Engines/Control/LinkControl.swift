@@ -2,14 +2,15 @@ import BLEHCI
 import BLEL2CAP
 import BluetoothTypes
 
-/// The Link Layer's view of one link: connection parameters, PHYs, payload lengths, and the end of the link.
+/// The Link Layer's view of one link: connection parameters, subrate, PHYs, payload lengths, transmit powers, and the end of
+/// the link.
 ///
 /// ## Procedures
 ///
-/// Calls request connection updates, changes of PHYs and the peer's features. One procedure of each kind runs at a time; the others wait in
-/// the order of their calls. A procedure ends with the controller's event, with the refusal of its command or request,
-/// or after 40 s. A refusal ends only the procedure that sent the command. By then, an event may have ended it, and the
-/// next one may have begun.
+/// Calls request updates of the connection's parameters, subrate and PHYs, and the peer's features and transmit power. One
+/// procedure of each kind runs at a time; the others wait in the order of their calls. A procedure ends with the
+/// controller's event, with the refusal of its command or request, or after 40 s. A refusal ends only the procedure that
+/// sent the command. By then, an event may have ended it, and the next one may have begun.
 ///
 /// ## End
 ///
@@ -36,20 +37,21 @@ struct LinkControl {
     static let floodingLimit = 256
     private static let disconnectionMargin = Duration.seconds(2)
 
-    private let handle: ConnectionHandle
+    let handle: ConnectionHandle
     private let role: SignalingChannel.Role
 
-    private(set) var parameters: NegotiatedConnectionParameters
-    private(set) var transmitPHY = PHY.le1M
-    private(set) var receivePHY = PHY.le1M
-    private(set) var maximumTransmitOctets: UInt16 = 27
-    private(set) var maximumReceiveOctets: UInt16 = 27
+    /// The parameters in use. Like the properties that follow, only events change them.
+    var parameters: NegotiatedConnectionParameters
+    var transmitPHY = PHY.le1M
+    var receivePHY = PHY.le1M
+    var maximumTransmitOctets: UInt16 = 27
+    var maximumReceiveOctets: UInt16 = 27
     /// The features that the peer's controller supports; nil until a call has requested them.
-    private(set) var peerFeatures: LEFeatures?
+    var peerFeatures: LEFeatures?
 
-    private(set) var connectionUpdates = ProcedureQueue<LinkRequest>()
-    private(set) var phyUpdates = ProcedureQueue<LinkRequest>()
-    private(set) var featureExchanges = ProcedureQueue<LinkRequest>()
+    var procedures = LinkProcedures()
+    /// The observers of the link's events.
+    var reports = LinkReports()
     private var phase = Phase.connected
     /// The number of dropped PDUs that ``peerFloods(_:)`` has counted.
     private var floodingCount = 0
@@ -88,29 +90,12 @@ struct LinkControl {
             case .connected, .ended: nil
             case .released(let until), .disconnecting(let until, _): until
             }
-        let procedure = earliest(connectionUpdates.deadline, phyUpdates.deadline)
-        return earliest(end, earliest(procedure, featureExchanges.deadline))
+        return earliest(end, procedures.deadline)
     }
 
-    private var endError: HostError? {
+    /// The error of inputs after the end of the link; nil before.
+    var endError: HostError? {
         if case .ended(let reason) = phase { .disconnected(reason) } else { nil }
-    }
-
-    private subscript(procedure: LinkProcedure) -> ProcedureQueue<LinkRequest> {
-        get {
-            switch procedure {
-            case .connectionUpdate: connectionUpdates
-            case .phyUpdate: phyUpdates
-            case .featureExchange: featureExchanges
-            }
-        }
-        _modify {
-            switch procedure {
-            case .connectionUpdate: yield &connectionUpdates
-            case .phyUpdate: yield &phyUpdates
-            case .featureExchange: yield &featureExchanges
-            }
-        }
     }
 
     // MARK: Requests
@@ -131,14 +116,14 @@ struct LinkControl {
     /// Requests a procedure for a call. An earlier procedure of its kind is finished first.
     mutating func request(_ request: LinkRequest, for call: CallToken, _ context: ControlContext) -> [ControlEffect] {
         if let endError { return [.finish(call, endError)] }
-        self[request.procedure].append(call, request)
+        procedures[request.procedure].append(call, request)
         return begin(request.procedure, context)
     }
 
     /// Requests other parameters, and reports no outcome. A newer request replaces a waiting one.
     mutating func requestUnawaited(_ parameters: ConnectionParameters, _ context: ControlContext) -> [ControlEffect] {
         guard endError == nil else { return [] }
-        connectionUpdates.appendUnawaited(.parameters(parameters))
+        procedures[.connectionUpdate].appendUnawaited(.parameters(parameters))
         return begin(.connectionUpdate, context)
     }
 
@@ -148,21 +133,21 @@ struct LinkControl {
         _ context: ControlContext
     ) -> [ControlEffect] {
         guard endError == nil else { return [] }
-        connectionUpdates.setPeerRequest(.peerParameters(request))
+        procedures[.connectionUpdate].setPeerRequest(.peerParameters(request))
         return begin(.connectionUpdate, context)
     }
 
     /// Forgets a call that was cancelled. Its procedure continues if it has begun.
     mutating func cancel(_ call: CallToken) {
-        connectionUpdates.remove(call)
-        phyUpdates.remove(call)
-        featureExchanges.remove(call)
+        procedures.remove(call)
     }
 
     /// Starts the next procedure of a kind, unless one is running.
-    private mutating func begin(_ procedure: LinkProcedure, _ context: ControlContext) -> [ControlEffect] {
+    mutating func begin(_ procedure: LinkProcedure, _ context: ControlContext) -> [ControlEffect] {
         guard context.isPoweredOn else { return [] }
-        guard let request = self[procedure].begin(until: context.now + LinkControl.procedureTimeout) else { return [] }
+        guard let request = procedures[procedure].begin(until: context.now + LinkControl.procedureTimeout) else {
+            return []
+        }
         let command: ControlCommand
         switch request {
         case .parameters(let parameters) where role == .peripheral:
@@ -171,20 +156,25 @@ struct LinkControl {
             command = .connectionUpdate(LEConnectionUpdate(handle, ConnectionParameterUpdateRequest(parameters)))
         case .peerParameters(let parameters):
             command = .connectionUpdate(LEConnectionUpdate(handle, parameters))
-        case .phys(let transmit, let receive):
-            command = .setPHY(LESetPHY(connectionHandle: handle, txPHYs: transmit, rxPHYs: receive))
+        case .phys(let transmit, let receive, let coding):
+            command = .setPHY(
+                LESetPHY(connectionHandle: handle, txPHYs: transmit, rxPHYs: receive, phyOptions: coding)
+            )
         case .features: command = .readFeatures(LEReadRemoteFeatures(connectionHandle: handle))
+        case .subrate(let parameters): command = .requestSubrate(LESubrateRequest(handle, parameters))
+        case .peerPower(let phy):
+            command = .readRemotePower(LEReadRemoteTransmitPowerLevel(connectionHandle: handle, phy: phy))
         }
-        return [.command(command, .procedure(procedure, number: self[procedure].number))]
+        return [.command(command, .procedure(procedure, number: procedures[procedure].number))]
     }
 
     /// Ends the current procedure of a kind, and starts the next.
-    private mutating func end(
+    mutating func end(
         _ procedure: LinkProcedure,
         _ failure: HostError?,
         _ context: ControlContext
     ) -> [ControlEffect] {
-        let call = self[procedure].end()
+        let call = procedures[procedure].end()
         return (call.map { [.finish($0, failure)] } ?? []) + begin(procedure, context)
     }
 
@@ -199,9 +189,13 @@ struct LinkControl {
         guard endError == nil else { return [] }
         switch step {
         case .procedure(let procedure, let number):
-            guard let error = failure.procedureError, self[procedure].isRunning, self[procedure].number == number
+            let current = procedures[procedure]
+            guard let error = failure.procedureError, current.isRunning, current.number == number
             else { return [] }
             return end(procedure, error, context)
+        case .reports(let step):
+            guard let error = failure.procedureError else { return [] }
+            return reports.failed(step).map { .endObservation($0, error) } + continueReports()
         case .disconnection: return failure.isUnknownLink ? [.hasEnded] : []
         case .unawaited: return []
         }
@@ -212,12 +206,12 @@ struct LinkControl {
         _ error: SignalingChannel.RequestError,
         _ context: ControlContext
     ) -> [ControlEffect] {
-        guard connectionUpdates.isRunning else { return [] }
+        guard procedures[.connectionUpdate].isRunning else { return [] }
         guard error == .requestPending else {
             return end(.connectionUpdate, .invalidArgument("\(error)"), context)
         }
         // The peer has not answered an earlier request, whose call has ended. Its answer begins this procedure again.
-        connectionUpdates.postpone()
+        procedures[.connectionUpdate].postpone()
         return []
     }
 
@@ -237,46 +231,8 @@ struct LinkControl {
         }
         // The procedure's event is still to come. If an update by the central has ended this call, that event is not
         // for the next call.
-        connectionUpdates.beginWithoutCall(until: context.now + LinkControl.procedureTimeout)
+        procedures[.connectionUpdate].beginWithoutCall(until: context.now + LinkControl.procedureTimeout)
         return []
-    }
-
-    mutating func received(_ event: LEConnectionUpdateComplete, _ context: ControlContext) -> [ControlEffect] {
-        guard endError == nil else { return [] }
-        guard event.status == .success else {
-            return end(.connectionUpdate, .command(.status(event.status, LEConnectionUpdate.opcode)), context)
-        }
-        parameters = NegotiatedConnectionParameters(
-            interval: event.connectionInterval,
-            latency: event.peripheralLatency,
-            supervisionTimeout: event.supervisionTimeout
-        )
-        return end(.connectionUpdate, nil, context)
-    }
-
-    mutating func received(_ event: LEPHYUpdateComplete, _ context: ControlContext) -> [ControlEffect] {
-        guard endError == nil else { return [] }
-        guard event.status == .success else {
-            return end(.phyUpdate, .command(.status(event.status, LESetPHY.opcode)), context)
-        }
-        transmitPHY = event.txPHY
-        receivePHY = event.rxPHY
-        return end(.phyUpdate, nil, context)
-    }
-
-    mutating func received(_ event: LEReadRemoteFeaturesComplete, _ context: ControlContext) -> [ControlEffect] {
-        guard endError == nil else { return [] }
-        guard event.status == .success else {
-            return end(.featureExchange, .command(.status(event.status, LEReadRemoteFeatures.opcode)), context)
-        }
-        peerFeatures = event.leFeatures
-        return end(.featureExchange, nil, context)
-    }
-
-    mutating func received(_ event: LEDataLengthChange) {
-        guard endError == nil else { return }
-        maximumTransmitOctets = event.maxTXOctets
-        maximumReceiveOctets = event.maxRXOctets
     }
 
     // MARK: End of the link
@@ -334,8 +290,9 @@ struct LinkControl {
     mutating func linkEnded(_ reason: DisconnectionReason) -> [ControlEffect] {
         guard endError == nil else { return [] }
         phase = .ended(reason)
-        let calls = connectionUpdates.removeAll() + phyUpdates.removeAll() + featureExchanges.removeAll()
-        return calls.map { .finish($0, .disconnected(reason)) }
+        let observations = reports.removeAll()
+        return procedures.removeAll().map { .finish($0, .disconnected(reason)) }
+            + observations.map { .endObservation($0, .disconnected(reason)) }
     }
 
     // MARK: Time
@@ -344,7 +301,7 @@ struct LinkControl {
     mutating func advance(_ context: ControlContext) -> [ControlEffect] {
         var effects: [ControlEffect] = []
         for procedure in LinkProcedure.allCases {
-            if let deadline = self[procedure].deadline, deadline <= context.now {
+            if let deadline = procedures[procedure].deadline, deadline <= context.now {
                 effects += end(procedure, .timedOut, context)
             }
         }

@@ -17,7 +17,8 @@ public struct Advertisement: Sendable {
     public internal(set) var isScannable: Bool
     /// Whether the advertiser uses the PDUs of Bluetooth 4.
     public internal(set) var isLegacy: Bool
-    /// The PHY of the primary channels on which the last advertising PDU was received: LE 1M or LE Coded.
+    /// The PHY of the primary channels on which the last advertising PDU was received: LE 1M or LE Coded. A controller with
+    /// Advertising Coding Selection distinguishes ``/BLEHCI/PHY/leCoded``, S=8, from ``/BLEHCI/PHY/leCodedS2``.
     public internal(set) var primaryPHY = PHY.le1M
     /// The PHY of the secondary channels, which carry the data of extended advertising; ``/BLEHCI/PHY/none`` if they are
     /// not used.

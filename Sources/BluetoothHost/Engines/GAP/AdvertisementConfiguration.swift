@@ -20,6 +20,8 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     public var peer: DeviceAddress?
     /// Whether the PDUs of extended advertising are used; nil if the length of the data decides.
     public var usesExtendedPDUs: Bool?
+    /// The PHYs of extended PDUs, and the coding of the LE Coded PHY.
+    public var phys: AdvertisingPHYs
     /// A periodic advertising train that the advertisement announces; nil for none.
     ///
     /// Such an advertisement uses extended PDUs, and is neither connectable nor scannable (Vol 4, Part E, 7.8.61).
@@ -35,6 +37,7 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
         address: DeviceAddress? = nil,
         peer: DeviceAddress? = nil,
         usesExtendedPDUs: Bool? = nil,
+        phys: AdvertisingPHYs = AdvertisingPHYs(),
         periodic: PeriodicAdvertisingConfiguration? = nil
     ) {
         self.isConnectable = isConnectable
@@ -45,6 +48,7 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
         self.address = address
         self.peer = peer
         self.usesExtendedPDUs = usesExtendedPDUs
+        self.phys = phys
         self.periodic = periodic
     }
 }
@@ -110,6 +114,7 @@ extension AdvertisementConfiguration {
         guard isConnectable || peer == nil else {
             throw .invalidArgument("an advertisement that is directed to a device is connectable")
         }
+        try phys.check(in: self, against: information)
         try periodic?.check(in: self, against: information)
         guard usesExtendedPDUs(maximumLegacyLength: 31) else { return }
         guard information.usesExtendedCommands else {
@@ -128,7 +133,7 @@ extension AdvertisementConfiguration {
     /// Whether extended PDUs are requested, or are needed for the length of the data.
     func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
         let maximumLength = peer == nil ? maximumLegacyLength : 0
-        if periodic != nil { return true }
+        if periodic != nil || phys != AdvertisingPHYs() { return true }
         return usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLength)
     }
 

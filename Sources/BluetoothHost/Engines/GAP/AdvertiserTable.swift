@@ -158,7 +158,9 @@ struct AdvertiserTable {
     ///
     /// - Returns: the place of the advertiser; the table always has room for one.
     mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Index? {
-        if receipt.primaryPHY == .leCoded { codedPHYAdvertisers[receipt.address] = () }
+        if receipt.primaryPHY == .leCoded || receipt.primaryPHY == .leCodedS2 {
+            codedPHYAdvertisers[receipt.address] = ()
+        }
         if let index = advertisers.index(of: receipt.address) {
             if advertisers[index].advertisement.merge(receipt, at: now) {
                 changes += 1

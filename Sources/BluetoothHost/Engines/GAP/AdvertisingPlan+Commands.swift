@@ -261,15 +261,35 @@ extension AdvertisingPlan.Entry {
                 )
             )
         }
+        let phys = configuration.phys
+        guard phys.choosesCoding else {
+            return GAPCommand(
+                LESetExtendedAdvertisingParameters(
+                    advertisingHandle: handle,
+                    advertisingEventProperties: configuration.eventProperties(usesExtendedPDUs: usesExtendedPDUs),
+                    primaryAdvertisingIntervalMin: UInt32(interval),
+                    primaryAdvertisingIntervalMax: UInt32(interval),
+                    ownAddressType: addressing.ownType,
+                    peerAddress: addressing.peer,
+                    primaryAdvertisingPHY: phys.primary,
+                    secondaryAdvertisingPHY: phys.secondary,
+                    advertisingSID: handle & 0x0F
+                )
+            )
+        }
         return GAPCommand(
-            LESetExtendedAdvertisingParameters(
+            LESetExtendedAdvertisingParametersV2(
                 advertisingHandle: handle,
                 advertisingEventProperties: configuration.eventProperties(usesExtendedPDUs: usesExtendedPDUs),
                 primaryAdvertisingIntervalMin: UInt32(interval),
                 primaryAdvertisingIntervalMax: UInt32(interval),
                 ownAddressType: addressing.ownType,
                 peerAddress: addressing.peer,
-                advertisingSID: handle & 0x0F
+                primaryAdvertisingPHY: phys.primary,
+                secondaryAdvertisingPHY: phys.secondary,
+                advertisingSID: handle & 0x0F,
+                primaryAdvertisingPHYOptions: phys.primaryCoding,
+                secondaryAdvertisingPHYOptions: phys.secondaryCoding
             )
         )
     }

@@ -1,3 +1,4 @@
+import BLEHCI
 import BluetoothTypes
 
 /// The connection parameters that a central requests (Vol 4, Part E, 7.8.12).
@@ -40,11 +41,28 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
     public let latencyInEvents: UInt16
     /// The time without received packets after which the link ends.
     public let supervisionTimeout: Duration
+    /// The subrate factor: without data, the devices use only every such connection event. Latency counts these events.
+    public internal(set) var subrateFactor = 1
+    /// The least number of connection events that are used after one with data.
+    public internal(set) var continuationNumber = 0
 
     init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
         self.interval = .microseconds(1250 * Int(interval))
         latencyInEvents = latency
         self.supervisionTimeout = .milliseconds(10 * Int(supervisionTimeout))
+    }
+
+    private init(_ interval: Duration, _ event: LESubrateChange) {
+        self.interval = interval
+        latencyInEvents = event.peripheralLatency
+        supervisionTimeout = .milliseconds(10 * Int(event.supervisionTimeout))
+        subrateFactor = Int(event.subrateFactor)
+        continuationNumber = Int(event.continuationNumber)
+    }
+
+    /// Returns the parameters after a change of the subrate.
+    func subrated(_ event: LESubrateChange) -> NegotiatedConnectionParameters {
+        NegotiatedConnectionParameters(interval, event)
     }
 }
 

@@ -80,7 +80,8 @@ struct BringUp {
     ///     the host keeps its identity.
     ///   - mayUseExtendedCommands: whether extended advertising, scanning and initiating are used if the controller
     ///     supports them.
-    init(publicAddress: DeviceAddress?, mayUseExtendedCommands: Bool) {
+    ///   - hostFeatures: the features of the host that the controller is told of if it supports them.
+    init(publicAddress: DeviceAddress?, mayUseExtendedCommands: Bool, hostFeatures: LEFeatures) {
         information = ControllerInformation(
             publicAddress: publicAddress,
             identityAddress: DeviceAddress(0, isRandom: false),
@@ -88,6 +89,7 @@ struct BringUp {
             commands: SupportedCommands()
         )
         self.mayUseExtendedCommands = mayUseExtendedCommands
+        information.wantedHostFeatures = hostFeatures
     }
 
     /// The action of the current step; nil if the step is skipped.

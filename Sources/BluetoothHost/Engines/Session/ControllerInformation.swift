@@ -50,13 +50,20 @@ public struct ControllerInformation: Sendable, Equatable {
     /// The features of the host that the controller has been told of (Vol 4, Part E, 7.8.115).
     var enabledHostFeatures: LEFeatures = []
 
-    /// The features of the host that the controller is told of at bring-up: those that only a host can add to features of
-    /// the controller. A controller refuses them while it has a connection, so they cannot follow later.
+    /// The features of the host that its configuration enables.
+    var wantedHostFeatures: LEFeatures = []
+
+    /// Each feature of a host, with the feature of the controller that it needs.
+    private static let neededFeatures: [(host: LEFeatures, needed: LEFeatures)] = [
+        (.connectionSubratingHostSupport, .connectionSubrating),
+        (.advertisingCodingSelectionHostSupport, .advertisingCodingSelection),
+    ]
+
+    /// The features of the host that the controller is told of at bring-up. A controller refuses them while it has a
+    /// connection, so they cannot follow later.
     var hostFeatures: LEFeatures {
-        var host: LEFeatures = []
-        if features.contains(.connectionSubrating) { host.insert(.connectionSubratingHostSupport) }
-        if features.contains(.advertisingCodingSelection) { host.insert(.advertisingCodingSelectionHostSupport) }
-        return host
+        let usable = ControllerInformation.neededFeatures.filter { features.isSuperset(of: $0.needed) }
+        return LEFeatures(usable.map(\.host)).intersection(wantedHostFeatures)
     }
 
     /// Whether the Link Layer supports the combination of states with this bit in LE_States.
@@ -85,7 +92,7 @@ public struct ControllerInformation: Sendable, Equatable {
         }
         if features.contains(.channelSelectionAlgorithm2) { mask.insert(.channelSelectionAlgorithm) }
         // A peer may change the subrate of any link.
-        if features.contains(.connectionSubrating) { mask.insert(.subrateChange) }
+        if hostFeatures.contains(.connectionSubratingHostSupport) { mask.insert(.subrateChange) }
         return mask
     }
 

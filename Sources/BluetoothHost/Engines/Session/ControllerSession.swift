@@ -73,14 +73,17 @@ struct ControllerSession {
     private var remainingResets = 0
     private var recoveryDelay = shortestRecoveryDelay
     private let mayUseExtendedCommands: Bool
+    private let hostFeatures: LEFeatures
 
     /// - Parameters:
     ///   - commandTimeout: the time within which the controller must answer a command.
     ///   - mayUseExtendedCommands: whether extended advertising, scanning and initiating are used if the controller
     ///     supports them.
-    init(commandTimeout: Duration, mayUseExtendedCommands: Bool) {
+    ///   - hostFeatures: the features of the host that the controller is told of if it supports them.
+    init(commandTimeout: Duration, mayUseExtendedCommands: Bool, hostFeatures: LEFeatures = []) {
         commands = CommandQueue(timeout: commandTimeout)
         self.mayUseExtendedCommands = mayUseExtendedCommands
+        self.hostFeatures = hostFeatures
     }
 
     private mutating func updatePower() {
@@ -248,7 +251,8 @@ struct ControllerSession {
     private mutating func beginBringUp(at now: Instant) -> [SessionEffect] {
         let bringUp = BringUp(
             publicAddress: information?.publicAddress,
-            mayUseExtendedCommands: mayUseExtendedCommands
+            mayUseExtendedCommands: mayUseExtendedCommands,
+            hostFeatures: hostFeatures
         )
         phase = .bringingUp(bringUp)
         return perform(bringUp.action, at: now)

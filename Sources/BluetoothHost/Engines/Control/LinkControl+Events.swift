@@ -1,0 +1,97 @@
+import BLEHCI
+import BluetoothTypes
+
+// The events of the controller about one link.
+extension LinkControl {
+    mutating func received(_ event: LEConnectionUpdateComplete, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard event.status == .success else {
+            return end(.connectionUpdate, .command(.status(event.status, LEConnectionUpdate.opcode)), context)
+        }
+        var new = NegotiatedConnectionParameters(
+            interval: event.connectionInterval,
+            latency: event.peripheralLatency,
+            supervisionTimeout: event.supervisionTimeout
+        )
+        // Another interval ends subrating (Vol 6, Part B, 5.1.1).
+        if new.interval == parameters.interval {
+            new.subrateFactor = parameters.subrateFactor
+            new.continuationNumber = parameters.continuationNumber
+        }
+        parameters = new
+        return [.report(.parametersChanged(parameters))] + end(.connectionUpdate, nil, context)
+    }
+
+    mutating func received(_ event: LEPHYUpdateComplete, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard event.status == .success else {
+            return end(.phyUpdate, .command(.status(event.status, LESetPHY.opcode)), context)
+        }
+        transmitPHY = event.txPHY
+        receivePHY = event.rxPHY
+        return [.report(.physChanged(transmit: transmitPHY, receive: receivePHY))] + end(.phyUpdate, nil, context)
+    }
+
+    mutating func received(_ event: LEReadRemoteFeaturesComplete, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard event.status == .success else {
+            return end(.featureExchange, .command(.status(event.status, LEReadRemoteFeatures.opcode)), context)
+        }
+        peerFeatures = event.leFeatures
+        return end(.featureExchange, nil, context)
+    }
+
+    mutating func received(_ event: LEDataLengthChange) {
+        guard endError == nil else { return }
+        maximumTransmitOctets = event.maxTXOctets
+        maximumReceiveOctets = event.maxRXOctets
+    }
+
+    // MARK: Subrate
+
+    /// Takes new subrate parameters, which this host or the peer has requested, or the failure of a request.
+    mutating func received(_ event: LESubrateChange, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard event.status == .success else {
+            return end(.subrateUpdate, .command(.status(event.status, LESubrateRequest.opcode)), context)
+        }
+        parameters = parameters.subrated(event)
+        return [.report(.parametersChanged(parameters))] + end(.subrateUpdate, nil, context)
+    }
+
+    // MARK: Transmit power and path loss
+
+    /// Takes the peer's transmit power that a call has read, or a change of a power.
+    mutating func received(_ event: LETransmitPowerReporting, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        switch event.reason {
+        case .remoteRead:
+            guard event.status == .success else {
+                let opcode = LEReadRemoteTransmitPowerLevel.opcode
+                return end(.powerRead, .command(.status(event.status, opcode)), context)
+            }
+            return endPowerRead(TransmitPower(event), context)
+        case .localChange, .remoteChange:
+            guard event.status == .success else { return [] }
+            let change = TransmitPowerChange(
+                isOfPeer: event.reason == .remoteChange,
+                power: TransmitPower(event),
+                delta: event.delta == 127 ? nil : Int(event.delta)
+            )
+            return [.report(.transmitPowerChanged(change))]
+        default: return []
+        }
+    }
+
+    /// Ends the current reading of the peer's transmit power with its result, and starts the next.
+    private mutating func endPowerRead(_ power: TransmitPower, _ context: ControlContext) -> [ControlEffect] {
+        let call = procedures[.powerRead].end()
+        return (call.map { [.finishPowerRead($0, power)] } ?? []) + begin(.powerRead, context)
+    }
+
+    func received(_ event: LEPathLossThreshold) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        let pathLoss = event.currentPathLoss == 0xFF ? nil : Int(event.currentPathLoss)
+        return [.report(.pathLossZoneEntered(PathLossReport(pathLoss: pathLoss, zone: event.zoneEntered)))]
+    }
+}
