@@ -22,8 +22,10 @@ extension VirtualController {
         public var maximumLinks: Int
         /// The supported features. Commands that need a missing feature are unknown to the controller.
         public var features: LEFeatures
-        /// The transmit power, in dBm.
+        /// The transmit power, in dBm. On links, it is the greatest power.
         public var transmitPower: Int8
+        /// The least transmit power on links, in dBm.
+        public var minimumTransmitPower: Int8
         /// The initial position.
         public var position: Position
         /// Whether packets wait for connection events and take the air time of their PHY. Otherwise links forward
@@ -42,6 +44,7 @@ extension VirtualController {
             maximumLinks: Int = 64,
             features: LEFeatures = .all,
             transmitPower: Int8 = 0,
+            minimumTransmitPower: Int8? = nil,
             position: Position = .origin,
             pacesPackets: Bool = true
         ) {
@@ -55,6 +58,7 @@ extension VirtualController {
             self.maximumLinks = max(1, min(maximumLinks, 0x0E00))
             self.features = features
             self.transmitPower = transmitPower
+            self.minimumTransmitPower = min(minimumTransmitPower ?? transmitPower, transmitPower)
             self.position = position
             self.pacesPackets = pacesPackets
         }
@@ -91,6 +95,7 @@ extension LEFeatures {
         .extendedScanningFilterPolicies,
         .le2MPHY, .leCodedPHY, .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2,
         .periodicAdvertisingSyncTransferSender, .periodicAdvertisingSyncTransferRecipient,
+        .powerControlRequest, .pathLossMonitoring, .connectionSubrating, .advertisingCodingSelection,
     ]
 
     /// The features of a Bluetooth 4.2 controller: no extended advertising, one PHY.

@@ -11,6 +11,7 @@ import BluetoothTypes
 /// - The transfer of synchronizations, and the periodic advertiser list.
 /// - Links whose packets take the air time of a radio.
 /// - The data length, PHY, connection parameters, feature and version procedures.
+/// - Subrated connections, power control and path loss monitoring.
 /// - Encryption and LE Ping.
 /// - The filter accept list and the resolving list.
 ///
@@ -39,6 +40,7 @@ public final class VirtualController {
     var acceptList: [PeerAddress] = []
     var resolvingList = ResolvingList()
     var linkDefaults: LinkDefaults
+    var hostFeatures: LEFeatures = []
     /// The private key of the last public key that the host has requested (Vol 4, Part E, 7.8.36).
     var privateKey: P256PrivateKey?
     /// The links by their places. A link's connection handle is its place plus ``firstHandle``.
@@ -99,6 +101,14 @@ public final class VirtualController {
         tell(HardwareError(hardwareCode: code))
     }
 
+    /// Sets the power with which the controller sends on its links, as a device does to save energy. Peers that watch the
+    /// power are informed.
+    ///
+    /// - Parameter power: in dBm; limited to the range of the configuration.
+    public func setTransmitPower(_ power: Int8) {
+        for place in links { place?.end.setPower(power) }
+    }
+
     /// Counters of HCI traffic.
     public var statistics: Statistics { host.statistics }
 
@@ -115,6 +125,7 @@ public final class VirtualController {
         resolvingList = ResolvingList()
         randomAddress = nil
         linkDefaults = LinkDefaults()
+        hostFeatures = []
         privateKey = nil
         for place in links { place?.end.abandon() }
         links = Array(repeating: nil, count: configuration.maximumLinks)

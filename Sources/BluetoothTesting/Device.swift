@@ -82,6 +82,15 @@ public final class Device: Sendable {
     /// The adapters that were opened on the device, oldest first.
     public var adapters: [Adapter] { state.adapters }
 
+    /// Sets the power with which the controller sends on its links, as a device does to save energy. Peers that watch the
+    /// power are informed.
+    ///
+    /// - Parameter power: in dBm; limited to the range of the controller's configuration.
+    public func setTransmitPower(_ power: Int8) {
+        state.controller?.setTransmitPower(power)
+        world.airHasChanged()
+    }
+
     // MARK: Adapters
 
     /// Opens an adapter on the device's controller.

@@ -14,9 +14,10 @@ extension CommandTable {
     mutating func answer<C: Command & SendableMetatype>(
         _ type: C.Type,
         of commands: AdvertisingCommands,
+        needs needed: LEFeatures = [],
         _ handle: @escaping @Sendable (VirtualController, C) -> Result<C.ReturnParameters, HCIErrorCode>
     ) {
-        answer(type, needs: commands.needed) { controller, command in
+        answer(type, needs: commands.needed.union(needed)) { controller, command in
             controller.admits(commands) ? handle(controller, command) : .failure(.commandDisallowed)
         }
     }

@@ -15,9 +15,15 @@ struct AdvertisingSet {
         var transmitPower: Int8
         var primaryPHY: PHY
         var secondaryPHY: PHY
+        /// Whether the LE Coded PHY is used with S=2 coding.
+        var usesS2 = (primary: false, secondary: false)
         var sid: UInt8
         var notifiesOfScanRequests: Bool
 
+        /// The PHYs with their codings.
+        var airPHYs: (primary: PHY, secondary: PHY) {
+            (usesS2.primary ? .leCodedS2 : primaryPHY, usesS2.secondary ? .leCodedS2 : secondaryPHY)
+        }
         var usesLegacyPDUs: Bool { properties.contains(.useLegacyPDUs) }
         var isHighDutyCycle: Bool { properties.contains(.highDutyCycleDirectedConnectable) }
         /// A directed legacy PDU has no data. A scannable extended advertisement has data only in its scan response.
@@ -58,8 +64,8 @@ struct AdvertisingSet {
     var isTooLong: Bool {
         guard !parameters.usesLegacyPDUs else { return false }
         let longest = max(
-            data.airTime(phy: parameters.secondaryPHY),
-            scanResponse.airTime(phy: parameters.secondaryPHY)
+            data.airTime(phy: parameters.airPHYs.secondary),
+            scanResponse.airTime(phy: parameters.airPHYs.secondary)
         )
         return .microseconds(longest) > parameters.intervalDuration
     }

@@ -13,7 +13,16 @@ extension CommandTable {
                 return .success
             }
         }
-        answer(LESetExtendedAdvertisingParameters.self, of: .extended) { $0.setExtendedAdvertisingParameters($1) }
+        answer(LESetExtendedAdvertisingParameters.self, of: .extended) { controller, command in
+            controller.setExtendedAdvertisingParameters(command).map { .init(selectedTXPower: $0) }
+        }
+        answer(
+            LESetExtendedAdvertisingParametersV2.self,
+            of: .extended,
+            needs: .advertisingCodingSelection
+        ) { controller, command in
+            controller.setExtendedAdvertisingParameters(command).map { .init(selectedTXPower: $0) }
+        }
         carryOut(LESetExtendedAdvertisingData.self, of: .extended) { $0.setExtendedAdvertisingData($1) }
         carryOut(LESetExtendedScanResponseData.self, of: .extended) { $0.setExtendedScanResponseData($1) }
         carryOut(LESetExtendedAdvertisingEnable.self, of: .extended) { $0.setExtendedAdvertisingEnable($1) }
@@ -55,12 +64,43 @@ extension VirtualController {
     // MARK: Parameters
 
     fileprivate func setExtendedAdvertisingParameters(
-        _ command: LESetExtendedAdvertisingParameters
-    ) -> Result<LESetExtendedAdvertisingParameters.ReturnParameters, HCIErrorCode> {
+        _ command: LESetExtendedAdvertisingParametersV2
+    ) -> Result<Int8, HCIErrorCode> {
+        let options = [command.primaryAdvertisingPHYOptions, command.secondaryAdvertisingPHYOptions]
+        guard options.allSatisfy({ $0.rawValue <= 4 }) else { return .failure(.invalidHCICommandParameters) }
+        return setExtendedAdvertisingParameters(
+            LESetExtendedAdvertisingParameters(
+                advertisingHandle: command.advertisingHandle,
+                advertisingEventProperties: command.advertisingEventProperties,
+                primaryAdvertisingIntervalMin: command.primaryAdvertisingIntervalMin,
+                primaryAdvertisingIntervalMax: command.primaryAdvertisingIntervalMax,
+                primaryAdvertisingChannelMap: command.primaryAdvertisingChannelMap,
+                ownAddressType: command.ownAddressType,
+                peerAddress: command.peerAddress,
+                advertisingFilterPolicy: command.advertisingFilterPolicy,
+                advertisingTXPower: command.advertisingTXPower,
+                primaryAdvertisingPHY: command.primaryAdvertisingPHY,
+                secondaryAdvertisingMaxSkip: command.secondaryAdvertisingMaxSkip,
+                secondaryAdvertisingPHY: command.secondaryAdvertisingPHY,
+                advertisingSID: command.advertisingSID,
+                scanRequestNotificationEnable: command.scanRequestNotificationEnable
+            ),
+            usesS2: (
+                options[0].isS2 && command.primaryAdvertisingPHY == .leCoded,
+                options[1].isS2 && command.secondaryAdvertisingPHY == .leCoded
+            )
+        )
+    }
+
+    fileprivate func setExtendedAdvertisingParameters(
+        _ command: LESetExtendedAdvertisingParameters,
+        usesS2: (primary: Bool, secondary: Bool) = (false, false)
+    ) -> Result<Int8, HCIErrorCode> {
         if let error = error(in: command) { return .failure(error) }
         let requested = command.advertisingTXPower
         let power = requested == 0x7F ? configuration.transmitPower : min(requested, configuration.transmitPower)
-        let parameters = AdvertisingSet.Parameters(command, transmitPower: power)
+        var parameters = AdvertisingSet.Parameters(command, transmitPower: power)
+        if !parameters.usesLegacyPDUs { parameters.usesS2 = usesS2 }
         let index = advertiser.index(of: command.advertisingHandle)
         if let index {
             let set = advertiser.sets[index]
@@ -84,7 +124,7 @@ extension VirtualController {
             set.dataIdentifier = advertiser.nextDataIdentifier()
             advertiser.sets.append(set)
         }
-        return .success(.init(selectedTXPower: power))
+        return .success(power)
     }
 
     /// Returns the error in the parameters themselves, if any (Vol 4, Part E, 7.8.53).
@@ -224,6 +264,10 @@ extension VirtualController {
         guard ownAddress(of: set) != nil else { return .invalidHCICommandParameters }
         return set.isTooLong ? .packetTooLong : nil
     }
+}
+
+extension AdvertisingPHYOptions {
+    fileprivate var isS2: Bool { self == .preferS2Coding || self == .requireS2Coding }
 }
 
 extension AdvertisingSet.Parameters {

@@ -76,15 +76,20 @@ extension CommandTable {
             )
         }
         answer(LEReadLocalSupportedFeatures.self) { controller, _ in
-            .success(.init(leFeatures: controller.configuration.features))
+            .success(.init(leFeatures: controller.linkFeatures))
+        }
+        carryOut(LESetHostFeature.self) { controller, command in
+            controller.setHostFeature(bit: command.bitNumber, command.bitValue)
         }
         answer(LEReadSupportedStates.self) { _, _ in
             // All combinations of states in the specification (7.8.27).
             .success(.init(leStates: 0x0000_03FF_FFFF_FFFF))
         }
         answer(LEReadTransmitPower.self) { controller, _ in
-            let power = controller.configuration.transmitPower
-            return .success(.init(minTXPower: power, maxTXPower: power))
+            let configuration = controller.configuration
+            return .success(
+                .init(minTXPower: configuration.minimumTransmitPower, maxTXPower: configuration.transmitPower)
+            )
         }
         answer(LERand.self) { controller, _ in .success(.init(randomNumber: controller.nextRandom())) }
         answer(LEEncrypt.self, needs: .encryption) { _, command in
@@ -94,6 +99,27 @@ extension CommandTable {
 }
 
 extension VirtualController {
+    /// The features that a host sets, each with the feature of the controller that it needs.
+    private static let settableFeatures: [(host: LEFeatures, needed: LEFeatures)] = [
+        (.connectionSubratingHostSupport, .connectionSubrating),
+        (.advertisingCodingSelectionHostSupport, .advertisingCodingSelection),
+    ]
+
+    /// The features of the controller and its host.
+    var linkFeatures: LEFeatures { configuration.features.union(hostFeatures) }
+
+    /// Sets or clears a feature of the host (Vol 4, Part E, 7.8.115).
+    fileprivate func setHostFeature(bit: UInt8, _ isOn: Bool) -> HCIErrorCode {
+        guard links.allSatisfy({ $0 == nil }) else { return .commandDisallowed }
+        let feature = bit < 64 ? LEFeatures(rawValue: 1 << bit) : []
+        let isSettable = VirtualController.settableFeatures.contains { host, needed in
+            host == feature && configuration.features.isSuperset(of: needed)
+        }
+        guard isSettable else { return .unsupportedFeatureOrParameterValue }
+        if isOn { hostFeatures.insert(feature) } else { hostFeatures.remove(feature) }
+        return .success
+    }
+
     static let version = CoreVersion.v54
     /// The company identifier reserved for tests (Assigned Numbers, 7.1).
     static let company: UInt16 = 0xFFFF

@@ -37,6 +37,7 @@ struct CommandTable: Sendable {
         table.addResolvingList()
         table.addLinks()
         table.addLinkProcedures()
+        table.addLinkPower()
         table.addSecurity()
         table.addChannelSounding()
         return table

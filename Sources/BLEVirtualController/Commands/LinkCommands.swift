@@ -33,7 +33,7 @@ extension CommandTable {
             return .success(
                 .init(
                     connectionHandle: command.connectionHandle,
-                    rssi: controller.air.rssi(at: controller, from: end.other.controller)
+                    rssi: end.link.rssi(at: end)
                 )
             )
         }
@@ -195,7 +195,11 @@ extension CommandTable {
                 return .refused(.unknownConnectionIdentifier)
             }
             switch PHYChoice.make(command.allPHYs, command.txPHYs, command.rxPHYs, of: controller.configuration) {
-            case .success(let choice): return .begun { end.begin(.phys(choice, isWantedByHost: true)) }
+            case .success(let choice):
+                return .begun {
+                    end.prefersS2Coding = command.phyOptions == .preferS2Coding
+                    end.begin(.phys(choice, isWantedByHost: true))
+                }
             case .failure(let error): return .refused(error)
             }
         }

@@ -27,6 +27,11 @@ enum ControlPDU: Hashable {
     case pingResponse
     case periodicSync(SyncTransfer)
     case channelSounding(ChannelSoundingPDU)
+    case subrateRequest(SubrateRange)
+    case subrateIndication(SubrateIndication)
+    case powerRequest(PHY, delta: Int8, power: Int8)
+    case powerResponse(TransmitPowerLevelLimits, delta: Int8, power: Int8)
+    case powerChange(PHY, TransmitPowerLevelLimits, delta: Int8, power: Int8)
     case reject(Rejected, HCIErrorCode)
 
     /// The procedure that is rejected.
@@ -35,6 +40,8 @@ enum ControlPDU: Hashable {
         case phy
         case encryption
         case ping
+        case subrate
+        case power
     }
 
     /// The length of the PDU in bytes, including the opcode (Vol 6, Part B, 2.4.2).
@@ -47,7 +54,9 @@ enum ControlPDU: Hashable {
         case .featureRequest, .featureResponse, .lengthRequest, .lengthResponse: 9
         case .version: 6
         case .phyRequest, .phyResponse, .reject: 3
-        case .phyUpdate: 5
+        case .phyUpdate, .powerResponse, .powerChange: 5
+        case .powerRequest: 4
+        case .subrateRequest, .subrateIndication: 11
         case .encryptionRequest: 23
         case .encryptionResponse: 13
         case .periodicSync: 35

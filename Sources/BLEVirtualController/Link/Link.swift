@@ -18,6 +18,9 @@ final class Link {
     private let places: (central: Int, peripheral: Int)
     private(set) var parameters: LinkParameters
     private(set) var channelMap = ChannelMap.all
+    private(set) var subrate = Subrate()
+    /// The number of the last event with data.
+    private var lastData: UInt64?
     /// The PHYs used by the central and by the peripheral to send.
     private(set) var phys: (central: PHY, peripheral: PHY)
 
@@ -90,6 +93,17 @@ final class Link {
 
     func phy(from end: LinkEnd) -> PHY { end === central ? phys.central : phys.peripheral }
 
+    /// The PHY on which an end sends, with its coding.
+    func airPHY(from end: LinkEnd) -> PHY {
+        let phy = phy(from: end)
+        return phy == .leCoded && end.prefersS2Coding ? .leCodedS2 : phy
+    }
+
+    /// The strength of the signal that an end receives from the other, in dBm.
+    func rssi(at end: LinkEnd) -> Int8 {
+        air.rssi(at: end.controller, from: other(end).controller, power: other(end).power.power)
+    }
+
     func other(_ end: LinkEnd) -> LinkEnd { end === central ? peripheral : central }
 
     // MARK: When events happen
@@ -123,11 +137,12 @@ final class Link {
         var next = counter + (hasBegun ? 1 : 0)
         let begin = instant(of: next)
         if begin < air.now { next += (air.now.nanoseconds - begin.nanoseconds + interval - 1) / interval }
+        if changes.isEmpty { next = subrate.firstUsed(from: next, lastData: lastData) }
         // A peripheral without data sleeps as long as its latency allows.
-        let period = UInt64(parameters.latency) + 1
-        if period > 1, !isWatched, changes.isEmpty, !peripheral.hasWork {
+        let period = (UInt64(parameters.latency) + 1) * UInt64(subrate.factor)
+        if period > UInt64(subrate.factor), !isWatched, changes.isEmpty, !peripheral.hasWork {
             let slept = (next - lastListened) % period
-            if slept > 0 { next += period - slept }
+            if slept > 0 { next = subrate.firstUsed(from: next + period - slept, lastData: lastData) }
         }
         return next
     }
@@ -156,7 +171,7 @@ final class Link {
         let interval = UInt64(parameters.interval) * 1_250_000
         let late = UInt64(max(0, delay)) / interval
         let gone = air.now > anchor ? (air.now.nanoseconds - anchor.nanoseconds) / interval : 0
-        return counter + gone + 6 + UInt64(parameters.latency) + 2 * late
+        return counter + gone + 6 + (UInt64(parameters.latency) + 1) * UInt64(subrate.factor) - 1 + 2 * late
     }
 
     /// Runs an action in the event with the given number. Returns false if that has passed.
@@ -177,14 +192,15 @@ final class Link {
         guard !central.isGone, !peripheral.isGone else { return closeEvent() }
         let outgoing = central.nextPDU()
         var time = airTime(outgoing, from: central)
-        guard air.getsThrough(from: central.controller, to: peripheral.controller, phy: phys.central) else {
+        guard getsThrough(from: central) else {
             return closeEvent()
         }
         peripheral.hear(outgoing, after: isPaced ? time : 0)
         guard !peripheral.isGone else { return closeEvent() }
         let answer = peripheral.nextPDU()
+        if outgoing != nil || answer != nil { lastData = counter }
         time += AirTime.interFrameSpace + airTime(answer, from: peripheral)
-        guard air.getsThrough(from: peripheral.controller, to: central.controller, phy: phys.peripheral) else {
+        guard getsThrough(from: peripheral) else {
             return closeEvent()
         }
         central.hear(answer, after: isPaced ? time : 0)
@@ -200,15 +216,15 @@ final class Link {
     }
 
     private func airTime(_ pdu: DataPhysicalChannelPDU?, from end: LinkEnd) -> Int {
-        AirTime.microseconds(octets: pdu?.octets ?? 0, phy: phy(from: end), isEncrypted: pdu?.seal != nil)
+        AirTime.microseconds(octets: pdu?.octets ?? 0, phy: airPHY(from: end), isEncrypted: pdu?.seal != nil)
     }
 
     /// Whether another exchange of the longest packets ends before the next event begins.
     private var hasTime: Bool {
         guard isPaced else { return true }
         let longest =
-            AirTime.maximum(octets: central.transmitOctets, phy: phys.central)
-            + AirTime.maximum(octets: peripheral.transmitOctets, phy: phys.peripheral)
+            AirTime.maximum(octets: central.transmitOctets, phy: airPHY(from: central))
+            + AirTime.maximum(octets: peripheral.transmitOctets, phy: airPHY(from: peripheral))
         return air.now + .microseconds(longest + 3 * AirTime.interFrameSpace) <= anchor + parameters.intervalDuration
     }
 
@@ -216,26 +232,40 @@ final class Link {
     /// acknowledged it with its response packet.
     func acknowledgeTermination() {
         air.schedule(at: max(air.now, isPaced ? instant(of: counter + 1) : air.now)) { [self] in
-            if air.getsThrough(from: central.controller, to: peripheral.controller, phy: phys.central) {
+            if getsThrough(from: central) {
                 peripheral.end(.connectionTerminatedByLocalHost)
             }
         }
+    }
+
+    /// Returns whether one packet of an end reaches the other now. Each call draws a random loss.
+    private func getsThrough(from end: LinkEnd) -> Bool {
+        air.getsThrough(
+            from: end.controller,
+            to: other(end).controller,
+            phy: airPHY(from: end),
+            power: end.power.power
+        )
+    }
+
+    private func reaches(from end: LinkEnd) -> Bool {
+        air.reaches(other(end).controller, from: end.controller, phy: airPHY(from: end), power: end.power.power)
     }
 
     // MARK: Silence
 
     /// Updates the link after a change of conditions, or after one of its ends has closed.
     func conditionsHaveChanged() {
-        let (one, other) = (central.controller, peripheral.controller)
-        let conditions = air.conditions(between: one, and: other)
+        let conditions = air.conditions(between: central.controller, and: peripheral.controller)
         let isQuiet =
             central.isGone || peripheral.isGone || conditions.isDead || conditions.loss > 0
-            || !air.reaches(other, from: one, phy: phys.central) || !air.reaches(one, from: other, phy: phys.peripheral)
+            || !reaches(from: central) || !reaches(from: peripheral)
         if isQuiet, !isWatched {
             // Until now every packet got through, even if no event was simulated.
             for end in ends where end.hasHeard { end.lastHeard = air.now }
         }
         isWatched = isQuiet
+        for end in ends { end.judgeSignal() }
         wake()
     }
 
@@ -256,8 +286,28 @@ final class Link {
 
     func apply(_ parameters: LinkParameters) {
         guard parameters != self.parameters else { return }
+        // Another interval ends subrating (5.1.1).
+        if parameters.interval != self.parameters.interval { subrate = Subrate() }
         self.parameters = parameters
         for end in ends where !end.isGone { end.lastHeard = max(end.lastHeard, anchor) }
+    }
+
+    func apply(_ new: SubrateIndication) {
+        let subrate = Subrate(
+            factor: new.factor,
+            continuationNumber: new.continuationNumber,
+            baseEvent: counter
+        )
+        parameters.latency = new.latency
+        parameters.supervisionTimeout = new.supervisionTimeout
+        // The other end may have applied it before.
+        if subrate.factor == self.subrate.factor, subrate.continuationNumber == self.subrate.continuationNumber {
+            return
+        }
+        self.subrate = subrate
+        // The next event may be another one than the planned one.
+        planned = nil
+        wake()
     }
 
     func apply(_ channelMap: ChannelMap) { self.channelMap = channelMap }

@@ -10,6 +10,8 @@ struct LinkDefaults {
     var syncTransfer = SyncTransferSettings()
     /// Whether the host supports Channel Sounding.
     var usesChannelSounding = false
+    /// The subrate parameters that the controller accepts as central.
+    var subrate = SubrateRange.initial
 
     func dataLength(of configuration: VirtualController.Configuration) -> DataLength {
         let maximum = configuration.maximumDataLength

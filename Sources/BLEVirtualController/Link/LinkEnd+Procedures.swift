@@ -12,6 +12,9 @@ enum Procedure {
     case phys(PHYChoice, isWantedByHost: Bool)
     case encryption(LEEnableEncryption)
     case ping
+    case subrate(SubrateRange)
+    /// To ask for the peer's power on a PHY, and to change it by `delta` dB.
+    case power(PHY, delta: Int8, isWantedByHost: Bool)
 }
 
 extension LinkEnd {
@@ -55,10 +58,9 @@ extension LinkEnd {
     }
 
     private func start(_ procedure: Procedure) {
-        let features = controller.configuration.features
         switch procedure {
         case .features:
-            if peerFeatures != nil { tellFeatures() } else { send(.featureRequest(features)) }
+            if peerFeatures != nil { tellFeatures() } else { send(.featureRequest(controller.linkFeatures)) }
         case .version:
             if peerVersion != nil { tellVersion() } else { send(ownVersion) }
         case .connectionUpdate(let wanted, _):
@@ -68,6 +70,8 @@ extension LinkEnd {
         case .phys(let choice, _): send(.phyRequest(choice))
         case .encryption(let command): startEncryption(command)
         case .ping: send(.pingRequest)
+        case .subrate(let wanted): startSubrate(wanted)
+        case .power(let phy, let delta, _): startPowerRequest(phy, delta: delta)
         }
     }
 
@@ -111,7 +115,7 @@ extension LinkEnd {
         case .connectionParametersResponse(let agreed): indicate(agreed.chosen)
         case .featureRequest(let features):
             peerFeatures = features
-            send(.featureResponse(controller.configuration.features))
+            send(.featureResponse(controller.linkFeatures))
         case .featureResponse(let features):
             peerFeatures = features
             if case .features? = procedure { tellFeatures() }
@@ -135,6 +139,12 @@ extension LinkEnd {
             if case .ping? = procedure { finish() }
         case .periodicSync(let transfer): receive(transfer)
         case .channelSounding(let pdu): receive(pdu)
+        case .subrateRequest(let wanted): consider(wanted)
+        case .subrateIndication(let subrate): take(subrate)
+        case .powerRequest(let phy, let delta, let power): consider(phy, delta: delta, peerPower: power)
+        case .powerResponse(let limits, let delta, let power): takePower(limits, delta: delta, power)
+        case .powerChange(let phy, let limits, let delta, let power):
+            peerChangedPower(phy, limits, delta: delta, power)
         case .reject(let what, let reason): wasRejected(what, reason)
         default: receiveEncryption(pdu)
         }
@@ -150,6 +160,8 @@ extension LinkEnd {
             finish()
         case (.encryption, .encryption?): encryptionWasRejected(reason)
         case (.ping, .ping?): finish()
+        case (.subrate, .subrate?): subrateWasRefused(reason)
+        case (.power, .power?): powerWasRefused(reason)
         default: break
         }
     }

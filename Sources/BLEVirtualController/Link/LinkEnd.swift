@@ -45,6 +45,13 @@ final class LinkEnd {
     var authenticatedPayload = AuthenticatedPayloadTimer()
     var syncTransfer: SyncTransferSettings
     var sounding = SoundingState()
+    var power: PowerControl
+    /// As the central: the subrate parameters that it accepts from its peer.
+    var acceptedSubrate: SubrateRange
+    /// As the central: the subrate that it has indicated, until the peripheral acknowledges it.
+    var indicatedSubrate: SubrateIndication?
+    /// Whether the host prefers S=2 coding when this end sends on the LE Coded PHY.
+    var prefersS2Coding = false
 
     /// An ACL packet of the host, and the number of bytes already sent.
     private struct OutgoingPacket {
@@ -64,6 +71,8 @@ final class LinkEnd {
         lastDelivery = controller.air.now
         transmitLength = controller.linkDefaults.dataLength(of: controller.configuration)
         syncTransfer = controller.linkDefaults.syncTransfer
+        power = PowerControl(power: controller.configuration.transmitPower)
+        acceptedSubrate = controller.linkDefaults.subrate
         effectiveLength = DataLength(maxRXOctets: 27, maxRXTime: 328, maxTXOctets: 27, maxTXTime: 328)
     }
 
@@ -189,6 +198,7 @@ final class LinkEnd {
         case .data(_, _, endsPacket: true):
             giveBackBuffer()
         case .control(.terminate): end(.connectionTerminatedByLocalHost)
+        case .control(.subrateIndication): subrateWasAcknowledged()
         case .data, .control: break
         }
     }

@@ -134,23 +134,36 @@ public final class Air {
     }
 
     /// Whether the signal of `sender` is strong enough for `receiver`.
-    func reaches(_ receiver: VirtualController, from sender: VirtualController, phy: PHY) -> Bool {
-        rssi(at: receiver, from: sender) >= AirTime.sensitivity(phy)
+    ///
+    /// - Parameter power: the power of the sender, in dBm; nil for its greatest.
+    func reaches(
+        _ receiver: VirtualController,
+        from sender: VirtualController,
+        phy: PHY,
+        power: Int8? = nil
+    ) -> Bool {
+        rssi(at: receiver, from: sender, power: power) >= AirTime.sensitivity(phy)
     }
 
     /// Returns the strength of the signal of `sender` at `receiver`, in dBm.
-    func rssi(at receiver: VirtualController, from sender: VirtualController) -> Int8 {
+    func rssi(at receiver: VirtualController, from sender: VirtualController, power: Int8? = nil) -> Int8 {
         Propagation.rssi(
-            transmitPower: sender.configuration.transmitPower,
+            transmitPower: power ?? sender.configuration.transmitPower,
             from: sender.position,
             to: receiver.position
         )
     }
 
     /// Returns whether one packet from `sender` reaches `receiver` now. Each call draws a random loss.
-    func getsThrough(from sender: VirtualController, to receiver: VirtualController, phy: PHY) -> Bool {
+    func getsThrough(
+        from sender: VirtualController,
+        to receiver: VirtualController,
+        phy: PHY,
+        power: Int8? = nil
+    ) -> Bool {
         let conditions = conditions(between: sender, and: receiver)
-        return !conditions.isDead && !random.happens(conditions.loss) && reaches(receiver, from: sender, phy: phy)
+        return !conditions.isDead && !random.happens(conditions.loss)
+            && reaches(receiver, from: sender, phy: phy, power: power)
     }
 
     /// Returns the delay of a packet in addition to its air time.

@@ -16,6 +16,8 @@ enum AirTime {
         switch phy {
         case .le2M: return (2 + 4 + 2 + payload + 3) * 4
         // S=8: preamble 80, access address 256, coding indicator 16, first terminator 24, last terminator 24.
+        // S=2: as S=8 to the first terminator, then a quarter of the time.
+        case .leCodedS2: return 80 + 256 + 16 + 24 + (2 + payload + 3) * 16 + 6
         case .leCoded: return 80 + 256 + 16 + 24 + (2 + payload + 3) * 64 + 24
         default: return (1 + 4 + 2 + payload + 3) * 8
         }
@@ -26,6 +28,7 @@ enum AirTime {
         let fitting =
             switch phy {
             case .le2M: time / 4 - 15
+            case .leCodedS2: (time - 382) / 16 - 9
             case .leCoded: (time - 400) / 64 - 9
             default: time / 8 - 14
             }
@@ -40,6 +43,7 @@ enum AirTime {
     static func sensitivity(_ phy: PHY) -> Int8 {
         switch phy {
         case .le2M: -92
+        case .leCodedS2: -100
         case .leCoded: -103
         default: -95
         }

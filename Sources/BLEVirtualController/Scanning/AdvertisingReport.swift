@@ -27,14 +27,18 @@ struct AdvertisingReport {
         direction: Direction,
         data: [UInt8],
         received: Int,
-        rssi: Int8
+        rssi: Int8,
+        distinguishesCoding: Bool
     ) {
         let set = advertisement.advertisingSet
         self.eventType = eventType
         address = identity.address
         self.direction = direction
-        primaryPHY = set.parameters.primaryPHY
-        secondaryPHY = advertisement.isLegacy ? .none : set.parameters.secondaryPHY
+        let phys =
+            distinguishesCoding
+            ? set.parameters.airPHYs : (set.parameters.primaryPHY, set.parameters.secondaryPHY)
+        primaryPHY = phys.0
+        secondaryPHY = advertisement.isLegacy ? .none : phys.1
         sid = set.parameters.sid
         // Legacy PDUs have no data identifier.
         dataIdentifier = advertisement.isLegacy ? 0 : set.dataIdentifier

@@ -9,7 +9,7 @@ extension VirtualController {
         switch phy {
         case .le1M: true
         case .le2M: configuration.features.contains(.le2MPHY)
-        case .leCoded: configuration.features.contains(.leCodedPHY)
+        case .leCoded, .leCodedS2: configuration.features.contains(.leCodedPHY)
         default: false
         }
     }
@@ -51,22 +51,26 @@ extension VirtualController {
         if delay <= .zero { action(self) } else { schedule(after: delay, action) }
     }
 
+    /// Whether reports name the coding of the LE Coded PHY (Vol 4, Part E, 7.7.65.13).
+    private var distinguishesCoding: Bool { linkFeatures.contains(.advertisingCodingSelectionHostSupport) }
+
     // MARK: Advertisements
 
     /// Receives an advertising event, if the controller listens and the event gets through.
     func hear(_ advertisement: Advertisement) {
         let phy = advertisement.primaryPHY
+        let airPHYs = advertisement.advertisingSet.parameters.airPHYs
         let scan = scanner.isExtended || advertisement.isLegacy ? scanner.listens(to: phy, at: air.now) : nil
         let isInitiating =
             advertisement.isConnectable
             && initiator?.listens(to: phy, at: air.now, legacy: advertisement.isLegacy) == true
         guard scan != nil || isInitiating else { return }
         let (sender, parameters) = (advertisement.sender, advertisement.advertisingSet.parameters)
-        guard receives(from: sender, parameters, phy: phy) else { return }
+        guard receives(from: sender, parameters, phy: airPHYs.primary) else { return }
         let payload = advertisement.data
         var octets = payload.bytes.count
         if !advertisement.isLegacy {
-            guard let received = receive(payload, from: sender, parameters, phy: advertisement.dataPHY) else { return }
+            guard let received = receive(payload, from: sender, parameters, phy: airPHYs.secondary) else { return }
             octets = received
         }
         guard let identity = advertisement.isAnonymous ? .anonymous : identify(advertisement.address.address) else {
@@ -99,7 +103,8 @@ extension VirtualController {
                 direction: direction,
                 data: advertisement.data.bytes,
                 received: received,
-                rssi: rssi(from: sender, advertisement.advertisingSet.parameters)
+                rssi: rssi(from: sender, advertisement.advertisingSet.parameters),
+                distinguishesCoding: distinguishesCoding
             ),
             after: delay
         )
@@ -111,7 +116,8 @@ extension VirtualController {
             direction: direction,
             data: advertisement.advertisingSet.scanResponse.bytes,
             received: 0,
-            rssi: rssi(from: sender, advertisement.advertisingSet.parameters)
+            rssi: rssi(from: sender, advertisement.advertisingSet.parameters),
+            distinguishesCoding: distinguishesCoding
         )
         // No scan response is requested if its report would be filtered.
         guard !scanner.hasReported(response.reported),
