@@ -36,6 +36,13 @@ public final class Adapter: Sendable {
         /// on different ones may arrive in another order. The handlers of published values still get the accesses of one
         /// central one after another.
         public var enhancedBearerLimit = 0
+        /// Whether connections can be subrated, by this device or by its peers (Vol 6, Part B, 4.5.1), if the controller
+        /// supports it. It cannot be changed later, because a controller accepts the features of its host only while it
+        /// has no connection.
+        public var usesSubrating = false
+        /// Whether this device chooses the coding of its advertising on the LE Coded PHY, and distinguishes that of others,
+        /// if the controller supports it.
+        public var usesAdvertisingCoding = false
         /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         public var usesExtendedCommands = true
         /// Whether a central requests a longer ATT_MTU automatically on each new link.
@@ -166,6 +173,10 @@ public final class Adapter: Sendable {
         settings.mtu = min(max(configuration.mtu, 23), 517)
         settings.requestsMTU = configuration.requestsMTU
         settings.enhancedBearerLimit = min(max(configuration.enhancedBearerLimit, 0), 5)
+        if configuration.usesSubrating { settings.hostFeatures.insert(.connectionSubratingHostSupport) }
+        if configuration.usesAdvertisingCoding {
+            settings.hostFeatures.insert(.advertisingCodingSelectionHostSupport)
+        }
         settings.usesExtendedCommands = configuration.usesExtendedCommands
         settings.commandTimeout = configuration.commandTimeout
         settings.scanSilenceTimeout = configuration.scanSilenceTimeout

@@ -28,6 +28,7 @@ import BLESMP
 
 @_exported import struct BluetoothHost.Advertisement
 @_exported import struct BluetoothHost.AdvertisementConfiguration
+@_exported import struct BluetoothHost.AdvertisingPHYs
 @_exported import struct BluetoothHost.FailedSyncTransfer
 @_exported import struct BluetoothHost.PeriodicAdvertisement
 @_exported import struct BluetoothHost.PeriodicAdvertisingConfiguration
@@ -46,10 +47,21 @@ import BLESMP
 
 @_exported import struct BluetoothHost.ConnectionParameters
 @_exported import enum BluetoothHost.DisconnectionReason
+@_exported import enum BluetoothHost.LinkEvent
 @_exported import struct BluetoothHost.LinkIdentifier
 @_exported import struct BluetoothHost.LinkInformation
+@_exported import struct BluetoothHost.LocalTransmitPower
 @_exported import struct BluetoothHost.NegotiatedConnectionParameters
+@_exported import struct BluetoothHost.PathLossReport
+@_exported import struct BluetoothHost.PathLossThresholds
+@_exported import struct BluetoothHost.SubrateParameters
+@_exported import struct BluetoothHost.TransmitPower
+@_exported import struct BluetoothHost.TransmitPowerChange
+@_exported import struct BLEHCI.AdvertisingPHYOptions
+@_exported import struct BLEHCI.ChannelMap
+@_exported import struct BLEHCI.PathLossZone
 @_exported import struct BLEHCI.PHY
+@_exported import struct BLEHCI.PHYOptions
 @_exported import struct BLEHCI.PHYSet
 
 // MARK: Channel Sounding

@@ -17,7 +17,7 @@ struct BLECommand: AsyncParsableCommand {
             CommandGroup(name: "Controller", subcommands: [Adapters.self, Doctor.self, Info.self]),
             CommandGroup(
                 name: "Central",
-                subcommands: [Scan.self, Sync.self, Explore.self, Read.self, Write.self, Subscribe.self]
+                subcommands: [Scan.self, Sync.self, Explore.self, Read.self, Write.self, Subscribe.self, Link.self]
             ),
             CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
             CommandGroup(name: "Both", subcommands: [Channel.self, Throughput.self]),

@@ -16,7 +16,7 @@ struct ProfileTests {
             {"name": "Thermo", "appearance": 768, "address": "f0:12:34:56:78:9a",
              "advertise": {"services": ["1809"], "serviceData": {"FCD2": "400164"},
                            "manufacturerData": {"004C": "0215"}, "connectable": false, "interval": 62.5,
-                           "periodic": {"interval": 7.5, "data": "03FFFFFF"}},
+                           "phy": "coded", "coding": "s2", "periodic": {"interval": 7.5, "data": "03FFFFFF"}},
              "services": [
                {"uuid": "1809", "primary": true, "handle": 16, "includes": [1], "characteristics": [
                  {"uuid": "2A1C", "handle": "0x0012", "properties": ["read", "indicate"],
@@ -37,7 +37,9 @@ struct ProfileTests {
                     manufacturerData: [.init(company: CompanyIdentifier(rawValue: 0x004C), data: [0x02, 0x15])],
                     isConnectable: false,
                     interval: .microseconds(62500),
-                    periodic: Profile.Periodic(interval: .microseconds(7500), data: [3, 0xFF, 0xFF, 0xFF])
+                    periodic: Profile.Periodic(interval: .microseconds(7500), data: [3, 0xFF, 0xFF, 0xFF]),
+                    phy: .coded,
+                    coding: .s2
                 )
         )
         #expect(
@@ -154,7 +156,7 @@ struct ProfileTests {
         (
             #"{"advertise": {"service": []}}"#,
             "advertise.service: unknown key; known are services, serviceData, manufacturerData, connectable, interval, "
-                + "periodic"
+                + "periodic, phy, coding"
         ),
         (
             #"{"advertise": {"services": ["180F", "18ZZ"]}}"#,
@@ -173,6 +175,14 @@ struct ProfileTests {
             "advertise.manufacturerData.004C: \"0x0G\" is not hexadecimal: \"G\" is no digit"
         ),
         (#"{"advertise": {"connectable": 1}}"#, "advertise.connectable: expected true or false, not a number"),
+        (
+            #"{"advertise": {"phy": "2m", "coding": "s2"}}"#,
+            "advertise.coding: a coding goes with \"phy\": \"coded\""
+        ),
+        (
+            #"{"advertise": {"phy": "coded", "coding": "S2"}}"#,
+            "advertise.coding: \"S2\" is not a coding; known are s2, s8"
+        ),
         (
             #"{"advertise": {"periodic": {"interval": 7}}}"#,
             "advertise.periodic.interval: 7 is out of range; use 7.5 to 81918"

@@ -68,6 +68,7 @@ extension Profile.Advertise {
         self.init()
         let members = try reader.members([
             "services", "serviceData", "manufacturerData", "connectable", "interval", "periodic",
+            "phy", "coding",
         ])
         if let reader = members["services"] {
             for element in try reader.elements() { services.append(try element.uuid()) }
@@ -90,6 +91,11 @@ extension Profile.Advertise {
         if let reader = members["connectable"] { isConnectable = try reader.bool() }
         if let reader = members["interval"] {
             interval = .microseconds(Int(try reader.number(in: 20...10240) * 1000))
+        }
+        if let reader = members["phy"] { phy = try reader.word(Profile.PHY.self, "a PHY") }
+        if let reader = members["coding"] {
+            coding = try reader.word(Profile.Coding.self, "a coding")
+            guard phy == .coded else { throw reader.error("a coding goes with \"phy\": \"coded\"") }
         }
         periodic = try members["periodic"].map(Profile.Periodic.init)
     }

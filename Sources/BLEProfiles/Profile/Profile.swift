@@ -17,6 +17,22 @@ package struct Profile: Hashable, Sendable {
         package var isConnectable = true
         package var interval: Duration = .milliseconds(100)
         package var periodic: Periodic?
+        /// The PHY of the data, which needs extended advertising unless it is LE 1M.
+        package var phy = PHY.le1M
+        /// The preferred coding of the LE Coded PHY.
+        package var coding: Coding?
+    }
+
+    package enum PHY: String, CaseIterable, Sendable {
+        case le1M = "1m"
+        case le2M = "2m"
+        /// LE Coded, also on the primary channels.
+        case coded
+    }
+
+    package enum Coding: String, CaseIterable, Sendable {
+        case s2
+        case s8
     }
 
     /// A periodic advertising train.

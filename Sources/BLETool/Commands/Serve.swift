@@ -68,6 +68,7 @@ struct Serve: AsyncParsableCommand {
         try await options.withAdapter {
             if let name = profile.name { $0.deviceName = name }
             if let appearance = profile.appearance { $0.appearance = appearance }
+            $0.usesAdvertisingCoding = profile.advertise.coding != nil
             $0.security = policy
             $0.pairingDelegate = console
         } _: { adapter in

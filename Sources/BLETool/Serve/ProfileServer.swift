@@ -55,7 +55,8 @@ actor ProfileServer {
                 interval: profile.advertise.interval,
                 advertisingData: payload.advertisingData,
                 scanResponseData: payload.scanResponseData,
-                address: profile.address
+                address: profile.address,
+                phys: AdvertisingPHYs(profile.advertise)
             )
         )
         train = try await Self.startTrain(of: profile, on: peripheral)
@@ -263,6 +264,23 @@ extension ServeEvent.SubscriptionKind {
         switch kind {
         case .notify: self = .notification
         case .indicate: self = .indication
+        }
+    }
+}
+
+extension AdvertisingPHYs {
+    fileprivate init(_ profile: Profile.Advertise) {
+        switch profile.phy {
+        case .le1M: self.init()
+        case .le2M: self.init(secondary: .le2M)
+        case .coded:
+            let coding: AdvertisingPHYOptions =
+                switch profile.coding {
+                case .s2?: .preferS2Coding
+                case .s8?: .preferS8Coding
+                case nil: .noPreference
+                }
+            self = .coded(coding)
         }
     }
 }

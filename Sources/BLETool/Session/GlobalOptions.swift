@@ -51,6 +51,9 @@ struct GlobalOptions: ParsableArguments {
     )
     var enhancedBearers = 0
 
+    @Flag(help: "Let peers change the subrate of connections.")
+    var subrating = false
+
     @OptionGroup var state: StateOptions
 
     @OptionGroup var output: OutputOptions

@@ -50,10 +50,12 @@ struct PeerOptions: ParsableArguments {
     ///   - usual: the input and output of this side, unless an option sets them.
     ///   - encryptsBondedLinks: whether the link to a bonded peer is encrypted first.
     ///   - securesOnDemand: whether devices pair when the peer answers that an operation needs it.
+    ///   - usesSubrating: whether the connection can be subrated without an option for it.
     func withPeer<Value: Sendable>(
         _ usual: PairingOptions.Capability,
         securesOnDemand: Bool = true,
         encryptsBondedLinks: Bool = true,
+        usesSubrating: Bool = false,
         _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value
     ) async throws -> Value {
         let policy = try policy(usual, securesOnDemand: securesOnDemand, encryptsBondedLinks: encryptsBondedLinks)
@@ -66,6 +68,7 @@ struct PeerOptions: ParsableArguments {
         return try await options.withAdapter { [policy] in
             $0.security = policy
             $0.pairingDelegate = console
+            if usesSubrating { $0.usesSubrating = true }
         } _: { [policy] adapter in
             try await pairing.prepare(adapter, policy, console)
             let address = try await find(with: adapter.central)

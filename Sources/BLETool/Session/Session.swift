@@ -9,6 +9,7 @@ extension GlobalOptions {
         configuration.captureMasksKeys = maskKeys
         configuration.usesNetworkPrivacy = networkPrivacy
         configuration.enhancedBearerLimit = enhancedBearers
+        configuration.usesSubrating = subrating
         configuration.stateLocation = state.location
         configuration.seed = seed
         configuration.warn = Output.complain
