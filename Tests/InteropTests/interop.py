@@ -27,6 +27,7 @@ import demo_tests  # noqa: F401
 import channel_tests  # noqa: F401
 import throughput_tests  # noqa: F401
 import periodic_tests  # noqa: F401
+import link_tests  # noqa: F401
 import decode_tests  # noqa: F401
 import enhanced_bearer_tests  # noqa: F401
 import pairing_tests
