@@ -47,7 +47,7 @@ package final actor BluetoothHost {
         package var usesExtendedCommands = true
         /// The features of the host that a controller is told of at bring-up, if it supports them: bits that hosts set (Vol
         /// 4, Part E, 7.8.115).
-        package var hostFeatures: LEFeatures = []
+        package var hostFeatures: LEFeatures = .channelSoundingHostSupport
         /// The store that keeps bonds and identity across restarts; nil to keep nothing. It is read once, when the
         /// controller has first reported its public address.
         package var bondStore: (any BondStore)?

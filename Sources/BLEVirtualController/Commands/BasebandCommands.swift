@@ -103,6 +103,7 @@ extension VirtualController {
     private static let settableFeatures: [(host: LEFeatures, needed: LEFeatures)] = [
         (.connectionSubratingHostSupport, .connectionSubrating),
         (.advertisingCodingSelectionHostSupport, .advertisingCodingSelection),
+        (.channelSoundingHostSupport, .channelSounding),
     ]
 
     /// The features of the controller and its host.

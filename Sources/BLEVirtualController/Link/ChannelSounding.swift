@@ -60,12 +60,6 @@ struct SoundingState {
 extension CommandTable {
     /// Adds Channel Sounding.
     mutating func addChannelSounding() {
-        carryOut(LESetHostFeature.self, needs: .channelSounding) { controller, command in
-            guard command.bitNumber == 47 else { return .unsupportedFeatureOrParameterValue }
-            guard controller.links.allSatisfy({ $0 == nil }) else { return .commandDisallowed }
-            controller.linkDefaults.usesChannelSounding = command.bitValue
-            return .success
-        }
         answer(LECSReadLocalSupportedCapabilities.self, needs: .channelSounding) { _, _ in
             .success(.init(capabilities: VirtualController.soundingCapabilities))
         }
@@ -175,10 +169,7 @@ extension LinkEnd {
 
     /// Why a request of the peer is refused; nil if it is accepted.
     private func obstacle(to request: ChannelSoundingPDU) -> HCIErrorCode? {
-        guard controller.configuration.features.contains(.channelSounding), controller.linkDefaults.usesChannelSounding
-        else {
-            return .unsupportedRemoteFeature
-        }
+        guard controller.hostFeatures.contains(.channelSoundingHostSupport) else { return .unsupportedRemoteFeature }
         switch request {
         case .configRequest(_, let configuration?):
             return sounding.roles.contains(configuration.role.other) ? nil : .unsupportedFeatureOrParameterValue

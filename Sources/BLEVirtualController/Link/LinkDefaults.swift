@@ -8,8 +8,6 @@ struct LinkDefaults {
     var phys: PHYChoice?
     var channelMap = ChannelMap.all
     var syncTransfer = SyncTransferSettings()
-    /// Whether the host supports Channel Sounding.
-    var usesChannelSounding = false
     /// The subrate parameters that the controller accepts as central.
     var subrate = SubrateRange.initial
 

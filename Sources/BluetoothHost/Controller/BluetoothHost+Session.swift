@@ -100,7 +100,6 @@ extension BluetoothHost {
 
     private func controllerIsReady(_ information: ControllerInformation) {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
-        enableChannelSounding(information)
         emit(HostEvent.poweredOn(information))
         repeatLinkDefaults()
         perform(gap.controllerIsReady(gapContext))

@@ -13,13 +13,6 @@ package enum ChannelSoundingSessionEvent: Sendable {
 
 // Channel Sounding on links (Vol 6, Part H).
 extension BluetoothHost {
-    /// Tells the controller, at its bring-up, that the host supports Channel Sounding. A controller refuses this while it has a
-    /// connection (Vol 4, Part E, 7.8.115).
-    func enableChannelSounding(_ information: ControllerInformation) {
-        guard information.supportsChannelSounding else { return }
-        sendAndForget(LESetHostFeature(bitNumber: 47, bitValue: true))
-    }
-
     /// Reads what this device's controller can do in Channel Sounding.
     package func channelSoundingCapabilities() async throws(HostError) -> ChannelSoundingCapabilities {
         try checkChannelSounding()
@@ -154,10 +147,9 @@ extension BluetoothHost {
 }
 
 extension ControllerInformation {
-    /// Whether the controller supports Channel Sounding, and a host can enable it.
+    /// Whether the controller supports Channel Sounding, and this host has enabled it.
     package var supportsChannelSounding: Bool {
-        features.contains(.channelSounding) && commands.contains(LESetHostFeature.self)
-            && commands.contains(LECSCreateConfig.self)
+        enabledHostFeatures.contains(.channelSoundingHostSupport) && commands.contains(LECSCreateConfig.self)
     }
 }
 

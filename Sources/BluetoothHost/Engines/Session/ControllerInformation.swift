@@ -57,6 +57,7 @@ public struct ControllerInformation: Sendable, Equatable {
     private static let neededFeatures: [(host: LEFeatures, needed: LEFeatures)] = [
         (.connectionSubratingHostSupport, .connectionSubrating),
         (.advertisingCodingSelectionHostSupport, .advertisingCodingSelection),
+        (.channelSoundingHostSupport, .channelSounding),
     ]
 
     /// The features of the host that the controller is told of at bring-up. A controller refuses them while it has a
