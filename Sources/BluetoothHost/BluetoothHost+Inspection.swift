@@ -233,7 +233,7 @@ extension BluetoothHost {
     private func contradictionInProcedures(of link: Link) -> String? {
         for procedure in LinkProcedure.allCases where link.control.procedures[procedure].isPostponed {
             if procedure == .connectionUpdate, link.channels.isParameterRequestPending { continue }
-            return "a procedure of the Link Layer waits for nothing: \(procedure)"
+            return "the \(procedure) waits for nothing"
         }
         return nil
     }
@@ -282,7 +282,7 @@ extension BluetoothHost {
             if link.security.state.question != nil { lines.append("the answer to a question about \(link.peer)") }
             let control = link.control
             for procedure in LinkProcedure.allCases where control.procedures[procedure].isRunning {
-                lines.append("the end of a procedure of the link to \(link.peer): \(procedure)")
+                lines.append("the \(procedure) on the link to \(link.peer)")
             }
             if control.procedures[.connectionUpdate].isPostponed {
                 lines.append("\(link.peer)'s answer to an earlier request, before the next update of parameters")

@@ -57,6 +57,18 @@ enum LinkProcedure: CaseIterable {
     case powerRead
 }
 
+extension LinkProcedure: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .connectionUpdate: "update of connection parameters"
+        case .phyUpdate: "change of PHYs"
+        case .featureExchange: "exchange of features"
+        case .subrateUpdate: "change of the subrate"
+        case .powerRead: "reading of the peer's power"
+        }
+    }
+}
+
 /// A request for a Link Layer procedure.
 enum LinkRequest: Equatable {
     case parameters(ConnectionParameters)
