@@ -108,6 +108,6 @@ extension BenchmarkCase {
     /// All cases, in the order of the table.
     public static var all: [BenchmarkCase] {
         attributeProtocol + framing + advertisingReports + securityManager + identifiers + scanning + attributes
-            + scale + channels + coreBluetooth
+            + enhancedBearers + scale + channels + periodicAdvertising + coreBluetooth
     }
 }

@@ -17,10 +17,16 @@ struct Pair: Sendable {
 
     var peer: RemotePeripheral { peers[0] }
 
-    init(_ radio: NullRadio, links: Int = 1, services: [ServiceDefinition] = []) async throws {
+    /// - Parameter bearers: the number of enhanced bearers. If there are some, there is one link, which is paired.
+    init(_ radio: NullRadio, links: Int = 1, bearers: Int = 0, services: [ServiceDefinition] = []) async throws {
         self.radio = radio
-        server = try await radio.openAdapter { $0.mtu = 517 }
-        client = try await radio.openAdapter { $0.mtu = 517 }
+        let configure: (inout Adapter.Configuration) -> Void = {
+            $0.mtu = 517
+            $0.enhancedBearerLimit = bearers
+            if bearers > 0 { $0.security.justWorks = .always }
+        }
+        server = try await radio.openAdapter(configure)
+        client = try await radio.openAdapter(configure)
         let measured = ServiceDefinition(
             uuid: "FFE0",
             characteristics: Pair.lengths.enumerated().map { index, length in
@@ -39,11 +45,21 @@ struct Pair: Sendable {
         advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
         var peers: [RemotePeripheral] = []
         for number in 0..<links {
-            peers.append(try await client.central.connect(to: radio.address(ofPeripheral: number)))
+            // Only one link can have the server's own address, with which the hosts can pair.
+            var address = radio.address(ofPeripheral: number)
+            if bearers > 0 { address = try await server.information.identityAddress }
+            peers.append(try await client.central.connect(to: address))
         }
         self.peers = peers
         // The MTU is exchanged with the first request.
         for peer in peers { _ = try await peer.read(handles[20] ?? 1) }
+        guard bearers > 0 else { return }
+        for peer in peers {
+            try await peer.pair()
+            await radio.settle()
+            let count = try await peer.linkInformation.enhancedBearerMTUs.count
+            guard count == bearers else { throw MissingResult("\(bearers) enhanced bearers, but \(count)") }
+        }
     }
 }
 
@@ -54,13 +70,14 @@ extension BenchmarkCase {
         operations: Int,
         budget: Budget = Budget(),
         links: Int = 1,
+        bearers: Int = 0,
         services: [ServiceDefinition] = [],
         body: @escaping @Sendable (_ pair: Pair, _ operations: Int, _ meter: Meter) async throws -> Void
     ) -> BenchmarkCase {
         BenchmarkCase(name, operations: operations, budget: budget) { operations, meter in
             let radio = NullRadio()
             try radio.run(limit: .seconds(86_400)) {
-                let pair = try await Pair(radio, links: links, services: services)
+                let pair = try await Pair(radio, links: links, bearers: bearers, services: services)
                 try await body(pair, operations, meter)
             }
             radio.close()

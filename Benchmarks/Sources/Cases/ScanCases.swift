@@ -211,7 +211,8 @@ private struct Packets: Sendable {
     }
 }
 
-private final class Taken: Sendable {
+/// Counts what an app takes from a sequence.
+final class Taken: Sendable {
     private let value = Atomic(0)
     var count: Int { value.load(ordering: .relaxed) }
     func add() { value.add(1, ordering: .relaxed) }

@@ -154,7 +154,9 @@ final class NullAir {
         let handle = addLink(Link(central: .host(number), peripheral: party))
         tellOfConnection(handle, role: .central, peer: peer, to: number)
         if case .host(let other) = party {
-            tellOfConnection(handle, role: .peripheral, peer: address(ofCentral: handle), to: other)
+            let isByOwnAddress = peer == PeerAddress(NullAir.address(ofHost: other))
+            let central = isByOwnAddress ? PeerAddress(NullAir.address(ofHost: number)) : address(ofCentral: handle)
+            tellOfConnection(handle, role: .peripheral, peer: central, to: other)
         }
     }
 
@@ -167,6 +169,36 @@ final class NullAir {
         if case .host(let other) = link.peer(of: .host(number)) {
             queue(DisconnectionComplete(connectionHandle: handle, reason: reason), toHost: other)
         }
+    }
+
+    // MARK: Encryption
+
+    /// Asks the peripheral of a link for the key. Links with a script have no encryption. Packets are not changed by it.
+    func requestKey(_ command: LEEnableEncryption, by number: Int) {
+        let link = traffic.withLock { $0[command.connectionHandle] }
+        guard case .host(let peripheral)? = link?.peer(of: .host(number)) else { return }
+        queue(
+            LELongTermKeyRequest(
+                connectionHandle: command.connectionHandle,
+                randomNumber: command.randomNumber,
+                encryptedDiversifier: command.encryptedDiversifier
+            ),
+            toHost: peripheral
+        )
+    }
+
+    /// Reports to both hosts of a link that it is encrypted.
+    func encrypt(_ handle: ConnectionHandle) {
+        guard let link = traffic.withLock({ $0[handle] }) else { return }
+        for party in [link.central, link.peripheral] {
+            guard case .host(let number) = party else { continue }
+            queue(EncryptionChange(connectionHandle: handle, encryptionEnabled: .on), toHost: number)
+        }
+    }
+
+    /// The address of a host's controller.
+    static func address(ofHost number: Int) -> DeviceAddress {
+        DeviceAddress(0x4E55_4C00_0001 + UInt64(number), isRandom: false)
     }
 
     private func address(ofCentral handle: ConnectionHandle) -> PeerAddress {

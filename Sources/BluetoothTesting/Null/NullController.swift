@@ -9,12 +9,14 @@ import BluetoothTypes
 final class NullController: Transport {
     private let number: Int
     private let address: DeviceAddress
+    private let features: LEFeatures
     private let confined: LoopConfined<NullAir>
     private var air: NullAir { confined.value }
 
-    init(number: Int, address: DeviceAddress, air: LoopConfined<NullAir>) {
+    init(number: Int, address: DeviceAddress, features: LEFeatures, air: LoopConfined<NullAir>) {
         self.number = number
         self.address = address
+        self.features = features
         confined = air
     }
 
@@ -50,12 +52,18 @@ final class NullController: Transport {
     // MARK: Commands
 
     /// The commands that are answered by more than a status, and further commands that a host checks for first.
-    private static let commands: SupportedCommands = {
+    private var commands: SupportedCommands {
         var commands = SupportedCommands()
         commands.insert(ReadBDADDR.self)
         commands.insert(LEReadFilterAcceptListSize.self)
+        if features.contains(.periodicAdvertising) {
+            commands.insert(LESetExtendedAdvertisingParameters.self)
+            commands.insert(LESetExtendedScanParameters.self)
+            commands.insert(LEExtendedCreateConnection.self)
+            commands.insert(LEPeriodicAdvertisingCreateSync.self)
+        }
         return commands
-    }()
+    }
 
     private func receive(_ command: borrowing CommandPacket) {
         switch command.opcode {
@@ -71,11 +79,11 @@ final class NullController: Transport {
                 )
             )
         case ReadLocalSupportedCommands.opcode:
-            complete(ReadLocalSupportedCommands.self, .init(supportedCommands: Self.commands))
+            complete(ReadLocalSupportedCommands.self, .init(supportedCommands: commands))
         case ReadLocalSupportedFeatures.opcode:
             complete(ReadLocalSupportedFeatures.self, .init(lmpFeatures: [.brEdrNotSupported, .leSupportedController]))
         case LEReadLocalSupportedFeatures.opcode:
-            complete(LEReadLocalSupportedFeatures.self, .init(leFeatures: []))
+            complete(LEReadLocalSupportedFeatures.self, .init(leFeatures: features))
         case ReadBDADDR.opcode:
             complete(ReadBDADDR.self, .init(bdADDR: address))
         case LEReadBufferSize.opcode:
@@ -102,6 +110,17 @@ final class NullController: Transport {
             tellBegun(command.opcode)
             guard let command = try? command.decode(LEReadRemoteFeatures.self) else { return }
             queue(LEReadRemoteFeaturesComplete(connectionHandle: command.connectionHandle, leFeatures: []))
+        case LEPeriodicAdvertisingCreateSync.opcode:
+            // The test delivers the events of the train.
+            tellBegun(command.opcode)
+        case LEEnableEncryption.opcode:
+            tellBegun(command.opcode)
+            guard let command = try? command.decode(LEEnableEncryption.self) else { return }
+            air.requestKey(command, by: number)
+        case LELongTermKeyRequestReply.opcode:
+            guard let command = try? command.decode(LELongTermKeyRequestReply.self) else { return }
+            complete(LELongTermKeyRequestReply.self, .init(connectionHandle: command.connectionHandle))
+            air.encrypt(command.connectionHandle)
         case Disconnect.opcode:
             tellBegun(command.opcode)
             guard let command = try? command.decode(Disconnect.self) else { return }

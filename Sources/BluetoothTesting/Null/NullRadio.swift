@@ -24,7 +24,8 @@ import Synchronization
 /// ```
 ///
 /// It holds one host or two. A host that connects reaches the other host, once that host advertises, under any address.
-/// So the two may have many links, and each host sees the other as many devices. If ``scriptedAnswer`` is set, links
+/// So the two may have many links, and each host sees the other as many devices. Hosts that pair connect by the address of
+/// the other adapter, which is part of what they check. If ``scriptedAnswer`` is set, links
 /// end at peers that only answer requests, so that one host is measured alone.
 ///
 /// Like a ``World``, it belongs to the thread that runs it.
@@ -37,6 +38,9 @@ public final class NullRadio: Sendable {
     public let dataLength: Int
     /// The number of ACL packet buffers that a controller reports.
     public let packetCount: Int
+    /// The features of the controllers. With periodic advertising, a host can synchronize with trains; ``inject(_:toHost:)``
+    /// delivers the events of the controller.
+    public let features: LEFeatures
     /// Answers the packets of a host on links that it creates from now on; nil if the links end at the other host.
     public var scriptedAnswer: ScriptedAnswer? {
         get { air.scriptedAnswer }
@@ -54,7 +58,9 @@ public final class NullRadio: Sendable {
     /// - Parameters:
     ///   - dataLength: the maximum data length of an ACL packet, in bytes; at least 27.
     ///   - packetCount: the number of ACL packet buffers that a controller reports; 1 to 255.
-    public init(dataLength: Int = 251, packetCount: Int = 20) {
+    ///   - features: the features of the controllers.
+    public init(dataLength: Int = 251, packetCount: Int = 20, features: LEFeatures = []) {
+        self.features = features
         self.dataLength = min(max(dataLength, 27), 0xFFFF)
         self.packetCount = min(max(packetCount, 1), 0xFF)
         let air = NullAir(dataLength: self.dataLength, packetCount: self.packetCount, loop: loop)
@@ -74,7 +80,8 @@ public final class NullRadio: Sendable {
         precondition(number < 2, "a null radio holds two hosts")
         let controller = NullController(
             number: number,
-            address: DeviceAddress(0x4E55_4C00_0001 + UInt64(number), isRandom: false),
+            address: NullAir.address(ofHost: number),
+            features: features,
             air: confined
         )
         air.addHost()
