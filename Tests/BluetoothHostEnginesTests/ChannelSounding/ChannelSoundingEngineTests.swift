@@ -128,7 +128,7 @@ private struct Fixture {
                 maxProcedureInterval: 100,
                 maxProcedureCount: count,
                 minSubeventLen: 0x0004E2,
-                maxSubeventLen: 0x3D0900,
+                maxSubeventLen: ChannelSoundingEngine.longestSubevent,
                 toneAntennaConfigSelection: 0,
                 phy: .le1M
             )

@@ -37,6 +37,9 @@ struct ChannelSoundingEngine {
 
     /// The time for a step (Vol 6, Part B, 5.2).
     static let stepTimeout = Duration.seconds(40)
+    /// The longest subevent that is requested, in microseconds. At most 160 steps take less. Controllers may refuse the
+    /// maximum of 4 s.
+    static let longestSubevent: UInt32 = 100_000
     /// The configuration that this host creates. Others are the peer's.
     private static let configID: UInt8 = 0
 
@@ -321,7 +324,7 @@ struct ChannelSoundingEngine {
             maxProcedureInterval: parameters.procedureInterval.upperBound,
             maxProcedureCount: parameters.procedureCount,
             minSubeventLen: 0x0004E2,
-            maxSubeventLen: 0x3D0900,
+            maxSubeventLen: Self.longestSubevent,
             toneAntennaConfigSelection: parameters.antennaConfiguration,
             phy: .le1M
         )
