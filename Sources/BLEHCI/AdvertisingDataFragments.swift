@@ -73,10 +73,37 @@ public struct PeriodicAdvertisingDataFragment: Sendable, Equatable {
     }
 }
 
+/// Up to 251 bytes of data of a periodic advertising subevent, or of a response to one, sent after their length (Vol 4,
+/// Part E, 7.8.125 and 7.8.126).
+public struct PeriodicAdvertisingPayload: Sendable, Hashable {
+    /// The maximum length, in bytes.
+    public static let maximumLength = 251
+
+    /// The AD structures: at most ``maximumLength`` bytes.
+    public let bytes: [UInt8]
+
+    /// - Parameter bytes: cut after 251 bytes.
+    public init(_ bytes: [UInt8] = []) {
+        self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
+    }
+
+    init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
+        bytes = try reader.readFragment(maximumLength: Self.maximumLength, field: "Data_Length")
+    }
+
+    func encode(into buffer: inout PacketBuffer) {
+        buffer.append(UInt8(truncatingIfNeeded: bytes.count))
+        buffer.append(bytes)
+    }
+}
+
 extension ByteReader {
-    fileprivate mutating func readFragment(maximumLength: Int) throws(PacketDecodingError) -> [UInt8] {
+    fileprivate mutating func readFragment(
+        maximumLength: Int,
+        field: StaticString = "Advertising_Data"
+    ) throws(PacketDecodingError) -> [UInt8] {
         let length = Int(try readUInt8())
-        guard length <= maximumLength else { throw .invalidLength(length, field: "Advertising_Data") }
+        guard length <= maximumLength else { throw .invalidLength(length, field: field) }
         return [UInt8](copying: try readBytes(count: length))
     }
 }

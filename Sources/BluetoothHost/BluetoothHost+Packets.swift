@@ -109,6 +109,11 @@ extension BluetoothHost {
             soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
         case .leCSSubeventResult(let event): try receive(event)
         case .leCSSubeventResultContinue(let event): try receive(event)
+        // The host does not enable these events.
+        case .lePeriodicAdvertisingSyncEstablishedV2, .lePeriodicAdvertisingReportV2,
+            .lePeriodicAdvertisingSyncTransferReceivedV2, .lePeriodicAdvertisingSubeventDataRequest,
+            .lePeriodicAdvertisingResponseReport:
+            break
         case .unknown(let code, let subeventCode, _):
             logger.debug("unknown event \(code), subevent \(subeventCode.map(String.init) ?? "none")")
         }

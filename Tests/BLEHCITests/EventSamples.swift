@@ -163,6 +163,42 @@ private let generalEventSamples: [EventSample] = [
         "3e14180040007856230109019a78563412f002500004"
     ),
     EventSample(
+        LEPeriodicAdvertisingSyncEstablishedV2(
+            syncHandle: 0x0123,
+            advertisingSID: 9,
+            advertiserAddress: PeerAddress(DeviceAddress(0xF012_3456_789A, isRandom: true)),
+            advertiserPHY: .le2M,
+            periodicAdvertisingInterval: 0x0050,
+            advertiserClockAccuracy: 4,
+            numSubevents: 5,
+            subeventInterval: 16,
+            responseSlotDelay: 4,
+            responseSlotSpacing: 8
+        ),
+        "3e142400230109019a78563412f00250000405100408"
+    ),
+    EventSample(
+        LEPeriodicAdvertisingSyncTransferReceivedV2(
+            connectionHandle: 0x0040,
+            serviceData: 0x5678,
+            syncHandle: 0x0123,
+            advertisingSID: 9,
+            advertiserAddress: PeerAddress(DeviceAddress(0xF012_3456_789A, isRandom: true)),
+            advertiserPHY: .le2M,
+            periodicAdvertisingInterval: 0x0050,
+            advertiserClockAccuracy: 4,
+            numSubevents: 5,
+            subeventInterval: 16,
+            responseSlotDelay: 4,
+            responseSlotSpacing: 8
+        ),
+        "3e18260040007856230109019a78563412f00250000405100408"
+    ),
+    EventSample(
+        LEPeriodicAdvertisingSubeventDataRequest(advertisingHandle: 3, subeventStart: 4, subeventDataCount: 2),
+        "3e0427030402"
+    ),
+    EventSample(
         LEScanTimeout(),
         "3e0111"
     ),

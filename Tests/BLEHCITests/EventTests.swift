@@ -11,6 +11,8 @@ struct EventTests {
             + "66240000ef3207dc1b00030209f9b050000155443322114a020102",
         "3e120b0101019a78563412f0fe55443322114ab0",
         "3e150f2301f9b0ff010d02010603030d18050953776966",
+        "3e0e252301f9b0ff6745040003020106",
+        "3e1328030400020cc4ff0200020a0b7f7fff03ff00",
         "1309024000030041000201",
         "3e220900" + String(repeating: "a5", count: 32),
         "3e420800" + String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32),
@@ -71,7 +73,7 @@ struct EventTests {
         }
     }
 
-    @Test(arguments: listSamples.prefix(5))
+    @Test(arguments: listSamples.prefix(7))
     func shortenedListIsRefusedEvenIfThePacketsLengthFits(_ sample: String) {
         let packet = bytes(sample)
         for count in 2..<packet.count {

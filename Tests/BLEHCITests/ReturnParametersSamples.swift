@@ -241,6 +241,26 @@ private let generalReturnSamples: [ReturnParametersSample] = [
         returning: .init(connectionHandle: 0x0040),
         "0e06015c20004000"
     ),
+    ReturnParametersSample(
+        LESetPeriodicAdvertisingSubeventData.self,
+        returning: .init(advertisingHandle: 3),
+        "0e050182200003"
+    ),
+    ReturnParametersSample(
+        LESetPeriodicAdvertisingResponseData.self,
+        returning: .init(syncHandle: 0x0123),
+        "0e06018320002301"
+    ),
+    ReturnParametersSample(
+        LESetPeriodicSyncSubevent.self,
+        returning: .init(syncHandle: 0x0123),
+        "0e06018420002301"
+    ),
+    ReturnParametersSample(
+        LESetPeriodicAdvertisingParametersV2.self,
+        returning: .init(advertisingHandle: 3),
+        "0e050186200003"
+    ),
 ]
 
 /// Bits 0.5, 5.7 and 25.0 (Vol 4, Part E, 6.27).

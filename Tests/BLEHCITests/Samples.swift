@@ -30,7 +30,7 @@ struct CommandSample: Sendable, CustomTestStringConvertible {
 
     static let all =
         controllerCommandSamples + leControllerCommandSamples + leAdvertisingCommandSamples
-        + leConnectionCommandSamples + channelSoundingCommandSamples
+        + leConnectionCommandSamples + channelSoundingCommandSamples + periodicResponsesCommandSamples
 }
 
 /// An event of fixed length and its packet, from a source outside this module.
@@ -125,6 +125,9 @@ func walk(_ packet: [UInt8]) throws(PacketDecodingError) -> [UInt8] {
     case .leDirectedAdvertisingReport(let event):
         var reports = event.reports
         while reports.next() != nil {}
+    case .lePeriodicAdvertisingResponseReport(let event):
+        var responses = event.responses
+        while let response = try responses.next() { _ = response.data.byteCount }
     case .numberOfCompletedPackets(let event):
         var completions = event.completions
         while completions.next() != nil {}

@@ -106,6 +106,11 @@ enum TypedCodes {
         0x207D,  // LE Set Default Subrate
         0x207E,  // LE Subrate Request
         0x207F,  // LE Set Extended Advertising Parameters [v2]
+        0x2082,  // LE Set Periodic Advertising Subevent Data
+        0x2083,  // LE Set Periodic Advertising Response Data
+        0x2084,  // LE Set Periodic Sync Subevent
+        0x2085,  // LE Extended Create Connection [v2]
+        0x2086,  // LE Set Periodic Advertising Parameters [v2]
         0x2089,  // LE CS Read Local Supported Capabilities
         0x208A,  // LE CS Read Remote Supported Capabilities
         0x208B,  // LE CS Write Cached Remote Supported Capabilities
@@ -166,6 +171,10 @@ enum TypedCodes {
         0x2079,  // LE Set Path Loss Reporting Enable
         0x207A,  // LE Set Transmit Power Reporting Enable
         0x207F,  // LE Set Extended Advertising Parameters [v2]
+        0x2082,  // LE Set Periodic Advertising Subevent Data
+        0x2083,  // LE Set Periodic Advertising Response Data
+        0x2084,  // LE Set Periodic Sync Subevent
+        0x2086,  // LE Set Periodic Advertising Parameters [v2]
         0x2089,  // LE CS Read Local Supported Capabilities
         0x208B,  // LE CS Write Cached Remote Supported Capabilities
         0x208D,  // LE CS Set Default Settings
@@ -212,6 +221,11 @@ enum TypedCodes {
         0x20,  // LE Path Loss Threshold
         0x21,  // LE Transmit Power Reporting
         0x23,  // LE Subrate Change
+        0x24,  // LE Periodic Advertising Sync Established [v2]
+        0x25,  // LE Periodic Advertising Report [v2]
+        0x26,  // LE Periodic Advertising Sync Transfer Received [v2]
+        0x27,  // LE Periodic Advertising Subevent Data Request
+        0x28,  // LE Periodic Advertising Response Report
         0x29,  // LE Enhanced Connection Complete [v2]
         0x2C,  // LE CS Read Remote Supported Capabilities Complete
         0x2D,  // LE CS Read Remote FAE Table Complete

@@ -255,6 +255,21 @@ extension CommandLayouts {
         Advertising_TX_Power:i8dBm Primary_Advertising_PHY:@phy Secondary_Advertising_Max_Skip:u8 \
         Secondary_Advertising_PHY:@phy Advertising_SID:u8 Scan_Request_Notification_Enable:@enable \
         Primary_Advertising_PHY_Options:@advertisingCoding Secondary_Advertising_PHY_Options:@advertisingCoding
+        2082 Advertising_Handle:u8! Num_Subevents:count Subevents{ Subevent:u8! Response_Slot_Start:u8 \
+        Response_Slot_Count:u8 Subevent_Data:ad8! }
+        2083 Sync_Handle:handle! Request_Event:u16! Request_Subevent:u8! Response_Subevent:u8! Response_Slot:u8! \
+        Response_Data:ad8!
+        2084 Sync_Handle:handle! Periodic_Advertising_Properties:##periodicProperties Num_Subevents:count Subevents{ \
+        Subevent:u8! }
+        2085 Advertising_Handle:x8! Subevent:x8! Initiator_Filter_Policy:@initiatorFilter \
+        Own_Address_Type:@ownAddressType Peer_Address_Type:@addressType! Peer_Address:address! Initiating_PHYs:phys! \
+        Connections{ Scan_Interval:u16*625us Scan_Window:u16*625us Connection_Interval_Min:u16*1250us! \
+        Connection_Interval_Max:u16*1250us Max_Latency:u16 Supervision_Timeout:u16*10ms! Min_CE_Length:u16*625us \
+        Max_CE_Length:u16*625us }
+        2086 Advertising_Handle:u8! Periodic_Advertising_Interval_Min:u16*1250us! \
+        Periodic_Advertising_Interval_Max:u16*1250us Periodic_Advertising_Properties:##periodicProperties \
+        Num_Subevents:u8! Subevent_Interval:u8*1250us! Response_Slot_Delay:u8*1250us Response_Slot_Spacing:u8*125us \
+        Num_Response_Slots:u8!
         2089
         208A Connection_Handle:handle!
         208B Connection_Handle:handle! Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 \
@@ -401,6 +416,10 @@ extension CommandLayouts {
         2079 Connection_Handle:handle!
         207A Connection_Handle:handle!
         207F Selected_TX_Power:i8dBm!
+        2082 Advertising_Handle:u8!
+        2083 Sync_Handle:handle!
+        2084 Sync_Handle:handle!
+        2086 Advertising_Handle:u8!
         2089 Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 Num_Antennas_Supported:u8! \
         Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! RTT_Capability:x8 \
         RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \
@@ -524,6 +543,19 @@ extension EventLayouts {
         TX_Power_Level_Flag:#powerLimits Delta:i8
         23 Status:@error! Connection_Handle:handle! Subrate_Factor:u16! Peripheral_Latency:u16! \
         Continuation_Number:u16 Supervision_Timeout:u16*10ms!
+        24 Status:@error! Sync_Handle:handle! Advertising_SID:u8! Advertiser_Address_Type:@addressType! \
+        Advertiser_Address:address! Advertiser_PHY:@phy! Periodic_Advertising_Interval:u16*1250us! \
+        Advertiser_Clock_Accuracy:@clockAccuracy Num_Subevents:u8! Subevent_Interval:u8*1250us! \
+        Response_Slot_Delay:u8*1250us Response_Slot_Spacing:u8*125us
+        25 Sync_Handle:handle! TX_Power:i8dBm RSSI:i8dBm! CTE_Type:x8 Periodic_Event_Counter:u16! Subevent:u8! \
+        Data_Status:@dataStatus Data:ad8!
+        26 Status:@error! Connection_Handle:handle! Service_Data:x16! Sync_Handle:handle! Advertising_SID:u8! \
+        Advertiser_Address_Type:@addressType! Advertiser_Address:address! Advertiser_PHY:@phy! \
+        Periodic_Advertising_Interval:u16*1250us! Advertiser_Clock_Accuracy:@clockAccuracy Num_Subevents:u8! \
+        Subevent_Interval:u8*1250us! Response_Slot_Delay:u8*1250us Response_Slot_Spacing:u8*125us
+        27 Advertising_Handle:u8! Subevent_Start:u8! Subevent_Data_Count:u8!
+        28 Advertising_Handle:u8! Subevent:u8! Tx_Status:x8 Num_Responses:count Responses{ TX_Power:i8dBm RSSI:i8dBm! \
+        CTE_Type:x8 Response_Slot:u8! Data_Status:@dataStatus Data:ad8! }
         29 Status:@error! Connection_Handle:handle! Role:@role! Peer_Address_Type:@addressType! Peer_Address:address! \
         Local_Resolvable_Private_Address:address Peer_Resolvable_Private_Address:address \
         Connection_Interval:u16*1250us! Peripheral_Latency:u16! Supervision_Timeout:u16*10ms! \

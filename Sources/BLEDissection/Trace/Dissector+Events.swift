@@ -136,6 +136,7 @@ extension Event {
         case .lePathLossThreshold(let event): event.connectionHandle
         case .leTransmitPowerReporting(let event): event.connectionHandle
         case .lePeriodicAdvertisingSyncTransferReceived(let event): event.connectionHandle
+        case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): event.connectionHandle
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event): event.connectionHandle
         case .leCSReadRemoteFAETableComplete(let event): event.connectionHandle
         case .leCSSecurityEnableComplete(let event): event.connectionHandle

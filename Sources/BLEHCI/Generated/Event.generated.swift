@@ -75,6 +75,16 @@ public enum Event: ~Escapable {
     case leTransmitPowerReporting(LETransmitPowerReporting)
     /// LE Subrate Change, subevent code 0x23 (Vol 4, Part E, 7.7.65.35).
     case leSubrateChange(LESubrateChange)
+    /// LE Periodic Advertising Sync Established [v2], subevent code 0x24 (Vol 4, Part E, 7.7.65.14).
+    case lePeriodicAdvertisingSyncEstablishedV2(LEPeriodicAdvertisingSyncEstablishedV2)
+    /// LE Periodic Advertising Report [v2], subevent code 0x25 (Vol 4, Part E, 7.7.65.15).
+    case lePeriodicAdvertisingReportV2(LEPeriodicAdvertisingReportV2)
+    /// LE Periodic Advertising Sync Transfer Received [v2], subevent code 0x26 (Vol 4, Part E, 7.7.65.24).
+    case lePeriodicAdvertisingSyncTransferReceivedV2(LEPeriodicAdvertisingSyncTransferReceivedV2)
+    /// LE Periodic Advertising Subevent Data Request, subevent code 0x27 (Vol 4, Part E, 7.7.65.36).
+    case lePeriodicAdvertisingSubeventDataRequest(LEPeriodicAdvertisingSubeventDataRequest)
+    /// LE Periodic Advertising Response Report, subevent code 0x28 (Vol 4, Part E, 7.7.65.37).
+    case lePeriodicAdvertisingResponseReport(LEPeriodicAdvertisingResponseReport)
     /// LE Enhanced Connection Complete [v2], subevent code 0x29 (Vol 4, Part E, 7.7.65.10).
     case leEnhancedConnectionCompleteV2(LEEnhancedConnectionCompleteV2)
     /// LE CS Read Remote Supported Capabilities Complete, subevent code 0x2C (Vol 4, Part E, 7.7.65.39).
@@ -182,6 +192,20 @@ extension Event {
             .leTransmitPowerReporting(try LETransmitPowerReporting(decoding: parameters))
         case LESubrateChange.subeventCode:
             .leSubrateChange(try LESubrateChange(decoding: parameters))
+        case LEPeriodicAdvertisingSyncEstablishedV2.subeventCode:
+            .lePeriodicAdvertisingSyncEstablishedV2(try LEPeriodicAdvertisingSyncEstablishedV2(decoding: parameters))
+        case LEPeriodicAdvertisingReportV2.subeventCode:
+            .lePeriodicAdvertisingReportV2(try LEPeriodicAdvertisingReportV2(decoding: parameters))
+        case LEPeriodicAdvertisingSyncTransferReceivedV2.subeventCode:
+            .lePeriodicAdvertisingSyncTransferReceivedV2(
+                try LEPeriodicAdvertisingSyncTransferReceivedV2(decoding: parameters)
+            )
+        case LEPeriodicAdvertisingSubeventDataRequest.subeventCode:
+            .lePeriodicAdvertisingSubeventDataRequest(
+                try LEPeriodicAdvertisingSubeventDataRequest(decoding: parameters)
+            )
+        case LEPeriodicAdvertisingResponseReport.subeventCode:
+            .lePeriodicAdvertisingResponseReport(try LEPeriodicAdvertisingResponseReport(decoding: parameters))
         case LEEnhancedConnectionCompleteV2.subeventCode:
             .leEnhancedConnectionCompleteV2(try LEEnhancedConnectionCompleteV2(decoding: parameters))
         case LECSReadRemoteSupportedCapabilitiesComplete.subeventCode:
@@ -245,6 +269,11 @@ extension Event {
         case .lePathLossThreshold(let event): event.encodePacket(into: &buffer)
         case .leTransmitPowerReporting(let event): event.encodePacket(into: &buffer)
         case .leSubrateChange(let event): event.encodePacket(into: &buffer)
+        case .lePeriodicAdvertisingSyncEstablishedV2(let event): event.encodePacket(into: &buffer)
+        case .lePeriodicAdvertisingReportV2(let event): event.encodePacket(into: &buffer)
+        case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): event.encodePacket(into: &buffer)
+        case .lePeriodicAdvertisingSubeventDataRequest(let event): event.encodePacket(into: &buffer)
+        case .lePeriodicAdvertisingResponseReport(let event): event.encodePacket(into: &buffer)
         case .leEnhancedConnectionCompleteV2(let event): event.encodePacket(into: &buffer)
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event): event.encodePacket(into: &buffer)
         case .leCSReadRemoteFAETableComplete(let event): event.encodePacket(into: &buffer)

@@ -128,3 +128,182 @@ public struct LESetPeriodicAdvertisingEnable: Command, Equatable {
         buffer.append(advertisingHandle)
     }
 }
+
+/// A command to set the data of a response to one periodic advertising subevent (Vol 4, Part E, 7.8.126).
+public struct LESetPeriodicAdvertisingResponseData: Command, Equatable {
+    /// The opcode of LE Set Periodic Advertising Response Data, 0x2083, at byte 46, bit 6 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0083)
+
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
+    public var syncHandle: UInt16
+    /// `Request_Event`: the event counter of the packet that the response answers.
+    public var requestEvent: UInt16
+    /// `Request_Subevent`: the subevent of the packet that the response answers, 0x00 to 0x7F.
+    public var requestSubevent: UInt8
+    /// `Response_Subevent`: the subevent in which the response is sent, 0x00 to 0x7F.
+    public var responseSubevent: UInt8
+    /// `Response_Slot`: the response slot of that subevent, 0x00 to 0xFE.
+    public var responseSlot: UInt8
+    /// `Response_Data`: at most 251 bytes.
+    public var responseData: PeriodicAdvertisingPayload
+
+    /// Creates the command from its parameters.
+    public init(
+        syncHandle: UInt16,
+        requestEvent: UInt16,
+        requestSubevent: UInt8,
+        responseSubevent: UInt8,
+        responseSlot: UInt8,
+        responseData: PeriodicAdvertisingPayload = PeriodicAdvertisingPayload()
+    ) {
+        self.syncHandle = syncHandle
+        self.requestEvent = requestEvent
+        self.requestSubevent = requestSubevent
+        self.responseSubevent = responseSubevent
+        self.responseSlot = responseSlot
+        self.responseData = responseData
+    }
+
+    /// Decodes the parameters, which fill `parameters`.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        syncHandle = try reader.readUInt16()
+        requestEvent = try reader.readUInt16()
+        requestSubevent = try reader.readUInt8()
+        responseSubevent = try reader.readUInt8()
+        responseSlot = try reader.readUInt8()
+        responseData = try PeriodicAdvertisingPayload(decoding: &reader)
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(syncHandle)
+        buffer.append(requestEvent)
+        buffer.append(requestSubevent)
+        buffer.append(responseSubevent)
+        buffer.append(responseSlot)
+        responseData.encode(into: &buffer)
+    }
+
+    /// The return parameters of LE Set Periodic Advertising Response Data that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Sync_Handle`: 0x0000 to 0x0EFF.
+        public var syncHandle: UInt16
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(syncHandle: UInt16) {
+            self.syncHandle = syncHandle
+        }
+
+        /// Decodes the 2 bytes after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            syncHandle = try reader.readUInt16()
+        }
+
+        /// Appends the 2 bytes after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(syncHandle)
+        }
+    }
+}
+
+/// A command to set the parameters of periodic advertising of one advertising set, version 2, with subevents and
+/// response slots (Vol 4, Part E, 7.8.61).
+public struct LESetPeriodicAdvertisingParametersV2: Command, Equatable {
+    /// The opcode of LE Set Periodic Advertising Parameters [v2], 0x2086, at byte 47, bit 1 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0086)
+
+    /// `Advertising_Handle`: 0x00 to 0xEF.
+    public var advertisingHandle: UInt8
+    /// `Periodic_Advertising_Interval_Min`, in units of 1.25 ms, 0x0006 to 0xFFFF.
+    public var periodicAdvertisingIntervalMin: UInt16
+    /// `Periodic_Advertising_Interval_Max`, in units of 1.25 ms, `periodicAdvertisingIntervalMin` to 0xFFFF.
+    public var periodicAdvertisingIntervalMax: UInt16
+    /// `Periodic_Advertising_Properties`: the fields of each PDU besides the data.
+    public var periodicAdvertisingProperties: PeriodicAdvertisingProperties
+    /// `Num_Subevents`: 0x00, without subevents, to 0x80.
+    public var numSubevents: UInt8
+    /// `Subevent_Interval`, in units of 1.25 ms, 0x06 to 0xFF. Ignored without subevents.
+    public var subeventInterval: UInt8
+    /// `Response_Slot_Delay`, in units of 1.25 ms, from the start of a subevent to its first response slot: 0x01 to
+    /// 0xFE, or 0x00 without response slots.
+    public var responseSlotDelay: UInt8
+    /// `Response_Slot_Spacing`, in units of 0.125 ms, from the start of a response slot to the start of the next: 0x02
+    /// to 0xFF, or 0x00 without response slots.
+    public var responseSlotSpacing: UInt8
+    /// `Num_Response_Slots`, in each subevent: 0x01 to 0xFF, or 0x00 for none.
+    public var numResponseSlots: UInt8
+
+    /// Creates the command from its parameters.
+    public init(
+        advertisingHandle: UInt8,
+        periodicAdvertisingIntervalMin: UInt16,
+        periodicAdvertisingIntervalMax: UInt16,
+        periodicAdvertisingProperties: PeriodicAdvertisingProperties = [],
+        numSubevents: UInt8 = 0,
+        subeventInterval: UInt8 = 0,
+        responseSlotDelay: UInt8 = 0,
+        responseSlotSpacing: UInt8 = 0,
+        numResponseSlots: UInt8 = 0
+    ) {
+        self.advertisingHandle = advertisingHandle
+        self.periodicAdvertisingIntervalMin = periodicAdvertisingIntervalMin
+        self.periodicAdvertisingIntervalMax = periodicAdvertisingIntervalMax
+        self.periodicAdvertisingProperties = periodicAdvertisingProperties
+        self.numSubevents = numSubevents
+        self.subeventInterval = subeventInterval
+        self.responseSlotDelay = responseSlotDelay
+        self.responseSlotSpacing = responseSlotSpacing
+        self.numResponseSlots = numResponseSlots
+    }
+
+    /// Decodes the parameters, which are 12 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        advertisingHandle = try reader.readUInt8()
+        periodicAdvertisingIntervalMin = try reader.readUInt16()
+        periodicAdvertisingIntervalMax = try reader.readUInt16()
+        periodicAdvertisingProperties = PeriodicAdvertisingProperties(rawValue: try reader.readUInt16())
+        numSubevents = try reader.readUInt8()
+        subeventInterval = try reader.readUInt8()
+        responseSlotDelay = try reader.readUInt8()
+        responseSlotSpacing = try reader.readUInt8()
+        numResponseSlots = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 12 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(advertisingHandle)
+        buffer.append(periodicAdvertisingIntervalMin)
+        buffer.append(periodicAdvertisingIntervalMax)
+        buffer.append(periodicAdvertisingProperties.rawValue)
+        buffer.append(numSubevents)
+        buffer.append(subeventInterval)
+        buffer.append(responseSlotDelay)
+        buffer.append(responseSlotSpacing)
+        buffer.append(numResponseSlots)
+    }
+
+    /// The return parameters of LE Set Periodic Advertising Parameters [v2] that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Advertising_Handle`: 0x00 to 0xEF.
+        public var advertisingHandle: UInt8
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(advertisingHandle: UInt8) {
+            self.advertisingHandle = advertisingHandle
+        }
+
+        /// Decodes the 1 byte after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            advertisingHandle = try reader.readUInt8()
+        }
+
+        /// Appends the 1 byte after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(advertisingHandle)
+        }
+    }
+}

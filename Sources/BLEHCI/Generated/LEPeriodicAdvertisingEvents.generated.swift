@@ -172,3 +172,236 @@ public struct LEPeriodicAdvertisingSyncTransferReceived: LEEventParameters, Send
         buffer.append(advertiserClockAccuracy)
     }
 }
+
+/// An event that reports synchronization with a periodic advertising train, or why there is none, version 2 (Vol 4,
+/// Part E, 7.7.65.14).
+public struct LEPeriodicAdvertisingSyncEstablishedV2: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Periodic Advertising Sync Established [v2], 0x24.
+    public static let subeventCode: UInt8 = 0x24
+
+    /// `Status`: success, or the reason for the failure.
+    public var status: HCIErrorCode
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
+    public var syncHandle: UInt16
+    /// `Advertising_SID`: 0x00 to 0x0F.
+    public var advertisingSID: UInt8
+    /// `Advertiser_Address_Type` and `Advertiser_Address`: the address of the advertiser, or its identity address if
+    /// the controller resolved the address.
+    public var advertiserAddress: PeerAddress
+    /// `Advertiser_PHY`: the PHY of the periodic advertising.
+    public var advertiserPHY: PHY
+    /// `Periodic_Advertising_Interval`, in units of 1.25 ms, 0x0006 to 0xFFFF.
+    public var periodicAdvertisingInterval: UInt16
+    /// `Advertiser_Clock_Accuracy`: from 0, 500 ppm, to 7, 20 ppm.
+    public var advertiserClockAccuracy: UInt8
+    /// `Num_Subevents`: 0x00, without subevents, to 0x80.
+    public var numSubevents: UInt8
+    /// `Subevent_Interval`, in units of 1.25 ms, 0x06 to 0xFF. Not valid without subevents.
+    public var subeventInterval: UInt8
+    /// `Response_Slot_Delay`, in units of 1.25 ms, from the start of a subevent to its first response slot: 0x01 to
+    /// 0xFE, or 0x00 without response slots.
+    public var responseSlotDelay: UInt8
+    /// `Response_Slot_Spacing`, in units of 0.125 ms, from the start of a response slot to the start of the next: 0x02
+    /// to 0xFF, or 0x00 without response slots.
+    public var responseSlotSpacing: UInt8
+
+    /// Creates the event from its parameters.
+    public init(
+        status: HCIErrorCode = .success,
+        syncHandle: UInt16,
+        advertisingSID: UInt8,
+        advertiserAddress: PeerAddress,
+        advertiserPHY: PHY,
+        periodicAdvertisingInterval: UInt16,
+        advertiserClockAccuracy: UInt8,
+        numSubevents: UInt8 = 0,
+        subeventInterval: UInt8 = 0,
+        responseSlotDelay: UInt8 = 0,
+        responseSlotSpacing: UInt8 = 0
+    ) {
+        self.status = status
+        self.syncHandle = syncHandle
+        self.advertisingSID = advertisingSID
+        self.advertiserAddress = advertiserAddress
+        self.advertiserPHY = advertiserPHY
+        self.periodicAdvertisingInterval = periodicAdvertisingInterval
+        self.advertiserClockAccuracy = advertiserClockAccuracy
+        self.numSubevents = numSubevents
+        self.subeventInterval = subeventInterval
+        self.responseSlotDelay = responseSlotDelay
+        self.responseSlotSpacing = responseSlotSpacing
+    }
+
+    /// Decodes the parameters, which are 19 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = HCIErrorCode(rawValue: try reader.readUInt8())
+        syncHandle = try reader.readUInt16()
+        advertisingSID = try reader.readUInt8()
+        advertiserAddress = try PeerAddress(decoding: &reader)
+        advertiserPHY = PHY(rawValue: try reader.readUInt8())
+        periodicAdvertisingInterval = try reader.readUInt16()
+        advertiserClockAccuracy = try reader.readUInt8()
+        numSubevents = try reader.readUInt8()
+        subeventInterval = try reader.readUInt8()
+        responseSlotDelay = try reader.readUInt8()
+        responseSlotSpacing = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 19 bytes long, without the event header and the subevent code.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(syncHandle)
+        buffer.append(advertisingSID)
+        advertiserAddress.encode(into: &buffer)
+        buffer.append(advertiserPHY.rawValue)
+        buffer.append(periodicAdvertisingInterval)
+        buffer.append(advertiserClockAccuracy)
+        buffer.append(numSubevents)
+        buffer.append(subeventInterval)
+        buffer.append(responseSlotDelay)
+        buffer.append(responseSlotSpacing)
+    }
+}
+
+/// An event that reports synchronization with a periodic advertising train that a connected device has transferred, or
+/// why it failed, version 2 (Vol 4, Part E, 7.7.65.24).
+public struct LEPeriodicAdvertisingSyncTransferReceivedV2: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Periodic Advertising Sync Transfer Received [v2], 0x26.
+    public static let subeventCode: UInt8 = 0x26
+
+    /// `Status`: success, or the reason for the failure.
+    public var status: HCIErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Service_Data`: the value of the peer's host.
+    public var serviceData: UInt16
+    /// `Sync_Handle`: 0x0000 to 0x0EFF.
+    public var syncHandle: UInt16
+    /// `Advertising_SID`: 0x00 to 0x0F.
+    public var advertisingSID: UInt8
+    /// `Advertiser_Address_Type` and `Advertiser_Address`: the address of the advertiser, or its identity address if
+    /// the controller resolved the address.
+    public var advertiserAddress: PeerAddress
+    /// `Advertiser_PHY`: the PHY of the periodic advertising.
+    public var advertiserPHY: PHY
+    /// `Periodic_Advertising_Interval`, in units of 1.25 ms, 0x0006 to 0xFFFF.
+    public var periodicAdvertisingInterval: UInt16
+    /// `Advertiser_Clock_Accuracy`: from 0, 500 ppm, to 7, 20 ppm.
+    public var advertiserClockAccuracy: UInt8
+    /// `Num_Subevents`: 0x00, without subevents, to 0x80.
+    public var numSubevents: UInt8
+    /// `Subevent_Interval`, in units of 1.25 ms, 0x06 to 0xFF. Not valid without subevents.
+    public var subeventInterval: UInt8
+    /// `Response_Slot_Delay`, in units of 1.25 ms, from the start of a subevent to its first response slot: 0x01 to
+    /// 0xFE, or 0x00 without response slots.
+    public var responseSlotDelay: UInt8
+    /// `Response_Slot_Spacing`, in units of 0.125 ms, from the start of a response slot to the start of the next: 0x02
+    /// to 0xFF, or 0x00 without response slots.
+    public var responseSlotSpacing: UInt8
+
+    /// Creates the event from its parameters.
+    public init(
+        status: HCIErrorCode = .success,
+        connectionHandle: ConnectionHandle,
+        serviceData: UInt16,
+        syncHandle: UInt16,
+        advertisingSID: UInt8,
+        advertiserAddress: PeerAddress,
+        advertiserPHY: PHY,
+        periodicAdvertisingInterval: UInt16,
+        advertiserClockAccuracy: UInt8,
+        numSubevents: UInt8 = 0,
+        subeventInterval: UInt8 = 0,
+        responseSlotDelay: UInt8 = 0,
+        responseSlotSpacing: UInt8 = 0
+    ) {
+        self.status = status
+        self.connectionHandle = connectionHandle
+        self.serviceData = serviceData
+        self.syncHandle = syncHandle
+        self.advertisingSID = advertisingSID
+        self.advertiserAddress = advertiserAddress
+        self.advertiserPHY = advertiserPHY
+        self.periodicAdvertisingInterval = periodicAdvertisingInterval
+        self.advertiserClockAccuracy = advertiserClockAccuracy
+        self.numSubevents = numSubevents
+        self.subeventInterval = subeventInterval
+        self.responseSlotDelay = responseSlotDelay
+        self.responseSlotSpacing = responseSlotSpacing
+    }
+
+    /// Decodes the parameters, which are 23 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = HCIErrorCode(rawValue: try reader.readUInt8())
+        connectionHandle = try reader.readConnectionHandle()
+        serviceData = try reader.readUInt16()
+        syncHandle = try reader.readUInt16()
+        advertisingSID = try reader.readUInt8()
+        advertiserAddress = try PeerAddress(decoding: &reader)
+        advertiserPHY = PHY(rawValue: try reader.readUInt8())
+        periodicAdvertisingInterval = try reader.readUInt16()
+        advertiserClockAccuracy = try reader.readUInt8()
+        numSubevents = try reader.readUInt8()
+        subeventInterval = try reader.readUInt8()
+        responseSlotDelay = try reader.readUInt8()
+        responseSlotSpacing = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 23 bytes long, without the event header and the subevent code.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(serviceData)
+        buffer.append(syncHandle)
+        buffer.append(advertisingSID)
+        advertiserAddress.encode(into: &buffer)
+        buffer.append(advertiserPHY.rawValue)
+        buffer.append(periodicAdvertisingInterval)
+        buffer.append(advertiserClockAccuracy)
+        buffer.append(numSubevents)
+        buffer.append(subeventInterval)
+        buffer.append(responseSlotDelay)
+        buffer.append(responseSlotSpacing)
+    }
+}
+
+/// An event that requests the data of subevents that follow soon (Vol 4, Part E, 7.7.65.36).
+public struct LEPeriodicAdvertisingSubeventDataRequest: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Periodic Advertising Subevent Data Request, 0x27.
+    public static let subeventCode: UInt8 = 0x27
+
+    /// `Advertising_Handle`: 0x00 to 0xEF.
+    public var advertisingHandle: UInt8
+    /// `Subevent_Start`: the first subevent, 0x00 to 0x7F.
+    public var subeventStart: UInt8
+    /// `Subevent_Data_Count`: the number of subevents from the first on, 0x01 to 0x80. Subevent 0x00 follows the last
+    /// one.
+    public var subeventDataCount: UInt8
+
+    /// Creates the event from its parameters.
+    public init(advertisingHandle: UInt8, subeventStart: UInt8, subeventDataCount: UInt8) {
+        self.advertisingHandle = advertisingHandle
+        self.subeventStart = subeventStart
+        self.subeventDataCount = subeventDataCount
+    }
+
+    /// Decodes the parameters, which are 3 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        advertisingHandle = try reader.readUInt8()
+        subeventStart = try reader.readUInt8()
+        subeventDataCount = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 3 bytes long, without the event header and the subevent code.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(advertisingHandle)
+        buffer.append(subeventStart)
+        buffer.append(subeventDataCount)
+    }
+}

@@ -20,6 +20,10 @@ func fuzzEvent(_ input: [UInt8]) {
     case .leDirectedAdvertisingReport(let event):
         var reports = event.reports
         while reports.next() != nil {}
+    case .lePeriodicAdvertisingReportV2(let report): walk(report.data)
+    case .lePeriodicAdvertisingResponseReport(let event):
+        var responses = event.responses
+        while let response = try? responses.next() { walk(response.data) }
     case .numberOfCompletedPackets(let event):
         var completions = event.completions
         while completions.next() != nil {}
