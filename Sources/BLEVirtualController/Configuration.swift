@@ -96,6 +96,7 @@ extension LEFeatures {
         .le2MPHY, .leCodedPHY, .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2,
         .periodicAdvertisingSyncTransferSender, .periodicAdvertisingSyncTransferRecipient,
         .powerControlRequest, .pathLossMonitoring, .connectionSubrating, .advertisingCodingSelection,
+        .periodicAdvertisingWithResponsesAdvertiser, .periodicAdvertisingWithResponsesScanner,
     ]
 
     /// The features of a Bluetooth 4.2 controller: no extended advertising, one PHY.

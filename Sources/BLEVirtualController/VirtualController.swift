@@ -9,6 +9,7 @@ import BluetoothTypes
 ///
 /// - Legacy, extended and periodic advertising, scanning and synchronizing.
 /// - The transfer of synchronizations, and the periodic advertiser list.
+/// - Periodic advertising with responses, as advertiser and as responder. It creates no connections from responses.
 /// - Links whose packets take the air time of a radio.
 /// - The data length, PHY, connection parameters, feature and version procedures.
 /// - Subrated connections, power control and path loss monitoring.

@@ -18,7 +18,7 @@ final class World {
     init(
         count: Int,
         seed: UInt64 = 0,
-        masks: LEEventMask = LEEventMask(rawValue: 0x1F_FFFF_FFFF),
+        masks: LEEventMask = LEEventMask(rawValue: 0x07_FFFF_FFFF),
         configure: (inout VirtualController.Configuration) -> Void = { _ in }
     ) {
         air = Air(seed: seed)

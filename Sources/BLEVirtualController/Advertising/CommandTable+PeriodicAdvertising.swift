@@ -4,7 +4,7 @@ extension CommandTable {
     /// Adds periodic advertising and synchronizing (Vol 4, Part E, 7.8.61 to 7.8.63, 7.8.67 to 7.8.69 and 7.8.88).
     mutating func addPeriodicAdvertising() {
         carryOut(LESetPeriodicAdvertisingParameters.self, of: .extended, needs: .periodicAdvertising) {
-            $0.setPeriodicAdvertisingParameters($1)
+            $0.setPeriodicAdvertisingParameters(PeriodicParameters($1))
         }
         carryOut(LESetPeriodicAdvertisingData.self, of: .extended, needs: .periodicAdvertising) {
             $0.setPeriodicAdvertisingData($1)
@@ -27,6 +27,38 @@ extension CommandTable {
     }
 }
 
+/// The parameters of a periodic train, of either version of the command.
+struct PeriodicParameters {
+    let handle: UInt8
+    private let minimum: UInt16
+    private let maximum: UInt16
+    let properties: PeriodicAdvertisingProperties
+    var subevents: SubeventTiming?
+
+    init(_ command: LESetPeriodicAdvertisingParameters) {
+        handle = command.advertisingHandle
+        minimum = command.periodicAdvertisingIntervalMin
+        maximum = command.periodicAdvertisingIntervalMax
+        properties = command.periodicAdvertisingProperties
+    }
+
+    init(_ command: LESetPeriodicAdvertisingParametersV2) {
+        handle = command.advertisingHandle
+        minimum = command.periodicAdvertisingIntervalMin
+        maximum = command.periodicAdvertisingIntervalMax
+        properties = command.periodicAdvertisingProperties
+        subevents = SubeventTiming(command)
+    }
+
+    /// The interval that the controller chooses, in units of 1.25 ms; nil if none fits.
+    var interval: UInt16? {
+        guard minimum >= 0x0006, minimum <= maximum else { return nil }
+        guard let subevents else { return minimum }
+        guard subevents.isValid, subevents.eventLength <= Int(maximum) else { return nil }
+        return max(minimum, UInt16(subevents.eventLength))
+    }
+}
+
 extension PeriodicTrain {
     /// Whether the air time of the data exceeds the time between two events.
     fileprivate func isTooLong(_ payload: AdvertisingPayload, _ parameters: AdvertisingSet.Parameters) -> Bool {
@@ -35,19 +67,16 @@ extension PeriodicTrain {
 }
 
 extension VirtualController {
-    fileprivate func setPeriodicAdvertisingParameters(_ command: LESetPeriodicAdvertisingParameters) -> HCIErrorCode {
-        withSet(command.advertisingHandle) { set in
-            let interval = command.periodicAdvertisingIntervalMin
-            guard interval >= 0x0006, interval <= command.periodicAdvertisingIntervalMax,
-                PeriodicAdvertisingProperties.includeTXPower.isSuperset(of: command.periodicAdvertisingProperties),
+    func setPeriodicAdvertisingParameters(_ command: PeriodicParameters) -> HCIErrorCode {
+        withSet(command.handle) { set in
+            guard let interval = command.interval,
+                PeriodicAdvertisingProperties.includeTXPower.isSuperset(of: command.properties),
                 set.parameters.supportsPeriodicAdvertising
             else { return .invalidHCICommandParameters }
             guard let train = set.train else {
-                set.train = PeriodicTrain(
-                    handle: set.handle,
-                    interval: interval,
-                    properties: command.periodicAdvertisingProperties
-                )
+                let train = PeriodicTrain(handle: set.handle, interval: interval, properties: command.properties)
+                train.subevents = command.subevents
+                set.train = train
                 return .success
             }
             guard !train.isEnabled else { return .commandDisallowed }
@@ -56,7 +85,8 @@ extension VirtualController {
                 return .packetTooLong
             }
             train.interval = interval
-            train.properties = command.periodicAdvertisingProperties
+            train.properties = command.properties
+            train.subevents = command.subevents
             return .success
         }
     }
@@ -65,7 +95,8 @@ extension VirtualController {
         let (bytes, operation) = (command.advertisingData.bytes, command.operation)
         let limit = Int(configuration.maximumAdvertisingDataLength)
         return withSet(command.advertisingHandle) { set in
-            guard let train = set.train else { return .commandDisallowed }
+            // A train with subevents has data of its subevents only.
+            guard let train = set.train, train.subevents == nil else { return .commandDisallowed }
             switch operation {
             case .complete: break
             case .unchanged:

@@ -8,12 +8,24 @@ final class PeriodicTrain {
     var interval: UInt16
     var properties: PeriodicAdvertisingProperties
     var payload = AdvertisingPayload()
+    /// The subevents and their response slots; nil for a train without subevents.
+    var subevents: SubeventTiming?
+    /// The data that the host has set, by subevent. Each is sent once.
+    var subeventData: [UInt8: LESetPeriodicAdvertisingSubeventData.Subevent] = [:]
+    /// The responses that are on the way, by subevent.
+    var responses: [UInt8: [SubeventResponse]] = [:]
+    /// The number of the last event.
+    private(set) var eventCounter: UInt16 = 0xFFFF
+    /// When the last event began.
+    private(set) var eventStart = Instant(nanoseconds: 0)
     /// Whether the host has enabled it. It starts when the set is first advertised, and continues when that ends.
     var isEnabled = false
     /// Distinguishes a run of the train from earlier runs; nil while it does not run.
     private(set) var run: UInt64?
     private var runs: UInt64 = 0
     private(set) var receivers: [PeriodicSync] = []
+    /// The receivers by the subevents that they listen to.
+    private var listeners: [UInt8: [PeriodicSync]] = [:]
 
     init(handle: UInt8, interval: UInt16, properties: PeriodicAdvertisingProperties) {
         self.handle = handle
@@ -35,11 +47,42 @@ final class PeriodicTrain {
         isEnabled = false
         run = nil
         receivers = []
+        listeners = [:]
+        subeventData = [:]
+        responses = [:]
     }
 
-    func add(_ receiver: PeriodicSync) { receivers.append(receiver) }
+    func beginEvent(at now: Instant) {
+        eventCounter &+= 1
+        eventStart = now
+    }
 
-    func remove(_ receiver: PeriodicSync) { receivers.removeAll { $0 === receiver } }
+    func add(_ receiver: PeriodicSync) {
+        receivers.append(receiver)
+        listen(receiver)
+    }
+
+    func remove(_ receiver: PeriodicSync) {
+        receivers.removeAll { $0 === receiver }
+        for subevent in receiver.heardSubevents { listeners[subevent]?.removeAll { $0 === receiver } }
+    }
+
+    // MARK: Subevents
+
+    /// The receivers that listen to a subevent.
+    func receivers(of subevent: UInt8) -> [PeriodicSync] { listeners[subevent] ?? [] }
+
+    /// Has a receiver listen to other subevents.
+    func choose(_ subevents: [UInt8], for receiver: PeriodicSync) {
+        for subevent in receiver.heardSubevents { listeners[subevent]?.removeAll { $0 === receiver } }
+        receiver.subevents = subevents
+        listen(receiver)
+    }
+
+    private func listen(_ receiver: PeriodicSync) {
+        guard subevents != nil else { return }
+        for subevent in receiver.heardSubevents { listeners[subevent, default: []].append(receiver) }
+    }
 }
 
 /// A train is equal only to itself.
@@ -56,13 +99,19 @@ extension VirtualController {
             advertiser.sets[index].isEnabled
         else { return }
         let run = train.begin()
+        requestFirstData(of: train)
         schedule(after: train.intervalDuration) { $0.transmit(train, run) }
     }
 
     private func transmit(_ train: PeriodicTrain, _ run: UInt64) {
         guard train.run == run, let index = advertiser.index(of: train.handle) else { return }
-        let parameters = advertiser.sets[index].parameters
-        for receiver in train.receivers { receiver.hear(train, from: self, parameters) }
+        train.beginEvent(at: air.now)
+        if train.subevents != nil {
+            transmit(0, of: train, run)
+        } else {
+            let parameters = advertiser.sets[index].parameters
+            for receiver in train.receivers { receiver.hear(train, from: self, parameters) }
+        }
         schedule(after: train.intervalDuration) { $0.transmit(train, run) }
     }
 }

@@ -29,6 +29,7 @@ struct CommandTable: Sendable {
         table.addAdvertising()
         table.addExtendedAdvertising()
         table.addPeriodicAdvertising()
+        table.addPeriodicResponses()
         table.addPeriodicAdvertiserList()
         table.addSyncTransfer()
         table.addScanning()

@@ -122,7 +122,8 @@ extension LinkEnd {
     /// is ignored.
     func receive(_ transfer: SyncTransfer) {
         guard controller.configuration.features.contains(.periodicAdvertisingSyncTransferRecipient),
-            syncTransfer.mode != .ignore, let identity = controller.identify(transfer.address),
+            syncTransfer.mode != .ignore, controller.canReceive(transfer.train),
+            let identity = controller.identify(transfer.address),
             !controller.synchronizer.isSynchronized(with: identity.address.deviceAddress, transfer.sid),
             let syncHandle = controller.synchronizer.freeHandle
         else { return }
@@ -149,7 +150,7 @@ extension VirtualController {
         schedule(after: train.intervalDuration * 6 + .milliseconds(1)) { controller in
             guard let transfer = controller.takeTransfer(transfer.sync) else { return }
             transfer.sync.leaveTrain()
-            controller.tellTransferred(transfer, .connectionFailedToBeEstablished, phy: .le1M, interval: 0)
+            controller.tellTransferred(transfer, nil)
         }
     }
 
@@ -158,23 +159,41 @@ extension VirtualController {
         synchronizer.transfers.firstIndex { $0.sync === sync }.map { synchronizer.transfers.remove(at: $0) }
     }
 
-    func tellTransferred(
-        _ transfer: IncomingTransfer,
-        _ status: HCIErrorCode = .success,
-        phy: PHY,
-        interval: UInt16
-    ) {
+    /// Reports a transferred synchronization, or that it has failed, in the newest version of the event that the host wants.
+    ///
+    /// - Parameter packet: the first received event of the train; nil if none was received.
+    func tellTransferred(_ transfer: IncomingTransfer, _ packet: PeriodicPacket?) {
+        let status = packet == nil ? HCIErrorCode.connectionFailedToBeEstablished : .success
+        guard host.wants(subevent: LEPeriodicAdvertisingSyncTransferReceivedV2.subeventCode) else {
+            return tellLE(
+                LEPeriodicAdvertisingSyncTransferReceived(
+                    status: status,
+                    connectionHandle: transfer.handle,
+                    serviceData: transfer.serviceData,
+                    syncHandle: transfer.sync.handle,
+                    advertisingSID: transfer.sync.sid,
+                    advertiserAddress: transfer.sync.advertiser,
+                    advertiserPHY: packet?.phy ?? .le1M,
+                    periodicAdvertisingInterval: packet?.interval ?? 0,
+                    advertiserClockAccuracy: 0
+                )
+            )
+        }
         tellLE(
-            LEPeriodicAdvertisingSyncTransferReceived(
+            LEPeriodicAdvertisingSyncTransferReceivedV2(
                 status: status,
                 connectionHandle: transfer.handle,
                 serviceData: transfer.serviceData,
                 syncHandle: transfer.sync.handle,
                 advertisingSID: transfer.sync.sid,
                 advertiserAddress: transfer.sync.advertiser,
-                advertiserPHY: phy,
-                periodicAdvertisingInterval: interval,
-                advertiserClockAccuracy: 0
+                advertiserPHY: packet?.phy ?? .le1M,
+                periodicAdvertisingInterval: packet?.interval ?? 0,
+                advertiserClockAccuracy: 0,
+                numSubevents: packet?.subevents?.count ?? 0,
+                subeventInterval: packet?.subevents?.interval ?? 0,
+                responseSlotDelay: packet?.subevents?.responseSlotDelay ?? 0,
+                responseSlotSpacing: packet?.subevents?.responseSlotSpacing ?? 0
             )
         )
     }

@@ -50,9 +50,13 @@ final class PeriodicSync {
     /// Whether the data of the train is reported to the host.
     var isReporting: Bool
     fileprivate let timeout: Duration
-    fileprivate weak var receiver: VirtualController?
+    private(set) weak var receiver: VirtualController?
     private(set) weak var train: PeriodicTrain?
-    fileprivate var lastHeard: Instant
+    var lastHeard: Instant
+    /// The subevents that the host has chosen; nil if it has chosen none.
+    var subevents: [UInt8]?
+    /// The fields of each response.
+    var responseProperties: PeriodicAdvertisingProperties = []
 
     init(
         handle: UInt16,
@@ -89,18 +93,34 @@ final class PeriodicSync {
         let rssi = receiver.rssi(from: sender, parameters)
         let (payload, interval) = (train.payload, train.interval)
         let power = train.properties.contains(.includeTXPower) ? parameters.transmitPower : 127
-        receiver.perform(after: receiver.air.delay(from: sender, to: receiver)) { receiver in
-            receiver.takeTrain(
-                self,
-                payload.bytes,
-                received: octets,
-                rssi: rssi,
-                power: power,
-                phy: parameters.secondaryPHY,
-                interval: interval
-            )
-        }
+        let packet = PeriodicPacket(
+            data: payload.bytes,
+            received: octets,
+            rssi: rssi,
+            power: power,
+            phy: parameters.secondaryPHY,
+            interval: interval,
+            event: train.eventCounter
+        )
+        receiver.perform(after: receiver.air.delay(from: sender, to: receiver)) { $0.takeTrain(self, packet) }
     }
+}
+
+/// The packets of one event of a train, or of one subevent, as a receiver gets them.
+struct PeriodicPacket {
+    var data: [UInt8]
+    /// The number of received bytes; nil if no packet was received.
+    var received: Int?
+    var rssi: Int8 = 127
+    var power: Int8 = 127
+    var phy: PHY
+    /// In units of 1.25 ms.
+    var interval: UInt16
+    /// The number of the event.
+    var event: UInt16
+    /// Nil for a train without subevents.
+    var subevent: UInt8?
+    var subevents: SubeventTiming?
 }
 
 extension VirtualController {
@@ -174,7 +194,7 @@ extension VirtualController {
     /// Synchronizes with the train that an advertisement announces, if the host has requested that train.
     func synchronize(with advertisement: Advertisement, of identity: Identity) {
         guard case .searching(let wanted)? = synchronizer.pending, let train = advertisement.advertisingSet.train,
-            train.isRunning, isWanted(advertisement, of: identity, by: wanted),
+            train.isRunning, canReceive(train), isWanted(advertisement, of: identity, by: wanted),
             !synchronizer.isSynchronized(
                 with: identity.address.deviceAddress,
                 advertisement.advertisingSet.parameters.sid
@@ -220,46 +240,53 @@ extension VirtualController {
 
     // MARK: Receiving
 
-    fileprivate func takeTrain(
-        _ sync: PeriodicSync,
-        _ data: [UInt8],
-        received: Int,
-        rssi: Int8,
-        power: Int8,
-        phy: PHY,
-        interval: UInt16
-    ) {
+    /// Reports an event of a train to the host. The first one completes the synchronization.
+    func takeTrain(_ sync: PeriodicSync, _ packet: PeriodicPacket) {
         if case .acquiring(let pending)? = synchronizer.pending, pending === sync {
+            guard packet.received != nil else { return }
             synchronizer.pending = nil
             synchronizer.syncs.append(sync)
-            tellLE(
-                LEPeriodicAdvertisingSyncEstablished(
-                    syncHandle: sync.handle,
-                    advertisingSID: sync.sid,
-                    advertiserAddress: sync.advertiser,
-                    advertiserPHY: phy,
-                    periodicAdvertisingInterval: interval,
-                    advertiserClockAccuracy: 0
-                )
-            )
+            tellSynchronized(sync, packet)
             watch(sync, until: sync.lastHeard + sync.timeout)
-        } else if let transfer = takeTransfer(sync) {
+        } else if packet.received != nil, let transfer = takeTransfer(sync) {
             synchronizer.syncs.append(sync)
-            tellTransferred(transfer, phy: phy, interval: interval)
+            tellTransferred(transfer, packet)
             watch(sync, until: sync.lastHeard + sync.timeout)
         }
-        guard synchronizer.syncs.contains(where: { $0 === sync }), sync.isReporting,
-            host.wants(subevent: LEPeriodicAdvertisingReport.subeventCode)
-        else { return }
-        // The report leaves 247 of the 255 parameter bytes for data.
-        for fragment in ReportFragment.all(of: data, received: received, perReport: 247) {
+        guard synchronizer.syncs.contains(where: { $0 === sync }), sync.isReporting else { return }
+        if let subevent = packet.subevent {
+            guard sync.subevents?.contains(subevent) == true else { return }
+        }
+        if host.wants(subevent: LEPeriodicAdvertisingReportV2.subeventCode) {
+            reportV2(sync, packet)
+        } else if packet.subevent == nil, host.wants(subevent: LEPeriodicAdvertisingReport.subeventCode) {
+            // The report leaves 247 of the 255 parameter bytes for data.
+            for fragment in ReportFragment.all(of: packet.data, received: packet.received ?? 0, perReport: 247) {
+                report { buffer in
+                    LEPeriodicAdvertisingReport(
+                        syncHandle: sync.handle,
+                        txPower: packet.power,
+                        rssi: packet.rssi,
+                        dataStatus: fragment.status,
+                        data: packet.data.rawSpan.extracting(fragment.range)
+                    ).encodePacket(into: &buffer)
+                }
+            }
+        }
+    }
+
+    private func reportV2(_ sync: PeriodicSync, _ packet: PeriodicPacket) {
+        // The report leaves 244 of the 255 parameter bytes for data.
+        for fragment in ReportFragment.all(of: packet.data, received: packet.received ?? 0, perReport: 244) {
             report { buffer in
-                LEPeriodicAdvertisingReport(
+                LEPeriodicAdvertisingReportV2(
                     syncHandle: sync.handle,
-                    txPower: power,
-                    rssi: rssi,
-                    dataStatus: fragment.status,
-                    data: data.rawSpan.extracting(fragment.range)
+                    txPower: packet.power,
+                    rssi: packet.rssi,
+                    periodicEventCounter: packet.event,
+                    subevent: packet.subevent ?? 0xFF,
+                    dataStatus: packet.received == nil ? .failedToReceive : fragment.status,
+                    data: packet.data.rawSpan.extracting(fragment.range)
                 ).encodePacket(into: &buffer)
             }
         }
@@ -277,9 +304,26 @@ extension VirtualController {
         }
     }
 
+    private func tellSynchronized(_ sync: PeriodicSync, _ packet: PeriodicPacket) {
+        tell(
+            LEPeriodicAdvertisingSyncEstablishedV2(
+                syncHandle: sync.handle,
+                advertisingSID: sync.sid,
+                advertiserAddress: sync.advertiser,
+                advertiserPHY: packet.phy,
+                periodicAdvertisingInterval: packet.interval,
+                advertiserClockAccuracy: 0,
+                numSubevents: packet.subevents?.count ?? 0,
+                subeventInterval: packet.subevents?.interval ?? 0,
+                responseSlotDelay: packet.subevents?.responseSlotDelay ?? 0,
+                responseSlotSpacing: packet.subevents?.responseSlotSpacing ?? 0
+            )
+        )
+    }
+
     private func tellNotSynchronized(_ status: HCIErrorCode) {
-        tellLE(
-            LEPeriodicAdvertisingSyncEstablished(
+        tell(
+            LEPeriodicAdvertisingSyncEstablishedV2(
                 status: status,
                 syncHandle: 0,
                 advertisingSID: 0,
@@ -287,6 +331,22 @@ extension VirtualController {
                 advertiserPHY: .le1M,
                 periodicAdvertisingInterval: 0,
                 advertiserClockAccuracy: 0
+            )
+        )
+    }
+
+    /// Sends the event in the newest version that the host wants.
+    private func tell(_ event: LEPeriodicAdvertisingSyncEstablishedV2) {
+        guard !host.wants(subevent: LEPeriodicAdvertisingSyncEstablishedV2.subeventCode) else { return tellLE(event) }
+        tellLE(
+            LEPeriodicAdvertisingSyncEstablished(
+                status: event.status,
+                syncHandle: event.syncHandle,
+                advertisingSID: event.advertisingSID,
+                advertiserAddress: event.advertiserAddress,
+                advertiserPHY: event.advertiserPHY,
+                periodicAdvertisingInterval: event.periodicAdvertisingInterval,
+                advertiserClockAccuracy: event.advertiserClockAccuracy
             )
         )
     }

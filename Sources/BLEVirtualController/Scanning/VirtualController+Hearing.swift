@@ -22,7 +22,7 @@ extension VirtualController {
     }
 
     /// Whether a packet of a set is received now.
-    private func receives(
+    func receives(
         from sender: VirtualController,
         _ parameters: AdvertisingSet.Parameters,
         phy: PHY
