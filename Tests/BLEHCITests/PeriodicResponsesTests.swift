@@ -87,16 +87,19 @@ struct PeriodicResponsesTests {
         #expect(report.subevent == 4)
         #expect(report.dataStatus == .complete)
         #expect([UInt8](copying: report.data) == [0x02, 0x01, 0x06])
-        let again = LEPeriodicAdvertisingReportV2(
-            syncHandle: 0x0123,
-            txPower: -7,
-            rssi: -80,
-            periodicEventCounter: 0x4567,
-            subevent: 4,
-            dataStatus: .complete,
-            data: report.data
-        )
-        #expect(PacketBuffer.bytes { again.encodePacket(into: &$0) } == packet)
+        let data: [UInt8] = [0x02, 0x01, 0x06]
+        let written = PacketBuffer.bytes { buffer in
+            LEPeriodicAdvertisingReportV2(
+                syncHandle: 0x0123,
+                txPower: -7,
+                rssi: -80,
+                periodicEventCounter: 0x4567,
+                subevent: 4,
+                dataStatus: .complete,
+                data: data.span.bytes
+            ).encodePacket(into: &buffer)
+        }
+        #expect(written == packet)
     }
 
     @Test func responseReportGivesEachSlotWithItsOwnFields() throws {
@@ -105,43 +108,63 @@ struct PeriodicResponsesTests {
             Issue.record("not recognised")
             return
         }
-        #expect([event.advertisingHandle, event.subevent, event.txStatus, event.numResponses] == [3, 4, 0, 2])
+        #expect(event.advertisingHandle == 3)
+        #expect(event.subevent == 4)
+        #expect(event.txStatus == 0)
+        #expect(event.numResponses == 2)
         var responses = event.responses
-        if let first = try responses.next() {
-            #expect(first.txPower == 12 && first.rssi == -60 && first.cteType == 0xFF && first.responseSlot == 2)
-            #expect(first.dataStatus == .complete && [UInt8](copying: first.data) == [0x0A, 0x0B])
-            #expect(first.byteCount == 8)
-        } else {
+        guard let first = try responses.next() else {
             Issue.record("no first response")
+            return
         }
-        if let second = try responses.next() {
-            #expect(second.responseSlot == 3 && second.dataStatus == .failedToReceive && second.data.isEmpty)
-        } else {
+        #expect(first.txPower == 12)
+        #expect(first.rssi == -60)
+        #expect(first.cteType == 0xFF)
+        #expect(first.responseSlot == 2)
+        #expect(first.dataStatus == .complete)
+        #expect([UInt8](copying: first.data) == [0x0A, 0x0B])
+        #expect(first.byteCount == 8)
+        guard let second = try responses.next() else {
             Issue.record("no second response")
+            return
         }
-        #expect(try responses.next() == nil)
-        let written = LEPeriodicAdvertisingResponseReport(
-            advertisingHandle: 3,
-            subevent: 4,
-            numResponses: 2,
-            responses: packet.rawSpan.extracting(droppingFirst: 7)
-        )
-        #expect(PacketBuffer.bytes { written.encodePacket(into: &$0) } == packet)
+        #expect(second.responseSlot == 3)
+        #expect(second.dataStatus == .failedToReceive)
+        #expect([UInt8](copying: second.data) == [])
+        let end = try responses.next() == nil
+        #expect(end)
+        let encoded = Array(packet.dropFirst(7))
+        let written = PacketBuffer.bytes { buffer in
+            LEPeriodicAdvertisingResponseReport(
+                advertisingHandle: 3,
+                subevent: 4,
+                numResponses: 2,
+                responses: encoded.span.bytes
+            ).encodePacket(into: &buffer)
+        }
+        #expect(written == packet)
     }
 
     @Test func responseReportThatEndsInItsSecondResponseGivesTheFirstThenAnError() throws {
         let packet = bytes("3e1028030400020cc4ff0200020a0b" + "7f7fff")
-        let event = try LEPeriodicAdvertisingResponseReport(decoding: packet.rawSpan.extracting(droppingFirst: 3))
-        var responses = event.responses
-        #expect(try responses.next()?.responseSlot == 2)
-        var isRefused = false
-        do {
-            _ = try responses.next()
-        } catch {
-            isRefused = true
+        guard case .lePeriodicAdvertisingResponseReport(let event) = try Event(decoding: packet.span.bytes) else {
+            Issue.record("not recognised")
+            return
         }
-        #expect(isRefused)
-        #expect(try responses.next() == nil)
+        var responses = event.responses
+        guard let first = try responses.next() else {
+            Issue.record("no first response")
+            return
+        }
+        #expect(first.responseSlot == 2)
+        do throws(PacketDecodingError) {
+            _ = try responses.next()
+            Issue.record("a cut response was decoded")
+        } catch {
+            #expect(error == .truncated(needed: 1, available: 0))
+        }
+        let end = try responses.next() == nil
+        #expect(end)
     }
 
     @Test func subeventsThatDoNotFitOneCommandAreDropped() {
@@ -166,11 +189,11 @@ struct PeriodicResponsesTests {
     @Test func tooManySubeventsAreRefused() {
         let data = bytes("0310" + String(repeating: "00000000", count: 16))
         #expect(throws: PacketDecodingError.invalidValue(16, field: "Num_Subevents")) {
-            try LESetPeriodicAdvertisingSubeventData(decoding: data.rawSpan)
+            try LESetPeriodicAdvertisingSubeventData(decoding: data.span.bytes)
         }
         let choice = bytes("2301000081" + String(repeating: "00", count: 129))
         #expect(throws: PacketDecodingError.invalidValue(129, field: "Num_Subevents")) {
-            try LESetPeriodicSyncSubevent(decoding: choice.rawSpan)
+            try LESetPeriodicSyncSubevent(decoding: choice.span.bytes)
         }
     }
 }
