@@ -33,6 +33,18 @@ import BluetoothTypes
         }
     }
 
+    extension LECreateBIG: CustomReflectable {
+        public var customMirror: Mirror {
+            Mirror(self, children: ["bigHandle": bigHandle, "broadcastCode": Redacted()], displayStyle: .struct)
+        }
+    }
+
+    extension LEBIGCreateSync: CustomReflectable {
+        public var customMirror: Mirror {
+            Mirror(self, children: ["bigHandle": bigHandle, "broadcastCode": Redacted()], displayStyle: .struct)
+        }
+    }
+
     extension LEAddDeviceToResolvingList: CustomReflectable {
         public var customMirror: Mirror {
             Mirror(

@@ -97,7 +97,8 @@ extension BluetoothHost {
         case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
-            .leChannelSelectionAlgorithm:
+            .leChannelSelectionAlgorithm, .leCISEstablished, .leCISRequest, .leCreateBIGComplete, .leTerminateBIGComplete,
+            .leBIGSyncEstablished, .leBIGSyncLost, .leBIGInfoAdvertisingReport:
             break
         case .leCSReadRemoteFAETableComplete, .leCSTestEndComplete: break
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event):

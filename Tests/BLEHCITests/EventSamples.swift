@@ -2,7 +2,7 @@ import BLEHCI
 import BluetoothTypes
 
 /// Events of fixed length, each with its packet.
-let eventSamples = generalEventSamples + channelSoundingEventSamples
+let eventSamples = generalEventSamples + channelSoundingEventSamples + leIsochronousEventSamples
 
 private let generalEventSamples: [EventSample] = [
     EventSample(

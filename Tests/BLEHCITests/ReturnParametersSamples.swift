@@ -2,7 +2,7 @@ import BLEHCI
 import BluetoothTypes
 
 /// Return parameters of commands, each with the packet of its Command Complete event.
-let returnSamples = generalReturnSamples + channelSoundingReturnSamples
+let returnSamples = generalReturnSamples + channelSoundingReturnSamples + leIsochronousReturnSamples
 
 private let generalReturnSamples: [ReturnParametersSample] = [
     ReturnParametersSample(

@@ -31,6 +31,7 @@ struct CommandSample: Sendable, CustomTestStringConvertible {
     static let all =
         controllerCommandSamples + leControllerCommandSamples + leAdvertisingCommandSamples
         + leConnectionCommandSamples + channelSoundingCommandSamples + periodicResponsesCommandSamples
+        + leIsochronousCommandSamples
 }
 
 /// An event of fixed length and its packet, from a source outside this module.

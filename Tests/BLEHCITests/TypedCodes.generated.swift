@@ -97,6 +97,18 @@ enum TypedCodes {
         0x205C,  // LE Set Periodic Advertising Sync Transfer Parameters
         0x205D,  // LE Set Default Periodic Advertising Sync Transfer Parameters
         0x2060,  // LE Read Buffer Size [v2]
+        0x2061,  // LE Read ISO TX Sync
+        0x2062,  // LE Set CIG Parameters
+        0x2064,  // LE Create CIS
+        0x2065,  // LE Remove CIG
+        0x2066,  // LE Accept CIS Request
+        0x2067,  // LE Reject CIS Request
+        0x2068,  // LE Create BIG
+        0x206A,  // LE Terminate BIG
+        0x206B,  // LE BIG Create Sync
+        0x206C,  // LE BIG Terminate Sync
+        0x206E,  // LE Setup ISO Data Path
+        0x206F,  // LE Remove ISO Data Path
         0x2074,  // LE Set Host Feature
         0x2076,  // LE Enhanced Read Transmit Power Level
         0x2077,  // LE Read Remote Transmit Power Level
@@ -166,6 +178,13 @@ enum TypedCodes {
         0x205B,  // LE Periodic Advertising Set Info Transfer
         0x205C,  // LE Set Periodic Advertising Sync Transfer Parameters
         0x2060,  // LE Read Buffer Size [v2]
+        0x2061,  // LE Read ISO TX Sync
+        0x2062,  // LE Set CIG Parameters
+        0x2065,  // LE Remove CIG
+        0x2067,  // LE Reject CIS Request
+        0x206C,  // LE BIG Terminate Sync
+        0x206E,  // LE Setup ISO Data Path
+        0x206F,  // LE Remove ISO Data Path
         0x2076,  // LE Enhanced Read Transmit Power Level
         0x2078,  // LE Set Path Loss Reporting Parameters
         0x2079,  // LE Set Path Loss Reporting Enable
@@ -218,8 +237,15 @@ enum TypedCodes {
         0x13,  // LE Scan Request Received
         0x14,  // LE Channel Selection Algorithm
         0x18,  // LE Periodic Advertising Sync Transfer Received
+        0x19,  // LE CIS Established
+        0x1A,  // LE CIS Request
+        0x1B,  // LE Create BIG Complete
+        0x1C,  // LE Terminate BIG Complete
+        0x1D,  // LE BIG Sync Established
+        0x1E,  // LE BIG Sync Lost
         0x20,  // LE Path Loss Threshold
         0x21,  // LE Transmit Power Reporting
+        0x22,  // LE BIGInfo Advertising Report
         0x23,  // LE Subrate Change
         0x24,  // LE Periodic Advertising Sync Established [v2]
         0x25,  // LE Periodic Advertising Report [v2]

@@ -231,12 +231,26 @@ extension CommandLayouts {
         205E Key_X_Coordinate:bytes32 Key_Y_Coordinate:bytes32 Key_Type:u8
         205F Action:u8!
         2060
+        2061 Connection_Handle:handle!
+        2062 CIG_ID:u8! SDU_Interval_C_To_P:u24*1us! SDU_Interval_P_To_C:u24*1us! Worst_Case_SCA:@clockAccuracy \
+        Packing:@packing Framing:@framing Max_Transport_Latency_C_To_P:u16*1ms Max_Transport_Latency_P_To_C:u16*1ms \
+        CIS_Count:count CIS{ CIS_ID:u8! Max_SDU_C_To_P:u16! Max_SDU_P_To_C:u16! PHY_C_To_P:#phys PHY_P_To_C:#phys \
+        RTN_C_To_P:u8 RTN_P_To_C:u8 }
+        2064 CIS_Count:count CIS{ CIS_Connection_Handle:handle! ACL_Connection_Handle:handle! }
         2065 CIG_ID:u8!
         2066 Connection_Handle:handle!
         2067 Connection_Handle:handle! Reason:@error!
+        2068 BIG_Handle:u8! Advertising_Handle:u8! Num_BIS:u8! SDU_Interval:u24*1us! Max_SDU:u16! \
+        Max_Transport_Latency:u16*1ms RTN:u8 PHY:#phys Packing:@packing Framing:@framing Encryption:@enable \
+        Broadcast_Code:u128
         206A BIG_Handle:u8! Reason:@error!
+        206B BIG_Handle:u8! Sync_Handle:handle! Encryption:@enable Broadcast_Code:u128 MSE:u8 \
+        BIG_Sync_Timeout:u16*10ms Num_BIS:count BIS{ BIS:u8! }
         206C BIG_Handle:u8!
         206D Connection_Handle:handle!
+        206E Connection_Handle:handle! Data_Path_Direction:@dataPathDirection! Data_Path_ID:u8! Coding_Format:x8 \
+        Company_ID:x16 Vendor_Codec_ID:x16 Controller_Delay:u24*1us Codec_Configuration:data8
+        206F Connection_Handle:handle! Data_Path_Direction:#dataPaths!
         2074 Bit_Number:u8! Bit_Value:@enable!
         2076 Connection_Handle:handle! PHY:@phy!
         2077 Connection_Handle:handle! PHY:@phy!
@@ -408,9 +422,13 @@ extension CommandLayouts {
         205C Connection_Handle:handle!
         2060 LE_ACL_Data_Packet_Length:u16! Total_Num_LE_ACL_Data_Packets:u8! ISO_Data_Packet_Length:u16! \
         Total_Num_ISO_Data_Packets:u8!
+        2061 Connection_Handle:handle! Packet_Sequence_Number:u16! TX_Time_Stamp:u32*1us! Time_Offset:u24*1us
+        2062 CIG_ID:u8! CIS_Count:count CIS{ Connection_Handle:handle! }
         2065 CIG_ID:u8!
         2067 Connection_Handle:handle!
         206C BIG_Handle:u8!
+        206E Connection_Handle:handle!
+        206F Connection_Handle:handle!
         2076 Connection_Handle:handle! PHY:@phy! Current_TX_Power_Level:i8dBm! Max_TX_Power_Level:i8dBm!
         2078 Connection_Handle:handle!
         2079 Connection_Handle:handle!
@@ -534,13 +552,23 @@ extension EventLayouts {
         18 Status:@error! Connection_Handle:handle! Service_Data:x16! Sync_Handle:handle! Advertising_SID:u8! \
         Advertiser_Address_Type:@addressType! Advertiser_Address:address! Advertiser_PHY:@phy! \
         Periodic_Advertising_Interval:u16*1250us! Advertiser_Clock_Accuracy:@clockAccuracy
+        19 Status:@error! Connection_Handle:handle! CIG_Sync_Delay:u24*1us CIS_Sync_Delay:u24*1us \
+        Transport_Latency_C_To_P:u24*1us Transport_Latency_P_To_C:u24*1us PHY_C_To_P:@phy PHY_P_To_C:@phy NSE:u8 \
+        BN_C_To_P:u8 BN_P_To_C:u8 FT_C_To_P:u8 FT_P_To_C:u8 Max_PDU_C_To_P:u16 Max_PDU_P_To_C:u16 \
+        ISO_Interval:u16*1250us!
         1A ACL_Connection_Handle:handle! CIS_Connection_Handle:handle! CIG_ID:u8! CIS_ID:u8!
+        1B Status:@error! BIG_Handle:u8! BIG_Sync_Delay:u24*1us Transport_Latency_BIG:u24*1us PHY:@phy NSE:u8 BN:u8 \
+        PTO:u8 IRC:u8 Max_PDU:u16 ISO_Interval:u16*1250us! Num_BIS:count BIS{ Connection_Handle:handle! }
         1C BIG_Handle:u8! Reason:@error!
+        1D Status:@error! BIG_Handle:u8! Transport_Latency_BIG:u24*1us NSE:u8 BN:u8 PTO:u8 IRC:u8 Max_PDU:u16 \
+        ISO_Interval:u16*1250us! Num_BIS:count BIS{ Connection_Handle:handle! }
         1E BIG_Handle:u8! Reason:@error!
         1F Status:@error! Connection_Handle:handle! Peer_Clock_Accuracy:@clockAccuracy!
         20 Connection_Handle:handle! Current_Path_Loss:u8! Zone_Entered:@pathLossZone!
         21 Status:@error! Connection_Handle:handle! Reason:@powerReason! PHY:@phy! TX_Power_Level:i8dBm! \
         TX_Power_Level_Flag:#powerLimits Delta:i8
+        22 Sync_Handle:handle! Num_BIS:u8! NSE:u8 ISO_Interval:u16*1250us! BN:u8 PTO:u8 IRC:u8 Max_PDU:u16 \
+        SDU_Interval:u24*1us! Max_SDU:u16! PHY:@phy! Framing:@framing Encryption:@enable!
         23 Status:@error! Connection_Handle:handle! Subrate_Factor:u16! Peripheral_Latency:u16! \
         Continuation_Number:u16 Supervision_Timeout:u16*10ms!
         24 Status:@error! Sync_Handle:handle! Advertising_SID:u8! Advertiser_Address_Type:@addressType! \
@@ -560,6 +588,11 @@ extension EventLayouts {
         Local_Resolvable_Private_Address:address Peer_Resolvable_Private_Address:address \
         Connection_Interval:u16*1250us! Peripheral_Latency:u16! Supervision_Timeout:u16*10ms! \
         Central_Clock_Accuracy:@clockAccuracy Advertising_Handle:x8 Sync_Handle:handle
+        2A Status:@error! Connection_Handle:handle! CIG_Sync_Delay:u24*1us CIS_Sync_Delay:u24*1us \
+        Transport_Latency_C_To_P:u24*1us Transport_Latency_P_To_C:u24*1us PHY_C_To_P:@phy PHY_P_To_C:@phy NSE:u8 \
+        BN_C_To_P:u8 BN_P_To_C:u8 FT_C_To_P:u8 FT_P_To_C:u8 Max_PDU_C_To_P:u16 Max_PDU_P_To_C:u16 \
+        ISO_Interval:u16*1250us! Sub_Interval:u24*1us Max_SDU_C_To_P:u16 Max_SDU_P_To_C:u16 \
+        SDU_Interval_C_To_P:u24*1us SDU_Interval_P_To_C:u24*1us Framing:@framing
         2C Status:@error! Connection_Handle:handle! Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 \
         Num_Antennas_Supported:u8! Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! \
         RTT_Capability:x8 RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \

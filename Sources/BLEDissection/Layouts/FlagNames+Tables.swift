@@ -35,6 +35,7 @@ extension FlagNames {
         "periodicEnable": FlagNames("enabled, include ADI"),
         "periodicReceive": FlagNames("reports, duplicates filtered"),
         "syncOptions": FlagNames("periodic advertiser list, reports disabled, duplicates filtered"),
+        "dataPaths": FlagNames("input, output"),
         "powerLimits": FlagNames("minimum, maximum"),
         "csRoles": FlagNames("initiator, reflector"),
         "csModes": FlagNames("mode 3"),

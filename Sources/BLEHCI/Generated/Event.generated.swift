@@ -69,10 +69,24 @@ public enum Event: ~Escapable {
     case leChannelSelectionAlgorithm(LEChannelSelectionAlgorithm)
     /// LE Periodic Advertising Sync Transfer Received, subevent code 0x18 (Vol 4, Part E, 7.7.65.24).
     case lePeriodicAdvertisingSyncTransferReceived(LEPeriodicAdvertisingSyncTransferReceived)
+    /// LE CIS Established, subevent code 0x19 (Vol 4, Part E, 7.7.65.25).
+    case leCISEstablished(LECISEstablished)
+    /// LE CIS Request, subevent code 0x1A (Vol 4, Part E, 7.7.65.26).
+    case leCISRequest(LECISRequest)
+    /// LE Create BIG Complete, subevent code 0x1B (Vol 4, Part E, 7.7.65.27).
+    case leCreateBIGComplete(LECreateBIGComplete)
+    /// LE Terminate BIG Complete, subevent code 0x1C (Vol 4, Part E, 7.7.65.28).
+    case leTerminateBIGComplete(LETerminateBIGComplete)
+    /// LE BIG Sync Established, subevent code 0x1D (Vol 4, Part E, 7.7.65.29).
+    case leBIGSyncEstablished(LEBIGSyncEstablished)
+    /// LE BIG Sync Lost, subevent code 0x1E (Vol 4, Part E, 7.7.65.30).
+    case leBIGSyncLost(LEBIGSyncLost)
     /// LE Path Loss Threshold, subevent code 0x20 (Vol 4, Part E, 7.7.65.32).
     case lePathLossThreshold(LEPathLossThreshold)
     /// LE Transmit Power Reporting, subevent code 0x21 (Vol 4, Part E, 7.7.65.33).
     case leTransmitPowerReporting(LETransmitPowerReporting)
+    /// LE BIGInfo Advertising Report, subevent code 0x22 (Vol 4, Part E, 7.7.65.34).
+    case leBIGInfoAdvertisingReport(LEBIGInfoAdvertisingReport)
     /// LE Subrate Change, subevent code 0x23 (Vol 4, Part E, 7.7.65.35).
     case leSubrateChange(LESubrateChange)
     /// LE Periodic Advertising Sync Established [v2], subevent code 0x24 (Vol 4, Part E, 7.7.65.14).
@@ -186,10 +200,24 @@ extension Event {
             .lePeriodicAdvertisingSyncTransferReceived(
                 try LEPeriodicAdvertisingSyncTransferReceived(decoding: parameters)
             )
+        case LECISEstablished.subeventCode:
+            .leCISEstablished(try LECISEstablished(decoding: parameters))
+        case LECISRequest.subeventCode:
+            .leCISRequest(try LECISRequest(decoding: parameters))
+        case LECreateBIGComplete.subeventCode:
+            .leCreateBIGComplete(try LECreateBIGComplete(decoding: parameters))
+        case LETerminateBIGComplete.subeventCode:
+            .leTerminateBIGComplete(try LETerminateBIGComplete(decoding: parameters))
+        case LEBIGSyncEstablished.subeventCode:
+            .leBIGSyncEstablished(try LEBIGSyncEstablished(decoding: parameters))
+        case LEBIGSyncLost.subeventCode:
+            .leBIGSyncLost(try LEBIGSyncLost(decoding: parameters))
         case LEPathLossThreshold.subeventCode:
             .lePathLossThreshold(try LEPathLossThreshold(decoding: parameters))
         case LETransmitPowerReporting.subeventCode:
             .leTransmitPowerReporting(try LETransmitPowerReporting(decoding: parameters))
+        case LEBIGInfoAdvertisingReport.subeventCode:
+            .leBIGInfoAdvertisingReport(try LEBIGInfoAdvertisingReport(decoding: parameters))
         case LESubrateChange.subeventCode:
             .leSubrateChange(try LESubrateChange(decoding: parameters))
         case LEPeriodicAdvertisingSyncEstablishedV2.subeventCode:
@@ -266,8 +294,15 @@ extension Event {
         case .leScanRequestReceived(let event): event.encodePacket(into: &buffer)
         case .leChannelSelectionAlgorithm(let event): event.encodePacket(into: &buffer)
         case .lePeriodicAdvertisingSyncTransferReceived(let event): event.encodePacket(into: &buffer)
+        case .leCISEstablished(let event): event.encodePacket(into: &buffer)
+        case .leCISRequest(let event): event.encodePacket(into: &buffer)
+        case .leCreateBIGComplete(let event): event.encodePacket(into: &buffer)
+        case .leTerminateBIGComplete(let event): event.encodePacket(into: &buffer)
+        case .leBIGSyncEstablished(let event): event.encodePacket(into: &buffer)
+        case .leBIGSyncLost(let event): event.encodePacket(into: &buffer)
         case .lePathLossThreshold(let event): event.encodePacket(into: &buffer)
         case .leTransmitPowerReporting(let event): event.encodePacket(into: &buffer)
+        case .leBIGInfoAdvertisingReport(let event): event.encodePacket(into: &buffer)
         case .leSubrateChange(let event): event.encodePacket(into: &buffer)
         case .lePeriodicAdvertisingSyncEstablishedV2(let event): event.encodePacket(into: &buffer)
         case .lePeriodicAdvertisingReportV2(let event): event.encodePacket(into: &buffer)
