@@ -79,6 +79,10 @@ extension VirtualController {
         public var aclPacketsFromHost: UInt64 = 0
         /// ACL packets sent to the host.
         public var aclPacketsToHost: UInt64 = 0
+        /// ISO packets received from the host.
+        public var isoPacketsFromHost: UInt64 = 0
+        /// ISO packets sent to the host.
+        public var isoPacketsToHost: UInt64 = 0
         /// ACL packets whose buffers were returned to the host.
         public var packetsCompleted: UInt64 = 0
 
@@ -97,6 +101,7 @@ extension LEFeatures {
         .periodicAdvertisingSyncTransferSender, .periodicAdvertisingSyncTransferRecipient,
         .powerControlRequest, .pathLossMonitoring, .connectionSubrating, .advertisingCodingSelection,
         .periodicAdvertisingWithResponsesAdvertiser, .periodicAdvertisingWithResponsesScanner,
+        .connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral,
     ]
 
     /// The features of a Bluetooth 4.2 controller: no extended advertising, one PHY.

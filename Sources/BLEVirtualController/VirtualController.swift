@@ -14,6 +14,7 @@ import BluetoothTypes
 /// - The data length, PHY, connection parameters, feature and version procedures.
 /// - Subrated connections, power control and path loss monitoring.
 /// - Encryption and LE Ping.
+/// - Connected isochronous groups and streams.
 /// - The filter accept list and the resolving list.
 ///
 /// Its supported commands and features name them. It answers any other command with Unknown HCI Command.
@@ -38,6 +39,7 @@ public final class VirtualController {
     var scanner = Scanner()
     var synchronizer = Synchronizer()
     var initiator: Initiation?
+    var isochronous = IsochronousState()
     var acceptList: [PeerAddress] = []
     var resolvingList = ResolvingList()
     var linkDefaults: LinkDefaults
@@ -82,6 +84,7 @@ public final class VirtualController {
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
         case .command: receiveCommand(body)
         case .acl: receiveData(body)
+        case .iso: receiveISO(body)
         default: host.statistics.malformedPackets += 1
         }
     }
@@ -122,6 +125,7 @@ public final class VirtualController {
         scanner = Scanner()
         synchronizer = Synchronizer()
         initiator = nil
+        abandonStreams()
         acceptList = []
         resolvingList = ResolvingList()
         randomAddress = nil

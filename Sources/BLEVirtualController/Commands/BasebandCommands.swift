@@ -70,8 +70,8 @@ extension CommandTable {
                 .init(
                     leACLDataPacketLength: controller.configuration.aclDataLength,
                     totalNumLEACLDataPackets: controller.configuration.aclPacketCount,
-                    isoDataPacketLength: 0,
-                    totalNumISODataPackets: 0
+                    isoDataPacketLength: controller.hasStreams ? IsochronousState.packetLength : 0,
+                    totalNumISODataPackets: controller.hasStreams ? IsochronousState.packetCount : 0
                 )
             )
         }
@@ -104,6 +104,7 @@ extension VirtualController {
         (.connectionSubratingHostSupport, .connectionSubrating),
         (.advertisingCodingSelectionHostSupport, .advertisingCodingSelection),
         (.channelSoundingHostSupport, .channelSounding),
+        (.connectedIsochronousStreamHostSupport, .connectedIsochronousStreamPeripheral),
     ]
 
     /// The features of the controller and its host.

@@ -41,6 +41,7 @@ struct CommandTable: Sendable {
         table.addLinkPower()
         table.addSecurity()
         table.addChannelSounding()
+        table.addConnectedStreams()
         return table
     }()
 

@@ -5,6 +5,9 @@ extension CommandTable {
     /// Adds the commands for a link (Vol 4, Part E, 7.1, 7.5 and 7.8).
     mutating func addLinks() {
         begin(Disconnect.self) { controller, command in
+            if let stream = controller.isochronous.streams[command.connectionHandle], stream.phase == .established {
+                return .begun { stream.terminate(command.reason) }
+            }
             guard let end = controller.end(command.connectionHandle) else {
                 return .refused(.unknownConnectionIdentifier)
             }

@@ -258,6 +258,7 @@ final class LinkEnd {
         controller.links[place] = nil
         controller.packetsHeld -= packetsHeld
         failProcedures(reason)
+        controller.endStreams(of: self, reason)
         controller.tell(DisconnectionComplete(connectionHandle: handle, reason: reason))
     }
 

@@ -1,0 +1,135 @@
+import BLEHCI
+import BluetoothTypes
+
+extension CommandTable {
+    /// Adds the commands of connected isochronous streams (Vol 4, Part E, 7.8.96 to 7.8.110).
+    mutating func addConnectedStreams() {
+        addGroups()
+        addRequests()
+        addDataPaths()
+    }
+
+    private mutating func addGroups() {
+        answer(LESetCIGParameters.self, needs: .connectedIsochronousStreamCentral) { controller, command in
+            let intervals = 0x0000FF...0x0FFFFF as ClosedRange<UInt32>
+            let latencies = 0x0005...0x0FA0 as ClosedRange<UInt16>
+            guard command.cigID <= 0xEF, !command.streams.isEmpty,
+                intervals.contains(command.sduIntervalCToP), intervals.contains(command.sduIntervalPToC),
+                latencies.contains(command.maxTransportLatencyCToP),
+                latencies.contains(command.maxTransportLatencyPToC),
+                Set(command.streams.map(\.cisID)).count == command.streams.count,
+                command.streams.allSatisfy({
+                    $0.cisID <= 0xEF && max($0.maxSDUCToP, $0.maxSDUPToC) <= ISODataLoadHeader.maximumSDULength
+                        && max($0.rtnCToP, $0.rtnPToC) <= 30
+                })
+            else { return .failure(.invalidHCICommandParameters) }
+            let phys = controller.configuration.phys
+            guard
+                command.streams.allSatisfy({
+                    !$0.phyCToP.isDisjoint(with: phys) && !$0.phyPToC.isDisjoint(with: phys)
+                })
+            else { return .failure(.unsupportedFeatureOrParameterValue) }
+            // A group is changed only as a whole, which is enough for hosts that create each group once.
+            guard controller.isochronous.groups[command.cigID] == nil else { return .failure(.commandDisallowed) }
+            let parameters = command.streams.compactMap { StreamParameters(command, $0) }
+            guard parameters.count == command.streams.count else {
+                return .failure(.unsupportedFeatureOrParameterValue)
+            }
+            guard let handles = controller.isochronous.freeHandles(parameters.count) else {
+                return .failure(.connectionRejectedDueToLimitedResources)
+            }
+            controller.isochronous.groups[command.cigID] = handles
+            for (handle, parameters) in zip(handles, parameters) {
+                controller.isochronous.streams[handle] = StreamEnd(
+                    controller: controller,
+                    handle: handle,
+                    parameters: parameters
+                )
+            }
+            return .success(.init(cigID: command.cigID, connectionHandles: handles))
+        }
+        begin(LECreateCIS.self, needs: .connectedIsochronousStreamCentral) { controller, command in
+            var pairs: [(StreamEnd, LinkEnd)] = []
+            for pair in command.streams {
+                guard let stream = controller.isochronous.streams[pair.cisConnectionHandle],
+                    let link = controller.end(pair.aclConnectionHandle), link.role == .central
+                else { return .refused(.unknownConnectionIdentifier) }
+                guard stream.phase == .idle else { return .refused(.connectionAlreadyExists) }
+                pairs.append((stream, link))
+            }
+            guard !pairs.isEmpty else { return .refused(.invalidHCICommandParameters) }
+            guard controller.hostFeatures.contains(.connectedIsochronousStreamHostSupport),
+                !controller.isochronous.streams.values.contains(where: { $0.phase == .creating && $0.isCentral })
+            else { return .refused(.commandDisallowed) }
+            return .begun { for (stream, link) in pairs { controller.create(stream, on: link) } }
+        }
+        answer(LERemoveCIG.self, needs: .connectedIsochronousStreamCentral) { controller, command in
+            guard let handles = controller.isochronous.groups[command.cigID] else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            guard handles.allSatisfy({ controller.isochronous.streams[$0]?.phase == .idle }) else {
+                return .failure(.commandDisallowed)
+            }
+            controller.isochronous.groups[command.cigID] = nil
+            for handle in handles { controller.isochronous.streams[handle] = nil }
+            return .success(.init(cigID: command.cigID))
+        }
+    }
+
+    private mutating func addRequests() {
+        begin(LEAcceptCISRequest.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+                return .refused(.unknownConnectionIdentifier)
+            }
+            guard stream.phase == .creating, !stream.isCentral else { return .refused(.commandDisallowed) }
+            return .begun { controller.accept(stream) }
+        }
+        answer(LERejectCISRequest.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            guard stream.phase == .creating, !stream.isCentral else { return .failure(.commandDisallowed) }
+            controller.reject(stream, command.reason)
+            return .success(.init(connectionHandle: command.connectionHandle))
+        }
+    }
+
+    private mutating func addDataPaths() {
+        answer(LESetupISODataPath.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            guard command.dataPathID == LESetupISODataPath.hci, command.codecID == .transparent else {
+                return .failure(.unsupportedFeatureOrParameterValue)
+            }
+            let path: ISODataPathDirections = command.dataPathDirection == .input ? .input : .output
+            guard stream.phase == .established, !stream.paths.contains(path) else {
+                return .failure(.commandDisallowed)
+            }
+            stream.paths.insert(path)
+            return .success(.init(connectionHandle: command.connectionHandle))
+        }
+        answer(LERemoveISODataPath.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            guard stream.paths.isSuperset(of: command.dataPathDirection) else { return .failure(.commandDisallowed) }
+            stream.paths.subtract(command.dataPathDirection)
+            return .success(.init(connectionHandle: command.connectionHandle))
+        }
+        answer(LEReadISOTXSync.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            guard let last = stream.lastSent else { return .failure(.commandDisallowed) }
+            return .success(
+                .init(
+                    connectionHandle: command.connectionHandle,
+                    packetSequenceNumber: last.number,
+                    txTimeStamp: controller.timeStamp(last.time),
+                    timeOffset: 0
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@testable import BLEVirtualController
+
+@Suite("Connected isochronous streams of controllers")
+struct ConnectedStreamTests {
+    private static let handle: ConnectionHandle = 0x0E60
+
+    private static func parameters(toPeripheral: UInt16 = 100, toCentral: UInt16 = 0, rtn: UInt8 = 2)
+        -> LESetCIGParameters
+    {
+        LESetCIGParameters(
+            cigID: 1,
+            sduIntervalCToP: 10_000,
+            sduIntervalPToC: 10_000,
+            maxTransportLatencyCToP: 40,
+            maxTransportLatencyPToC: 40,
+            streams: [.init(cisID: 2, maxSDUCToP: toPeripheral, maxSDUPToC: toCentral, rtnCToP: rtn)]
+        )
+    }
+
+    /// Two connected controllers whose hosts support streams.
+    private static func world() -> LinkWorld {
+        LinkWorld(prepare: { world in
+            for index in 0...1 { world.succeed(LESetHostFeature(bitNumber: 32, bitValue: true), at: index) }
+        })
+    }
+
+    /// The same with a stream from the central to the peripheral, and its data paths.
+    private static func established(rtn: UInt8 = 2) -> LinkWorld {
+        let world = Self.world()
+        world.world.succeed(
+            parameters(rtn: rtn),
+            LECreateCIS(streams: [.init(cisConnectionHandle: handle, aclConnectionHandle: LinkWorld.handle)]),
+            at: 0
+        )
+        world.run(.milliseconds(100))
+        #expect(world.world.events(LECISRequest.subeventCode, at: 1) == [[0x40, 0x00, 0x60, 0x0E, 0x01, 0x02]])
+        world.world.succeed(LEAcceptCISRequest(connectionHandle: handle), at: 1)
+        world.run(.milliseconds(15))
+        for index in 0...1 {
+            let events = world.world.events(LECISEstablished.subeventCode, at: index).compactMap {
+                try? LECISEstablished(decoding: $0.rawSpan)
+            }
+            #expect(events.map(\.status) == [.success] && events.first?.isoInterval == 8)
+            #expect(events.first?.bnCToP == 1 && events.first?.bnPToC == 0)
+        }
+        world.world.succeed(LESetupISODataPath(connectionHandle: handle, dataPathDirection: .input), at: 0)
+        world.world.succeed(LESetupISODataPath(connectionHandle: handle, dataPathDirection: .output), at: 1)
+        world.world.forget()
+        return world
+    }
+
+    private static func send(_ bytes: [UInt8], _ number: UInt16, in world: LinkWorld) {
+        world.central.receive(
+            PacketBuffer.bytes { buffer in
+                buffer.append(PacketType.iso.rawValue)
+                ISOPacket.encodeStart(
+                    of: ISODataLoadHeader(packetSequenceNumber: number, sduLength: UInt16(bytes.count)),
+                    on: handle,
+                    isComplete: true,
+                    fragment: bytes.rawSpan,
+                    into: &buffer
+                )
+            }.rawSpan
+        )
+    }
+
+    private struct Received: Equatable {
+        let status: ISOPacketStatus
+        let data: [UInt8]
+    }
+
+    private static func received(in world: LinkWorld) -> [Received] {
+        world.packets(1).filter { $0.first == PacketType.iso.rawValue }.compactMap { bytes in
+            guard let packet = try? ISOPacket(decoding: bytes.rawSpan.extracting(droppingFirst: 1)),
+                let header = packet.loadHeader
+            else { return nil }
+            return Received(status: header.packetStatus, data: [UInt8](copying: packet.payload))
+        }
+    }
+
+    @Test func sdusArriveInOrderOnePerInterval() {
+        let world = Self.established()
+        for number in 0..<3 { Self.send([UInt8(number)], UInt16(number), in: world) }
+        world.run(.milliseconds(35))
+        #expect(Self.received(in: world) == (0..<3).map { Received(status: .valid, data: [UInt8($0)]) })
+        #expect(world.completed(0) == 3)
+    }
+
+    @Test func lostSDUsAreReported() {
+        let world = Self.established(rtn: 0)
+        world.air.conditions = RadioConditions(loss: 0.5)
+        for number in 0..<10 {
+            Self.send([UInt8(number)], UInt16(number), in: world)
+            world.run(.milliseconds(10))
+        }
+        let received = Self.received(in: world)
+        let lost = received.count { $0.status == .lost && $0.data.isEmpty }
+        #expect(received.count >= 9 && lost > 0 && lost < received.count)
+    }
+
+    @Test func streamEndsOnBothSides() {
+        let world = Self.established()
+        world.world.succeed(Disconnect(connectionHandle: Self.handle, reason: .remoteUserTerminatedConnection), at: 0)
+        world.run(.milliseconds(50))
+        #expect(world.told(0).last == [0x04, 0x05, 0x04, 0x00, 0x60, 0x0E, 0x16])
+        #expect(world.told(1).last == [0x04, 0x05, 0x04, 0x00, 0x60, 0x0E, 0x13])
+        world.world.succeed(LERemoveCIG(cigID: 1), at: 0)
+        #expect(world.central.isochronous.streams.isEmpty && world.peripheral.isochronous.streams.isEmpty)
+    }
+
+    @Test func endOfTheLinkEndsItsStreamsFirst() {
+        let world = Self.established()
+        world.world.succeed(
+            Disconnect(connectionHandle: LinkWorld.handle, reason: .remoteUserTerminatedConnection),
+            at: 0
+        )
+        world.run(.seconds(1))
+        for index in 0...1 {
+            let ends = world.told(index).filter { $0.starts(with: [0x04, 0x05]) }.map { $0[4] }
+            #expect(ends == [0x60, 0x40])
+        }
+    }
+
+    @Test func rejectionReachesTheCentral() {
+        let world = Self.world()
+        world.world.succeed(
+            Self.parameters(),
+            LECreateCIS(streams: [.init(cisConnectionHandle: Self.handle, aclConnectionHandle: LinkWorld.handle)]),
+            at: 0
+        )
+        world.run(.milliseconds(100))
+        let rejection = LERejectCISRequest(
+            connectionHandle: Self.handle,
+            reason: .connectionRejectedDueToLimitedResources
+        )
+        world.world.succeed(rejection, at: 1)
+        world.run(.milliseconds(50))
+        #expect(world.world.events(LECISEstablished.subeventCode, at: 0).map { $0.first } == [0x0D])
+        #expect(world.world.status(of: rejection, to: 1) == .unknownConnectionIdentifier)
+    }
+
+    @Test func hostsFeatureIsRequiredAndRefusedWithALink() {
+        let world = LinkWorld()
+        #expect(
+            world.world.status(of: LESetHostFeature(bitNumber: 32, bitValue: true), to: 0) == .commandDisallowed
+        )
+        world.world.succeed(Self.parameters(), at: 0)
+        let creation = LECreateCIS(
+            streams: [.init(cisConnectionHandle: Self.handle, aclConnectionHandle: LinkWorld.handle)]
+        )
+        #expect(world.world.status(of: creation, to: 0) == .commandDisallowed)
+    }
+
+    @Test func packetsBeyondTheBuffersAreDroppedAndReported() {
+        let world = Self.established()
+        for number in 0..<Int(IsochronousState.packetCount) + 1 { Self.send([1], UInt16(number), in: world) }
+        world.run(.zero)
+        #expect(world.told(0).last == [0x04, 0x1A, 0x01, 0x02])
+        #expect(world.central.statistics.packetsBeyondCredit == 1)
+    }
+}
