@@ -219,6 +219,7 @@ extension BluetoothHost {
         let call = calls.waitingCall { subject in
             switch subject {
             case .other, .lanes, .time, .close: false
+            case .stream(let stream): observers.streams[stream] == nil
             case .lane(let link), .endOfLink(let link), .procedure(let link), .reconfiguration(let link),
                 .security(let link):
                 links[link] == nil

@@ -12,7 +12,8 @@ extension BluetoothHost {
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
         case .event: receiveEvent(packet.extracting(droppingFirst: 1))
         case .acl: receiveACL(packet.extracting(droppingFirst: 1))
-        case .synchronous, .iso: break  // Links of kinds that this host never makes.
+        case .iso: receiveISO(packet.extracting(droppingFirst: 1))
+        case .synchronous: break  // Links of a kind that this host never makes.
         case .command, nil:
             countMalformed("HCI packet", .invalidValue(UInt64(packet[checked: 0] ?? 0), field: "indicator"))
         }
@@ -53,7 +54,10 @@ extension BluetoothHost {
         case .numberOfCompletedPackets(let event):
             var completions = event.completions
             while let completion = completions.next() {
-                guard let link = links[completion.connectionHandle] else { continue }
+                guard let link = links[completion.connectionHandle] else {
+                    streamPacketsCompleted(completion)
+                    continue
+                }
                 _ = sender.completed(Int(completion.numCompletedPackets), on: link.slot)
                 if !link.att.drains.isEmpty { packetsSent(Int(completion.numCompletedPackets), of: link) }
             }
@@ -94,11 +98,13 @@ extension BluetoothHost {
             // The host sent no more packets than the controller has buffers. So the controller has miscounted its
             // buffers.
             controllerFailed("its buffers have overflowed")
+        case .leCISEstablished(let event): perform(isochronous.established(event))
+        case .leCISRequest(let event): streamRequested(event)
         case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
-            .leChannelSelectionAlgorithm, .leCISEstablished, .leCISRequest, .leCreateBIGComplete, .leTerminateBIGComplete,
-            .leBIGSyncEstablished, .leBIGSyncLost, .leBIGInfoAdvertisingReport:
+            .leChannelSelectionAlgorithm, .leCreateBIGComplete, .leTerminateBIGComplete, .leBIGSyncEstablished,
+            .leBIGSyncLost, .leBIGInfoAdvertisingReport:
             break
         case .leCSReadRemoteFAETableComplete, .leCSTestEndComplete: break
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event):

@@ -216,6 +216,7 @@ extension BluetoothHost {
 
     /// Sends queued packets to the controller until it has no free buffer.
     private func sendFrames() {
+        if isochronous.sender.hasPacket { sendISOPackets() }
         guard sender.hasPacket, let transport = port.transport else { return }
         while let packet = sender.nextPacket() {
             send(packet, through: transport)

@@ -109,6 +109,7 @@ package final actor BluetoothHost {
     var links = LinkTable()
     var gap: GAPEngine
     var linkDefaults = LinkDefaults()
+    var isochronous = IsochronousEngine()
     var services: PublishedServices
     var bonds: BondDatabase
     var pairing: HostPairing
@@ -162,6 +163,7 @@ package final actor BluetoothHost {
         endSleeps(error)
         endLinkDefaults(error)
         perform(gap.endAllOperations(error, gapContext))
+        endAllStreams(error, .adapterClosed)
     }
 }
 

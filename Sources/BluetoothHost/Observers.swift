@@ -24,6 +24,12 @@ struct Observers {
     var soundings: [UInt64: @Sendable (ChannelSoundingSessionEvent) -> Void] = [:]
     /// The closures of observers of links.
     var links: [LinkObservation: LinkObserver] = [:]
+    /// The closures of isochronous streams.
+    var streams: [IsochronousStreamIdentifier: StreamObserver] = [:]
+    /// The callers that open streams or accept requests, by the numbers of the openings and requests.
+    var streamOpenings: [UInt64: StreamOpening] = [:]
+    /// The closures for requests for streams, in the order in which they were added.
+    var streamRequests: OrderedDictionary<UInt64, @Sendable (IsochronousStreamRequest) -> Void> = [:]
     /// The callers of attempts to connect, by the identifiers of the attempts.
     var connections: [UInt64: ConnectionCaller] = [:]
     /// The closures of channels of links.

@@ -44,6 +44,7 @@ extension BluetoothHost {
         timers.cancel(cancelled.timer)
         switch cancelled.subject {
         case .other, .time, .close: break
+        case .stream(let identifier): observers.streams[identifier]?.waiting.removeAll { $0.call == call }
         case .lane(let identifier): if let link = links[identifier] { remove(call, from: link) }
         case .lanes: for link in links.values { remove(call, from: link) }
         case .endOfLink(let identifier): links[identifier]?.removeEndObserver(call)

@@ -36,6 +36,8 @@ final class CallTable: Sendable {
         case reconfiguration(LinkIdentifier)
         case startOfAdvertisement(AdvertisementIdentifier)
         case endOfAdvertisement(AdvertisementIdentifier)
+        /// Room in the queue of an isochronous stream.
+        case stream(IsochronousStreamIdentifier)
         /// Time to pass.
         case time
         /// The host to be closed.

@@ -66,6 +66,7 @@ extension BluetoothHost {
         switch tag {
         case .caller(let caller): observers.commands.remove(caller)?.receive(reply)
         case .plan(let step): planCommandEnded(step, CommandFailure(in: reply, of: opcode))
+        case .isochronous(let step): perform(isochronous.answered(step, reply, of: opcode))
         case .unawaited: if let failure = CommandFailure(in: reply, of: opcode) { logger.debug("\(failure)") }
         case .bringUp, .strayLink: perform(session.receive(reply, for: tag, at: loop.now))
         }
@@ -76,6 +77,7 @@ extension BluetoothHost {
         switch tag {
         case .caller(let caller): observers.commands.remove(caller)?.fail(failure)
         case .plan(let step): planCommandEnded(step, failure)
+        case .isochronous(let step): perform(isochronous.failed(step, failure))
         case .bringUp, .strayLink, .unawaited: logger.debug("\(failure)")
         }
     }

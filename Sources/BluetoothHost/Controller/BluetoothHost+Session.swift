@@ -100,6 +100,7 @@ extension BluetoothHost {
 
     private func controllerIsReady(_ information: ControllerInformation) {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
+        isochronous.sender.configure(packetLength: information.isoDataLength, packetCount: information.isoPacketCount)
         emit(HostEvent.poweredOn(information))
         repeatLinkDefaults()
         perform(gap.controllerIsReady(gapContext))
@@ -108,6 +109,7 @@ extension BluetoothHost {
     private func controllerWasLost(_ reason: String) {
         logger.warning("controller failed: \(reason); bringing it up again")
         metrics.recoveries.increment()
+        endAllStreams(.notReady, .controllerReset(reason))
         endAllLinks(.controllerReset(reason))
         endLinkDefaults(.notReady)
         perform(gap.controllerWasLost(gapContext))

@@ -197,7 +197,10 @@ extension BluetoothHost {
 
     func disconnected(_ event: DisconnectionComplete) {
         guard event.status == .success else { return }
-        guard links[event.connectionHandle] != nil else { return endedUnknown(event.connectionHandle) }
+        guard links[event.connectionHandle] != nil else {
+            if isochronous.knows(event.connectionHandle) { return streamEnded(event) }
+            return endedUnknown(event.connectionHandle)
+        }
         endLink(event.connectionHandle, .controller(event.reason))
     }
 }

@@ -99,6 +99,7 @@ extension BluetoothHost {
         logger.info("disconnected from \(link.peer): \(reason)")
         sender.close(link.slot)
         services.linkEnded()
+        perform(isochronous.linkEnded(link.identifier, reason))
         perform(gap.linkEnded(link.identifier, with: link.addresses, gapContext))
         session.linkEnded(handle, at: loop.now)
         let error = endSecurity(of: link, reason)

@@ -67,6 +67,8 @@ enum CommandTag: Equatable {
     case strayLink(ConnectionHandle)
     /// A command of a plan of GAP.
     case plan(GAPStep)
+    /// A command of the isochronous streams.
+    case isochronous(IsochronousStep)
     /// A caller of the shell, by its token.
     case caller(SlotToken)
     /// Nothing. A failure is only logged.

@@ -197,6 +197,8 @@ struct BringUp {
         case .readLEBuffersV2:
             let sizes = try LEReadBufferSizeV2.decodeReply(reply)
             setBuffers(length: sizes.leACLDataPacketLength, count: UInt16(sizes.totalNumLEACLDataPackets))
+            information.isoDataLength = Int(sizes.isoDataPacketLength)
+            information.isoPacketCount = Int(sizes.totalNumISODataPackets)
         case .readLEBuffers:
             let sizes = try LEReadBufferSize.decodeReply(reply)
             setBuffers(length: sizes.leACLDataPacketLength, count: UInt16(sizes.totalNumLEACLDataPackets))

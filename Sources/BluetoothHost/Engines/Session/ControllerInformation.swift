@@ -27,6 +27,10 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var aclDataLength = 27
     /// The number of ACL packets that the controller can hold.
     public internal(set) var aclPacketCount = 1
+    /// The longest data of an ISO packet to the controller, in bytes; 0 if it has no ISO buffers.
+    public internal(set) var isoDataLength = 0
+    /// The number of ISO packets that the controller can hold.
+    public internal(set) var isoPacketCount = 0
     /// Whether the LE links share the buffers of BR/EDR.
     public internal(set) var sharesClassicBuffers = false
     /// Whether extended advertising, scanning and initiating are used rather than the legacy commands; never both.
@@ -53,11 +57,22 @@ public struct ControllerInformation: Sendable, Equatable {
     /// The features of the host that its configuration enables.
     var wantedHostFeatures: LEFeatures = []
 
+    /// Whether this host and the controller support connected isochronous streams in a role.
+    func canUseConnectedStreams(asCentral: Bool) -> Bool {
+        enabledHostFeatures.contains(.connectedIsochronousStreamHostSupport) && isoPacketCount > 0
+            && features.contains(
+                asCentral ? .connectedIsochronousStreamCentral : .connectedIsochronousStreamPeripheral
+            )
+            && commands.contains(LESetupISODataPath.self)
+    }
+
     /// Each feature of a host, with the feature of the controller that it needs.
     private static let neededFeatures: [(host: LEFeatures, needed: LEFeatures)] = [
         (.connectionSubratingHostSupport, .connectionSubrating),
         (.advertisingCodingSelectionHostSupport, .advertisingCodingSelection),
         (.channelSoundingHostSupport, .channelSounding),
+        (.connectedIsochronousStreamHostSupport, .connectedIsochronousStreamCentral),
+        (.connectedIsochronousStreamHostSupport, .connectedIsochronousStreamPeripheral),
     ]
 
     /// The features of the host that the controller is told of at bring-up. A controller refuses them while it has a

@@ -38,7 +38,7 @@ extension ControllerSession {
         case .strayLink(let handle):
             let isEnding = (try? Disconnect.decodeReply(reply)) != nil
             return strayLinkAnswered(handle, isEnding: isEnding, at: now)
-        case .plan, .caller, .unawaited: return []
+        case .plan, .isochronous, .caller, .unawaited: return []
         }
     }
 
@@ -50,7 +50,7 @@ extension ControllerSession {
     private func failures(of requests: [CommandRequest], _ failure: CommandFailure) -> [SessionEffect] {
         requests.compactMap { request in
             switch request.tag {
-            case .plan, .caller, .unawaited: .commandFailed(request.tag, failure)
+            case .plan, .isochronous, .caller, .unawaited: .commandFailed(request.tag, failure)
             case .bringUp, .strayLink: nil
             }
         }

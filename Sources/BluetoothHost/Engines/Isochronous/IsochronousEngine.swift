@@ -1,0 +1,393 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+import DequeModule
+import OrderedCollections
+
+/// The connected isochronous streams of a host: their groups, their data paths and their data (Vol 6, Part B, 4.5.13).
+///
+/// ## Central
+///
+/// An opening sets the parameters of a group, creates its streams, and sets up their data paths. It succeeds or fails as
+/// a whole: if one stream fails, the others end. A controller creates streams of one command at a time, so openings wait
+/// for one another. A group is removed when its last stream has ended.
+///
+/// ## Peripheral
+///
+/// The request of a central is reported to the caller, which accepts or rejects it. Without a caller that accepts, it is
+/// rejected at once.
+///
+/// ## Ends
+///
+/// A stream ends by itself or with its ACL connection. The controller reports the end of a stream by Disconnection
+/// Complete with the stream's handle, possibly after that of the connection. So the engine knows the handles of ended
+/// streams for a while (``knows(_:)``).
+///
+/// ## Bounds
+///
+/// At most ``openingLimit`` openings wait, and at most ``requestLimit`` requests are unanswered. Unsent SDUs are bounded
+/// by ``IsochronousSender/unitLimit``.
+struct IsochronousEngine {
+    static let openingLimit = 16
+    static let requestLimit = 16
+    private static let endedLimit = 64
+
+    /// One stream of a group, or of a peripheral.
+    struct Stream {
+        enum Phase: Equatable {
+            /// The handle exists, but the stream is not established.
+            case idle
+            /// LE CIS Established is awaited.
+            case creating
+            /// The answers to this number of commands for data paths are awaited.
+            case settingUpPaths(Int)
+            case open
+            /// Disconnection Complete is awaited.
+            case closing
+        }
+
+        let link: LinkIdentifier
+        /// The group of this controller, if this host is the central.
+        let cigID: UInt8?
+        var phase = Phase.idle
+        var information: IsochronousStreamInformation?
+        /// The failure of a command for a data path.
+        var failure: HostError?
+        /// Whether the stream was reported as opened.
+        var isReported = false
+        var assembler = SDUAssembler()
+    }
+
+    struct Opening {
+        let number: UInt64
+        let links: [LinkIdentifier]
+        let parameters: ConnectedGroupParameters
+    }
+
+    struct Group {
+        var handles: [ConnectionHandle] = []
+        /// The opening that has not ended.
+        var opening: Opening?
+        /// Why the opening fails when its streams have ended.
+        var failure: HostError?
+        var isBeingRemoved = false
+    }
+
+    var streams: OrderedDictionary<ConnectionHandle, Stream> = [:]
+    var sender = IsochronousSender()
+    var groups: OrderedDictionary<UInt8, Group> = [:]
+    var waiting = Deque<Opening>()
+    /// The group of the opening that creates streams now.
+    var currentGroup: UInt8?
+    /// The requests that the app has not answered, by the handles of their streams.
+    var requests: OrderedDictionary<ConnectionHandle, IsochronousStreamRequest> = [:]
+    /// The requests that were accepted and are not established, by the handles of their streams.
+    var accepted: OrderedDictionary<ConnectionHandle, UInt64> = [:]
+    var endedHandles = Deque<ConnectionHandle>()
+    var lastIdentifier: UInt64 = 0
+    /// Why streams have ended, for callers that use them later; bounded.
+    var endReasons = GenerationalTable<IsochronousStreamIdentifier, DisconnectionReason>(limit: 64)
+    /// Whether an app accepts requests.
+    var acceptsRequests = false
+
+    /// The number of groups that the controller has.
+    var groupCount: Int { groups.count }
+
+    /// Why a stream has ended; nil if it has not ended, or too many others have ended since.
+    mutating func endReason(of identifier: IsochronousStreamIdentifier) -> DisconnectionReason? {
+        endReasons[identifier]
+    }
+
+    /// Whether a handle is, or was just, that of a stream.
+    func knows(_ handle: ConnectionHandle) -> Bool {
+        streams[handle] != nil || endedHandles.contains(handle)
+    }
+
+    /// The handle of a stream that is open.
+    func handle(of identifier: IsochronousStreamIdentifier) -> ConnectionHandle? {
+        streams.first { $0.value.phase == .open && $0.value.information?.identifier == identifier }?.key
+    }
+
+    // MARK: Opening
+
+    /// Starts to open one stream to each of the links, in one group.
+    ///
+    /// - Parameter number: names the opening in the effects.
+    mutating func open(
+        _ number: UInt64,
+        to links: [LinkIdentifier],
+        _ parameters: ConnectedGroupParameters
+    ) throws(HostError) -> [IsochronousEffect] {
+        guard (1...LESetCIGParameters.maximumCount).contains(links.count) else {
+            throw .invalidArgument("a group has 1 to \(LESetCIGParameters.maximumCount) streams, not \(links.count)")
+        }
+        guard waiting.count < IsochronousEngine.openingLimit else { throw .notReady }
+        _ = try parameters.command(cigID: 0, streamCount: links.count)
+        waiting.append(Opening(number: number, links: links, parameters: parameters))
+        return startNext()
+    }
+
+    /// Gives an opening up. Its caller gets no effect for it any more.
+    mutating func cancelOpening(_ number: UInt64) -> [IsochronousEffect] {
+        waiting.removeAll { $0.number == number }
+        guard let cigID = groups.first(where: { $0.value.opening?.number == number })?.key else { return [] }
+        groups[cigID]?.failure = .cancelled
+        groups[cigID]?.opening = nil
+        return closeStreams(of: cigID)
+    }
+
+    private mutating func startNext() -> [IsochronousEffect] {
+        while currentGroup == nil, let opening = waiting.popFirst() {
+            guard let cigID = (0...0xEF as ClosedRange<UInt8>).first(where: { groups[$0] == nil }),
+                let command = try? opening.parameters.command(cigID: cigID, streamCount: opening.links.count)
+            else { return [.failed(opening.number, .notReady)] }
+            groups[cigID] = Group(opening: opening)
+            currentGroup = cigID
+            return [.send(CommandRequest(command, .isochronous(.setParameters(cigID: cigID))))]
+        }
+        return []
+    }
+
+    /// Ends the turn of a group that creates streams.
+    private mutating func endTurn(of cigID: UInt8) -> [IsochronousEffect] {
+        guard currentGroup == cigID else { return [] }
+        currentGroup = nil
+        return startNext()
+    }
+
+    private mutating func parametersSet(_ reply: RawSpan, of cigID: UInt8) -> [IsochronousEffect] {
+        let result: LESetCIGParameters.ReturnParameters
+        do throws(CommandFailure) {
+            result = try LESetCIGParameters.decodeReply(reply)
+        } catch {
+            return failWithoutGroup(cigID, .command(error))
+        }
+        guard let opening = groups[cigID]?.opening else { return settle(cigID) + endTurn(of: cigID) }
+        let handles = result.connectionHandles
+        guard handles.count == opening.links.count, Set(handles).count == handles.count,
+            handles.allSatisfy({ streams[$0] == nil })
+        else {
+            groups[cigID]?.failure = .controllerFailed("its handles of the streams are invalid")
+            return settle(cigID) + endTurn(of: cigID)
+        }
+        groups[cigID]?.handles = handles
+        for (handle, link) in zip(handles, opening.links) {
+            streams[handle] = Stream(link: link, cigID: cigID, phase: .creating)
+            endedHandles.removeAll { $0 == handle }
+        }
+        let command = LECreateCIS(
+            streams: zip(handles, opening.links).map {
+                LECreateCIS.CIS(cisConnectionHandle: $0, aclConnectionHandle: $1.handle)
+            }
+        )
+        return [.send(CommandRequest(command, .isochronous(.createStreams(cigID: cigID))))]
+    }
+
+    /// Ends an opening whose group the controller does not have.
+    private mutating func failWithoutGroup(_ cigID: UInt8, _ error: HostError) -> [IsochronousEffect] {
+        let opening = groups.removeValue(forKey: cigID)?.opening
+        return (opening.map { [.failed($0.number, error)] } ?? []) + endTurn(of: cigID)
+    }
+
+    // MARK: Answers
+
+    /// Handles the answer to a command.
+    ///
+    /// - Parameter reply: the status and the return parameters that follow it.
+    mutating func answered(_ step: IsochronousStep, _ reply: RawSpan, of opcode: HCIOpcode) -> [IsochronousEffect] {
+        if let failure = CommandFailure(in: reply, of: opcode) { return failed(step, failure) }
+        switch step {
+        case .setParameters(let cigID): return parametersSet(reply, of: cigID)
+        case .removeGroup(let cigID): return groupRemoved(cigID)
+        case .setUpPath(let handle): return pathAnswered(handle, nil)
+        case .createStreams, .accept, .disconnect: return []
+        }
+    }
+
+    /// Handles the failure of a command.
+    mutating func failed(_ step: IsochronousStep, _ failure: CommandFailure) -> [IsochronousEffect] {
+        switch step {
+        case .setParameters(let cigID): return failWithoutGroup(cigID, .command(failure))
+        case .createStreams(let cigID):
+            for handle in groups[cigID]?.handles ?? [] { streams[handle]?.phase = .idle }
+            if groups[cigID]?.failure == nil { groups[cigID]?.failure = .command(failure) }
+            return settle(cigID) + endTurn(of: cigID)
+        case .removeGroup(let cigID): return groupRemoved(cigID)
+        case .accept(let handle): return acceptanceFailed(handle, .command(failure))
+        case .setUpPath(let handle): return pathAnswered(handle, .command(failure))
+        case .disconnect(let handle): return disconnected(handle, .controller(.connectionTerminatedByLocalHost))
+        }
+    }
+
+    private mutating func groupRemoved(_ cigID: UInt8) -> [IsochronousEffect] {
+        let group = groups.removeValue(forKey: cigID)
+        for handle in group?.handles ?? [] { forget(handle) }
+        return []
+    }
+
+    // MARK: Establishing
+
+    /// Handles the establishment of a stream, or its failure.
+    mutating func established(_ event: LECISEstablished) -> [IsochronousEffect] {
+        let handle = event.connectionHandle
+        guard let stream = streams[handle], stream.phase == .creating else { return [] }
+        guard event.status == .success else {
+            let error = HostError.command(.status(event.status, LECreateCIS.opcode))
+            return stream.cigID == nil ? acceptanceFailed(handle, error) : creationFailed(handle, error)
+        }
+        let isCentral = stream.cigID != nil
+        let (sends, receives) = isCentral ? (event.bnCToP > 0, event.bnPToC > 0) : (event.bnPToC > 0, event.bnCToP > 0)
+        lastIdentifier += 1
+        streams[handle]?.information = IsochronousStreamInformation(
+            identifier: IsochronousStreamIdentifier(value: lastIdentifier),
+            link: stream.link,
+            canSend: sends,
+            canReceive: receives,
+            maximumPDU: Int(isCentral ? event.maxPDUCToP : event.maxPDUPToC),
+            interval: .microseconds(1250 * Int(event.isoInterval))
+        )
+        if let cigID = stream.cigID, groups[cigID]?.failure != nil {
+            streams[handle]?.phase = .settingUpPaths(0)
+            return close(handle) + creationEnded(cigID)
+        }
+        let directions: [ISODataPathDirection] = (sends ? [.input] : []) + (receives ? [.output] : [])
+        streams[handle]?.phase = .settingUpPaths(directions.count)
+        guard !directions.isEmpty else { return pathsSetUp(handle) }
+        return directions.map {
+            .send(
+                CommandRequest(
+                    LESetupISODataPath(connectionHandle: handle, dataPathDirection: $0),
+                    .isochronous(.setUpPath(handle))
+                )
+            )
+        }
+    }
+
+    private mutating func creationFailed(_ handle: ConnectionHandle, _ error: HostError) -> [IsochronousEffect] {
+        guard let cigID = streams[handle]?.cigID else { return [] }
+        streams[handle]?.phase = .idle
+        if groups[cigID]?.failure == nil { groups[cigID]?.failure = error }
+        return closeStreams(of: cigID) + creationEnded(cigID)
+    }
+
+    private mutating func pathAnswered(_ handle: ConnectionHandle, _ failure: HostError?) -> [IsochronousEffect] {
+        guard case .settingUpPaths(let count)? = streams[handle]?.phase else { return [] }
+        if let failure { streams[handle]?.failure = failure }
+        streams[handle]?.phase = .settingUpPaths(count - 1)
+        return count == 1 ? pathsSetUp(handle) : []
+    }
+
+    private mutating func pathsSetUp(_ handle: ConnectionHandle) -> [IsochronousEffect] {
+        guard let stream = streams[handle], let information = stream.information else { return [] }
+        if let failure = stream.failure {
+            if let cigID = stream.cigID {
+                if groups[cigID]?.failure == nil { groups[cigID]?.failure = failure }
+                return closeStreams(of: cigID) + creationEnded(cigID)
+            }
+            return close(handle) + acceptanceFailed(handle, failure)
+        }
+        streams[handle]?.phase = .open
+        if information.canSend { sender.open(handle) }
+        if let cigID = stream.cigID { return creationEnded(cigID) }
+        guard let number = accepted.removeValue(forKey: handle) else { return close(handle) }
+        streams[handle]?.isReported = true
+        return [.opened(number, [information])]
+    }
+
+    /// Ends an opening if none of its streams is being created.
+    private mutating func creationEnded(_ cigID: UInt8) -> [IsochronousEffect] {
+        guard let group = groups[cigID] else { return [] }
+        let phases = group.handles.compactMap { streams[$0]?.phase }
+        let isCreating = phases.contains {
+            switch $0 {
+            case .creating, .settingUpPaths: true
+            case .idle, .open, .closing: false
+            }
+        }
+        guard !isCreating else { return [] }
+        guard let opening = group.opening, group.failure == nil else { return settle(cigID) + endTurn(of: cigID) }
+        groups[cigID]?.opening = nil
+        for handle in group.handles { streams[handle]?.isReported = true }
+        let informations = group.handles.compactMap { streams[$0]?.information }
+        return [.opened(opening.number, informations)] + endTurn(of: cigID)
+    }
+
+    // MARK: Ends
+
+    /// Ends a stream.
+    mutating func close(_ identifier: IsochronousStreamIdentifier) -> [IsochronousEffect] {
+        handle(of: identifier).map { close($0) } ?? []
+    }
+
+    mutating func close(_ handle: ConnectionHandle) -> [IsochronousEffect] {
+        guard let phase = streams[handle]?.phase, phase != .idle, phase != .creating, phase != .closing else {
+            return []
+        }
+        streams[handle]?.phase = .closing
+        sender.close(handle)
+        return [
+            .send(
+                CommandRequest(
+                    Disconnect(connectionHandle: handle, reason: .remoteUserTerminatedConnection),
+                    .isochronous(.disconnect(handle))
+                )
+            )
+        ]
+    }
+
+    private mutating func closeStreams(of cigID: UInt8) -> [IsochronousEffect] {
+        var effects: [IsochronousEffect] = []
+        for handle in groups[cigID]?.handles ?? [] { effects += close(handle) }
+        return effects
+    }
+
+    /// Handles the end of a stream. Does nothing for a handle that is not one of an established stream.
+    mutating func disconnected(_ handle: ConnectionHandle, _ reason: DisconnectionReason) -> [IsochronousEffect] {
+        guard let stream = streams[handle], stream.phase != .idle else { return [] }
+        sender.close(handle)
+        streams[handle]?.phase = .idle
+        var effects: [IsochronousEffect] = []
+        if stream.isReported, let identifier = stream.information?.identifier {
+            effects.append(.ended(identifier, reason))
+            endReasons[identifier] = reason
+        }
+        streams[handle]?.isReported = false
+        guard let cigID = stream.cigID else {
+            forget(handle)
+            return effects + acceptanceFailed(handle, .disconnected(reason))
+        }
+        if groups[cigID]?.opening != nil {
+            return effects + creationFailed(handle, .disconnected(reason))
+        }
+        return effects + settle(cigID)
+    }
+
+    /// Handles the end of an ACL connection: its streams have ended too.
+    mutating func linkEnded(_ link: LinkIdentifier, _ reason: DisconnectionReason) -> [IsochronousEffect] {
+        var effects: [IsochronousEffect] = []
+        requests.removeAll { $0.value.link == link }
+        for handle in streams.filter({ $0.value.link == link }).keys { effects += disconnected(handle, reason) }
+        return effects
+    }
+
+    /// Removes a group whose streams have all ended, and reports the failure of its opening.
+    private mutating func settle(_ cigID: UInt8) -> [IsochronousEffect] {
+        guard let group = groups[cigID], !group.isBeingRemoved,
+            group.handles.allSatisfy({ streams[$0]?.phase == .idle })
+        else { return [] }
+        groups[cigID]?.isBeingRemoved = true
+        groups[cigID]?.opening = nil
+        let removal = IsochronousEffect.send(
+            CommandRequest(LERemoveCIG(cigID: cigID), .isochronous(.removeGroup(cigID: cigID)))
+        )
+        guard let opening = group.opening else { return [removal] }
+        return [removal, .failed(opening.number, group.failure ?? .cancelled)]
+    }
+
+    mutating func forget(_ handle: ConnectionHandle) {
+        sender.close(handle)
+        streams[handle] = nil
+        endedHandles.append(handle)
+        if endedHandles.count > IsochronousEngine.endedLimit { endedHandles.removeFirst() }
+    }
+}

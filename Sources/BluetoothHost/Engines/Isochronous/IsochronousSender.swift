@@ -1,0 +1,149 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+import DequeModule
+import OrderedCollections
+
+/// The outbound queues of all isochronous streams.
+///
+/// It cuts SDUs into ISO packets that fit the controller's ISO buffers, and hands over as many packets as the controller
+/// has buffers. The streams take turns, one packet each (Vol 4, Part E, 4.1.1).
+struct IsochronousSender {
+    private struct Unit {
+        let bytes: [UInt8]
+        let header: ISODataLoadHeader
+        var sent = 0
+        var hasBegun = false
+    }
+
+    private struct Queue {
+        var units = Deque<Unit>()
+        var nextSequenceNumber: UInt16 = 0
+        var packetsInController = 0
+    }
+
+    /// Maximum number of unsent SDUs per stream.
+    static let unitLimit = 8
+
+    /// The longest load of one ISO packet in bytes, with the fields before the data.
+    private(set) var packetLength = 0
+    /// The number of ISO packets that the controller can hold.
+    private(set) var packetCount = 0
+    /// Free ISO buffers of the controller.
+    private(set) var credits = 0
+    private var queues: OrderedDictionary<ConnectionHandle, Queue> = [:]
+    /// The place of the stream whose turn is next.
+    private var turn = 0
+
+    /// Starts with the buffers of a controller that holds nothing.
+    mutating func configure(packetLength: Int, packetCount: Int) {
+        self = IsochronousSender()
+        // The fields before the data take up to 8 bytes.
+        guard packetLength > 8 else { return }
+        self.packetLength = packetLength
+        self.packetCount = packetCount
+        credits = packetCount
+    }
+
+    mutating func open(_ handle: ConnectionHandle) {
+        if queues[handle] == nil { queues[handle] = Queue() }
+    }
+
+    /// Drops the SDUs of a stream that ended. The controller flushes the packets that it holds for the stream, so their
+    /// buffers are free.
+    mutating func close(_ handle: ConnectionHandle) {
+        guard let queue = queues.removeValue(forKey: handle) else { return }
+        credits += queue.packetsInController
+    }
+
+    func hasRoom(_ handle: ConnectionHandle) -> Bool {
+        queues[handle].map { $0.units.count < IsochronousSender.unitLimit } ?? false
+    }
+
+    /// The number of SDUs of the stream that were not completely handed to the controller.
+    func unsentCount(_ handle: ConnectionHandle) -> Int { queues[handle]?.units.count ?? 0 }
+
+    /// Whether the controller has sent all SDUs of the stream; true for an unknown stream.
+    func isDrained(_ handle: ConnectionHandle) -> Bool {
+        queues[handle].map { $0.units.isEmpty && $0.packetsInController == 0 } ?? true
+    }
+
+    /// Appends an SDU to the stream's queue.
+    ///
+    /// - Precondition: the queue has room, and the SDU has at most ``ISODataLoadHeader/maximumSDULength`` bytes.
+    mutating func enqueue(_ sdu: [UInt8], timeStamp: UInt32?, on handle: ConnectionHandle) {
+        guard let number = queues[handle]?.nextSequenceNumber else { return }
+        let header = ISODataLoadHeader(
+            timeStamp: timeStamp,
+            packetSequenceNumber: number,
+            sduLength: UInt16(truncatingIfNeeded: sdu.count)
+        )
+        queues[handle]?.nextSequenceNumber = number &+ 1
+        queues[handle]?.units.append(Unit(bytes: sdu, header: header))
+    }
+
+    /// Whether there is a packet to send, and a buffer for it.
+    var hasPacket: Bool { credits > 0 && queues.values.contains { !$0.units.isEmpty } }
+
+    /// Appends the next ISO packet with its H4 indicator, if there is one and the controller has a buffer for it.
+    ///
+    /// - Returns: the stream of the packet.
+    mutating func nextPacket(into buffer: inout PacketBuffer) -> ConnectionHandle? {
+        guard credits > 0 else { return nil }
+        for offset in 0..<queues.count {
+            let index = (turn + offset) % queues.count
+            guard var unit = queues.values[index].units.first else { continue }
+            let handle = queues.keys[index]
+            encodePacket(of: &unit, on: handle, into: &buffer)
+            if unit.sent == unit.bytes.count {
+                queues.values[index].units.removeFirst()
+            } else {
+                queues.values[index].units[0] = unit
+            }
+            queues.values[index].packetsInController += 1
+            credits -= 1
+            turn = index + 1
+            return handle
+        }
+        return nil
+    }
+
+    private func encodePacket(of unit: inout Unit, on handle: ConnectionHandle, into buffer: inout PacketBuffer) {
+        let room = unit.hasBegun ? packetLength : packetLength - unit.header.length
+        let end = min(unit.sent + room, unit.bytes.count)
+        // The span borrows the array, not the unit, which changes below.
+        let bytes = unit.bytes
+        let fragment = bytes.rawSpan.extracting(unit.sent..<end)
+        buffer.append(PacketType.iso.rawValue)
+        if unit.hasBegun {
+            ISOPacket.encodeContinuation(
+                on: handle,
+                isLast: end == unit.bytes.count,
+                fragment: fragment,
+                into: &buffer
+            )
+        } else {
+            ISOPacket.encodeStart(
+                of: unit.header,
+                on: handle,
+                isComplete: end == unit.bytes.count,
+                fragment: fragment,
+                into: &buffer
+            )
+        }
+        unit.hasBegun = true
+        unit.sent = end
+    }
+
+    /// Handles Number Of Completed Packets for one stream. A count above the number of packets in the controller is
+    /// reduced to that number.
+    ///
+    /// - Returns: whether the handle is that of a stream.
+    mutating func completed(_ count: Int, on handle: ConnectionHandle) -> Bool {
+        guard let held = queues[handle]?.packetsInController else { return false }
+        let count = min(count, held)
+        queues[handle]?.packetsInController = held - count
+        credits += count
+        return true
+    }
+}

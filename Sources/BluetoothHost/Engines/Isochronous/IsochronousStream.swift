@@ -1,0 +1,164 @@
+import BLEHCI
+import BluetoothTypes
+
+/// The identifier of one isochronous stream, unique during the host's life. Connection handles are reused.
+public struct IsochronousStreamIdentifier: Hashable, Sendable {
+    let value: UInt64
+}
+
+/// A received service data unit (SDU) of an isochronous stream (Vol 6, Part G, 1).
+public struct IsochronousSDU: Hashable, Sendable {
+    /// Whether an SDU was received without errors.
+    public enum Status: Hashable, Sendable {
+        /// The SDU is complete and correct.
+        case valid
+        /// The SDU may have errors.
+        case possiblyInvalid
+        /// The SDU, or a part of it, was not received. ``IsochronousSDU/data`` has the received part, often nothing.
+        case lost
+    }
+
+    /// The bytes of the SDU, at most 4,095.
+    public let data: [UInt8]
+    /// The number of the SDU in its stream, by the controller; continues at 0 after 65,535.
+    public let sequenceNumber: UInt16
+    /// The time of the SDU in microseconds, by the controller's clock; nil if the controller gives none.
+    public let timeStamp: UInt32?
+    /// Whether the SDU was received without errors.
+    public let status: Status
+    /// The number of SDUs directly before this one that were dropped, because the reader was too slow.
+    public package(set) var droppedBefore = 0
+
+    package init(data: [UInt8], sequenceNumber: UInt16, timeStamp: UInt32?, status: Status) {
+        self.data = data
+        self.sequenceNumber = sequenceNumber
+        self.timeStamp = timeStamp
+        self.status = status
+    }
+}
+
+/// The parameters of a group of connected isochronous streams (Vol 4, Part E, 7.8.97). All streams of a group have the
+/// same ones.
+public struct ConnectedGroupParameters: Hashable, Sendable {
+    /// The time between two SDUs in each direction, 255 µs to 1,048,575 µs.
+    public var sduInterval: Duration
+    /// The longest time for an SDU, 5 ms to 4 s, in whole milliseconds.
+    public var maximumLatency: Duration
+    /// The longest SDU to the peripheral in bytes, 0 to 4,095; 0 if the central sends none.
+    public var maximumSDUToPeripheral: Int
+    /// The longest SDU to the central in bytes, 0 to 4,095; 0 if the peripheral sends none.
+    public var maximumSDUToCentral: Int
+    /// How often a PDU may be sent again, 0 to 30; a recommendation to the controller.
+    public var retransmissions: Int
+    /// The PHYs that may be used.
+    public var phys: PHYSet
+
+    /// Creates parameters. By default, both sides may send 120 bytes each 10 ms.
+    public init(
+        sduInterval: Duration = .milliseconds(10),
+        maximumLatency: Duration = .milliseconds(40),
+        maximumSDUToPeripheral: Int = 120,
+        maximumSDUToCentral: Int = 120,
+        retransmissions: Int = 2,
+        phys: PHYSet = [.le1M, .le2M]
+    ) {
+        self.sduInterval = sduInterval
+        self.maximumLatency = maximumLatency
+        self.maximumSDUToPeripheral = maximumSDUToPeripheral
+        self.maximumSDUToCentral = maximumSDUToCentral
+        self.retransmissions = retransmissions
+        self.phys = phys
+    }
+}
+
+extension ConnectedGroupParameters {
+    /// The command that creates a group with these parameters.
+    func command(cigID: UInt8, streamCount: Int) throws(HostError) -> LESetCIGParameters {
+        let interval =
+            sduInterval.components.attoseconds / 1_000_000_000_000 + sduInterval.components.seconds * 1_000_000
+        guard (0x0000FF...0x0FFFFF).contains(interval) else {
+            throw .invalidArgument("the SDU interval is 255 µs to 1,048,575 µs, not \(interval) µs")
+        }
+        let latency =
+            maximumLatency.components.attoseconds / 1_000_000_000_000_000 + maximumLatency.components.seconds * 1000
+        guard (5...4000).contains(latency) else {
+            throw .invalidArgument("the maximum latency is 5 ms to 4 s, not \(latency) ms")
+        }
+        for length in [maximumSDUToPeripheral, maximumSDUToCentral] {
+            guard (0...ISODataLoadHeader.maximumSDULength).contains(length) else {
+                throw .invalidArgument("the maximum SDU is 0 to 4,095 bytes, not \(length)")
+            }
+        }
+        guard maximumSDUToPeripheral > 0 || maximumSDUToCentral > 0 else {
+            throw .invalidArgument("the maximum SDU is 0 bytes in both directions; at least one side must send")
+        }
+        guard (0...30).contains(retransmissions) else {
+            throw .invalidArgument("the number of retransmissions is 0 to 30, not \(retransmissions)")
+        }
+        guard !phys.isEmpty else { throw .invalidArgument("a stream needs at least one PHY") }
+        let streams = (0..<streamCount).map {
+            LESetCIGParameters.CIS(
+                cisID: UInt8(truncatingIfNeeded: $0),
+                maxSDUCToP: UInt16(maximumSDUToPeripheral),
+                maxSDUPToC: UInt16(maximumSDUToCentral),
+                phyCToP: phys,
+                phyPToC: phys,
+                rtnCToP: UInt8(retransmissions),
+                rtnPToC: UInt8(retransmissions)
+            )
+        }
+        return LESetCIGParameters(
+            cigID: cigID,
+            sduIntervalCToP: UInt32(interval),
+            sduIntervalPToC: UInt32(interval),
+            maxTransportLatencyCToP: UInt16(latency),
+            maxTransportLatencyPToC: UInt16(latency),
+            streams: streams
+        )
+    }
+}
+
+/// The properties of an established stream.
+package struct IsochronousStreamInformation: Hashable, Sendable {
+    package let identifier: IsochronousStreamIdentifier
+    package let link: LinkIdentifier
+    /// Whether this host may send SDUs.
+    package let canSend: Bool
+    /// Whether this host may receive SDUs.
+    package let canReceive: Bool
+    /// The longest PDU that this host sends, in bytes.
+    package let maximumPDU: Int
+    /// The time between two events of the stream.
+    package let interval: Duration
+}
+
+/// A request of a central for a stream, as the host of the peripheral gets it.
+package struct IsochronousStreamRequest: Hashable, Sendable {
+    /// Names the request until it is answered.
+    package let number: UInt64
+    package let link: LinkIdentifier
+    package let cigID: UInt8
+    package let cisID: UInt8
+}
+
+/// What the caller of an ``IsochronousEngine`` does after an input. It performs the effects in their order.
+enum IsochronousEffect: Equatable {
+    case send(CommandRequest)
+    /// The streams of an opening, or of a request that was accepted, are established.
+    case opened(UInt64, [IsochronousStreamInformation])
+    /// An opening, or the acceptance of a request, has failed.
+    case failed(UInt64, HostError)
+    case requested(IsochronousStreamRequest)
+    /// A stream has ended that was reported as opened.
+    case ended(IsochronousStreamIdentifier, DisconnectionReason)
+}
+
+/// What the answer to a command of an ``IsochronousEngine`` is for.
+enum IsochronousStep: Equatable {
+    case setParameters(cigID: UInt8)
+    case createStreams(cigID: UInt8)
+    case removeGroup(cigID: UInt8)
+    case accept(ConnectionHandle)
+    case setUpPath(ConnectionHandle)
+    case disconnect(ConnectionHandle)
+}

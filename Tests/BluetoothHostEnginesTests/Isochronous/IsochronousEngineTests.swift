@@ -1,0 +1,224 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The engine of connected isochronous streams")
+struct IsochronousEngineTests {
+    typealias Effects = [IsochronousEffect]
+
+    private static let link = LinkIdentifier(handle: 0x0040, serial: 1)
+    private static let other = LinkIdentifier(handle: 0x0041, serial: 2)
+    private static let lostLink = DisconnectionReason.controller(.connectionTimeout)
+
+    /// The opcodes of the commands among effects.
+    private static func commands(_ effects: Effects) -> [HCIOpcode] {
+        effects.compactMap { if case .send(let request) = $0 { request.opcode } else { nil } }
+    }
+
+    private static func answer(
+        _ engine: inout IsochronousEngine,
+        _ step: IsochronousStep,
+        _ reply: [UInt8] = [0],
+        of opcode: HCIOpcode
+    ) -> Effects {
+        engine.answered(step, reply.rawSpan, of: opcode)
+    }
+
+    private static func established(
+        _ handle: ConnectionHandle,
+        _ status: HCIErrorCode = .success,
+        bursts: (UInt8, UInt8) = (1, 1)
+    ) -> LECISEstablished {
+        LECISEstablished(
+            status: status,
+            connectionHandle: handle,
+            cigSyncDelay: 1000,
+            cisSyncDelay: 1000,
+            transportLatencyCToP: 1000,
+            transportLatencyPToC: 1000,
+            phyCToP: .le2M,
+            phyPToC: .le2M,
+            nse: 1,
+            bnCToP: bursts.0,
+            bnPToC: bursts.1,
+            ftCToP: 1,
+            ftPToC: 1,
+            maxPDUCToP: 100,
+            maxPDUPToC: 100,
+            isoInterval: 8
+        )
+    }
+
+    /// An engine whose controller has accepted the parameters of two streams, and the command that creates them.
+    private static func creating() throws -> IsochronousEngine {
+        var engine = IsochronousEngine()
+        engine.sender.configure(packetLength: 100, packetCount: 4)
+        let begun = try engine.open(5, to: [link, other], ConnectedGroupParameters())
+        #expect(commands(begun) == [LESetCIGParameters.opcode])
+        let created = answer(
+            &engine,
+            .setParameters(cigID: 0),
+            [0, 0, 2, 0x60, 0, 0x61, 0],
+            of: LESetCIGParameters.opcode
+        )
+        guard case .send(let request)? = created.first, created.count == 1 else {
+            Issue.record("\(created)")
+            return engine
+        }
+        #expect(request.packet.hexadecimal == "01642009026000400061004100")
+        return engine
+    }
+
+    /// An engine with two open streams.
+    private static func opened() throws -> IsochronousEngine {
+        var engine = try creating()
+        for handle in [0x0060, 0x0061] as [ConnectionHandle] {
+            #expect(
+                commands(engine.established(established(handle))) == [0x206E, 0x206E].map(HCIOpcode.init(rawValue:))
+            )
+        }
+        for _ in 0..<3 {
+            let handle: ConnectionHandle = engine.streams[0x0060]?.phase == .open ? 0x0061 : 0x0060
+            #expect(answer(&engine, .setUpPath(handle), [0, 0x60, 0], of: LESetupISODataPath.opcode) == [])
+        }
+        let effects = answer(&engine, .setUpPath(0x0061), [0, 0x61, 0], of: LESetupISODataPath.opcode)
+        guard case .opened(5, let streams)? = effects.first else {
+            Issue.record("\(effects)")
+            return engine
+        }
+        #expect(effects.count == 1 && streams.map(\.link) == [link, other])
+        #expect(streams.allSatisfy { $0.canSend && $0.canReceive && $0.interval == .milliseconds(10) })
+        return engine
+    }
+
+    private static func identifier(_ engine: IsochronousEngine, _ handle: ConnectionHandle) throws
+        -> IsochronousStreamIdentifier
+    {
+        try #require(engine.streams[handle]?.information?.identifier)
+    }
+
+    @Test func groupOpensWhenAllDataPathsExist() throws {
+        let engine = try Self.opened()
+        #expect(engine.groupCount == 1)
+    }
+
+    @Test func groupIsRemovedWithItsLastStream() throws {
+        var engine = try Self.opened()
+        let first = try Self.identifier(engine, 0x0060)
+        #expect(Self.commands(engine.close(first)) == [Disconnect.opcode])
+        #expect(engine.close(first) == [])
+        let reason = DisconnectionReason.controller(.connectionTerminatedByLocalHost)
+        #expect(engine.disconnected(0x0060, reason) == [.ended(first, reason)])
+        let second = try Self.identifier(engine, 0x0061)
+        let effects = engine.disconnected(0x0061, Self.lostLink)
+        #expect(effects.first == .ended(second, Self.lostLink))
+        #expect(Self.commands(effects) == [LERemoveCIG.opcode])
+        _ = Self.answer(&engine, .removeGroup(cigID: 0), [0, 0], of: LERemoveCIG.opcode)
+        #expect(engine.groupCount == 0 && engine.streams.isEmpty)
+        #expect(engine.knows(0x0060) && !engine.knows(0x0040))
+    }
+
+    @Test func endOfALinkEndsItsStreamsOnce() throws {
+        var engine = try Self.opened()
+        let first = try Self.identifier(engine, 0x0060)
+        #expect(engine.linkEnded(Self.link, Self.lostLink) == [.ended(first, Self.lostLink)])
+        #expect(engine.knows(0x0060))
+        #expect(engine.disconnected(0x0060, Self.lostLink) == [])
+    }
+
+    @Test func failureOfOneStreamEndsTheOthersAndFailsTheOpening() throws {
+        var engine = try Self.creating()
+        _ = engine.established(Self.established(0x0060))
+        let effects = engine.established(Self.established(0x0061, .unsupportedRemoteFeature))
+        #expect(Self.commands(effects) == [Disconnect.opcode])
+        let ended = engine.disconnected(0x0060, .controller(.connectionTerminatedByLocalHost))
+        #expect(Self.commands(ended) == [LERemoveCIG.opcode])
+        #expect(ended.last == .failed(5, .command(.status(.unsupportedRemoteFeature, LECreateCIS.opcode))))
+    }
+
+    @Test func refusedParametersFailTheOpeningAndLetTheNextBegin() throws {
+        var engine = IsochronousEngine()
+        _ = try engine.open(1, to: [Self.link], ConnectedGroupParameters())
+        #expect(try engine.open(2, to: [Self.link], ConnectedGroupParameters()) == [])
+        let effects = Self.answer(&engine, .setParameters(cigID: 0), [0x12], of: LESetCIGParameters.opcode)
+        #expect(
+            effects.first
+                == .failed(1, .command(.status(.invalidHCICommandParameters, LESetCIGParameters.opcode)))
+        )
+        #expect(Self.commands(effects) == [LESetCIGParameters.opcode])
+    }
+
+    @Test func handlesOfAnotherNumberThanRequestedFailTheOpening() throws {
+        var engine = IsochronousEngine()
+        _ = try engine.open(1, to: [Self.link, Self.other], ConnectedGroupParameters())
+        let effects = Self.answer(
+            &engine,
+            .setParameters(cigID: 0),
+            [0, 0, 1, 0x60, 0],
+            of: LESetCIGParameters.opcode
+        )
+        #expect(Self.commands(effects) == [LERemoveCIG.opcode])
+        #expect(effects.contains { if case .failed(1, .controllerFailed) = $0 { true } else { false } })
+    }
+
+    @Test func cancelledOpeningEndsItsStreams() throws {
+        var engine = try Self.creating()
+        _ = engine.cancelOpening(5)
+        #expect(Self.commands(engine.established(Self.established(0x0060))) == [Disconnect.opcode])
+        let effects = engine.established(Self.established(0x0061, .connectionFailedToBeEstablished))
+        #expect(Self.commands(effects) == [])
+        let ended = engine.disconnected(0x0060, .controller(.connectionTerminatedByLocalHost))
+        #expect(Self.commands(ended) == [LERemoveCIG.opcode] && ended.count == 1)
+    }
+
+    @Test func requestIsRejectedWithoutAnApp() {
+        var engine = IsochronousEngine()
+        let request = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)
+        #expect(Self.commands(engine.requested(request, on: Self.link, number: 1)) == [LERejectCISRequest.opcode])
+        engine.acceptsRequests = true
+        #expect(Self.commands(engine.requested(request, on: nil, number: 1)) == [LERejectCISRequest.opcode])
+    }
+
+    @Test func acceptedRequestOpensWithTheDirectionsOfTheController() throws {
+        var engine = IsochronousEngine()
+        engine.acceptsRequests = true
+        let event = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)
+        let request = IsochronousStreamRequest(number: 9, link: Self.link, cigID: 1, cisID: 2)
+        #expect(engine.requested(event, on: Self.link, number: 9) == [.requested(request)])
+        #expect(Self.commands(try engine.accept(9)) == [LEAcceptCISRequest.opcode])
+        #expect(throws: HostError.cancelled) { try engine.accept(9) }
+        let effects = engine.established(Self.established(0x0060, bursts: (1, 0)))
+        #expect(Self.commands(effects) == [LESetupISODataPath.opcode])
+        let opened = Self.answer(&engine, .setUpPath(0x0060), [0, 0x60, 0], of: LESetupISODataPath.opcode)
+        guard case .opened(9, let streams)? = opened.first else {
+            Issue.record("\(opened)")
+            return
+        }
+        #expect(streams.map(\.canSend) == [false] && streams.map(\.canReceive) == [true])
+        #expect(engine.send([1], timeStamp: nil, on: streams[0].identifier) == .notOpen)
+        #expect(engine.disconnected(0x0060, Self.lostLink) == [.ended(streams[0].identifier, Self.lostLink)])
+        #expect(engine.streams.isEmpty && engine.knows(0x0060))
+    }
+
+    @Test func unansweredRequestsAreBounded() {
+        var engine = IsochronousEngine()
+        engine.acceptsRequests = true
+        for number in 0...IsochronousEngine.requestLimit {
+            let handle = ConnectionHandle(UInt16(0x0060 + number))
+            let event = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: handle, cigID: 1, cisID: 2)
+            let effects = engine.requested(event, on: Self.link, number: UInt64(number))
+            #expect(Self.commands(effects).isEmpty == (number < IsochronousEngine.requestLimit))
+        }
+    }
+
+    @Test func resetEndsEverythingOnce() throws {
+        var engine = try Self.opened()
+        _ = try engine.open(6, to: [Self.link], ConnectedGroupParameters())
+        let effects = engine.reset(.notReady, .adapterClosed)
+        #expect(effects.count == 3 && effects.last == .failed(6, .notReady))
+        #expect(engine.reset(.notReady, .adapterClosed) == [])
+    }
+}
