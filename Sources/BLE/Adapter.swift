@@ -45,6 +45,10 @@ public final class Adapter: Sendable {
         public var usesAdvertisingCoding = false
         /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         public var usesExtendedCommands = true
+        /// Whether connected isochronous streams are used if the controller supports them; see ``IsochronousStream``.
+        ///
+        /// Controllers learn this only while they have no connection, so it is set when the adapter is opened.
+        public var usesConnectedStreams = false
         /// Whether a central requests a longer ATT_MTU automatically on each new link.
         package var requestsMTU = true
         /// Time limit for the controller's answer to a command.
@@ -173,6 +177,7 @@ public final class Adapter: Sendable {
         settings.mtu = min(max(configuration.mtu, 23), 517)
         settings.requestsMTU = configuration.requestsMTU
         settings.enhancedBearerLimit = min(max(configuration.enhancedBearerLimit, 0), 5)
+        if configuration.usesConnectedStreams { settings.hostFeatures.insert(.connectedIsochronousStreamHostSupport) }
         if configuration.usesSubrating { settings.hostFeatures.insert(.connectionSubratingHostSupport) }
         if configuration.usesAdvertisingCoding {
             settings.hostFeatures.insert(.advertisingCodingSelectionHostSupport)

@@ -50,6 +50,8 @@ import BLESMP
 @_exported import enum BluetoothHost.LinkEvent
 @_exported import struct BluetoothHost.LinkIdentifier
 @_exported import struct BluetoothHost.LinkInformation
+@_exported import struct BluetoothHost.ConnectedGroupParameters
+@_exported import struct BluetoothHost.IsochronousSDU
 @_exported import struct BluetoothHost.LocalTransmitPower
 @_exported import struct BluetoothHost.NegotiatedConnectionParameters
 @_exported import struct BluetoothHost.PathLossReport

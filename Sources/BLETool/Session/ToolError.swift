@@ -20,6 +20,8 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     case severalHosts([String])
     case noThroughputService(String)
     case unexplored(Seconds)
+    /// The receiver of a file did not close the stream.
+    case streamNotClosed
 
     var description: String {
         switch self {
@@ -41,6 +43,7 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
         case .noBonds(let directory): "there are no bonds in \(directory)"
         case .severalHosts(let hosts):
             "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
+        case .streamNotClosed: "the receiver did not close the stream at the end of the file; is it running?"
         case .noThroughputService(let address):
             "\(address) does not have the service that is measured; run `ble throughput serve` there"
         case .unexplored(let limit):

@@ -1,0 +1,258 @@
+import BluetoothHost
+import BluetoothTypes
+import Synchronization
+
+/// A connected isochronous stream (CIS): service data units (SDUs) of bounded length and age, on a connection (Vol 6,
+/// Part B, 4.5.13).
+///
+/// ```swift
+/// let parameters = ConnectedGroupParameters(sduInterval: .milliseconds(10), maximumSDUToPeripheral: 100)
+/// let streams = try await adapter.central.openStreams(to: [peripheral], parameters)
+/// try await streams[0].send(Array("hello".utf8))
+/// for try await sdu in streams[0] {
+///     if sdu.status == .valid { print(sdu.data) }
+/// }
+/// ```
+///
+/// An SDU that is not received in time is lost; the receiver gets it with
+/// ``/BluetoothHost/IsochronousSDU/Status/lost``. The codec of the data is up to the app.
+///
+/// Iterating reads the received SDUs, and throws ``BLEError/disconnected(_:)`` when the stream has ended. If the reader is
+/// too slow, the oldest SDUs are dropped and counted. Several readers and cancellation are described in
+/// <doc:EventSequences>. A stream is closed when the last reference to it is released.
+public final class IsochronousStream: Sendable {
+    /// The link that carries the stream; the peer's ``ClientID`` if the peer is a client.
+    public let link: LinkIdentifier
+    /// Whether this side may send.
+    public let canSend: Bool
+    /// Whether this side may receive.
+    public let canReceive: Bool
+    /// The time between two events of the stream, each of which has one or more SDUs.
+    public let interval: Duration
+    private let host: BluetoothHost
+    private let identifier: IsochronousStreamIdentifier
+    private let buffer = AsyncEventBuffer<IsochronousSDU, BLEError>(
+        limit: 256,
+        report: .mark { $0.droppedBefore = $1 }
+    )
+
+    fileprivate init(host: BluetoothHost, _ information: IsochronousStreamInformation) {
+        self.host = host
+        identifier = information.identifier
+        link = information.link
+        canSend = information.canSend
+        canReceive = information.canReceive
+        interval = information.interval
+    }
+
+    deinit {
+        let identifier = identifier
+        host.cleanUp { $0.closeStream(identifier) }
+    }
+
+    /// Sends an SDU, and waits until the host has accepted it. The host accepts a few SDUs ahead of time.
+    ///
+    /// - Parameters:
+    ///   - sdu: at most the maximum of the stream's group, 4,095 bytes.
+    ///   - timeStamp: the time of the SDU by the controller's clock, in microseconds; nil for the next event.
+    /// - Throws: ``BLEError/disconnected(_:)`` if the stream has ended, ``BLEError/invalidArgument(_:)`` if it is closed, only
+    ///   receives, or the SDU is too long, ``BLEError/cancelled`` if the task is cancelled. A cancelled SDU is not sent.
+    public func send(_ sdu: [UInt8], timeStamp: UInt32? = nil) async throws(BLEError) {
+        try await translating("sending an SDU") { () throws(HostError) in
+            try await host.sendSDU(sdu, timeStamp: timeStamp, on: identifier)
+        }
+    }
+
+    /// Closes the stream; SDUs that the controller has not sent are lost.
+    public func close() async {
+        await host.closeStream(identifier)
+    }
+
+    /// The closure for the events of the stream. It does not hold the stream.
+    fileprivate var observer: @Sendable (IsochronousStreamEvent) -> Void {
+        { [buffer] event in
+            switch event {
+            case .received(let sdu): buffer.append(sdu)
+            case .ended(let reason): buffer.finish(.disconnected(reason))
+            }
+        }
+    }
+}
+
+extension IsochronousStream: AsyncSequence {
+    public typealias Element = IsochronousSDU
+    public typealias Failure = BLEError
+
+    public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
+
+    /// Returns the received SDUs in order. Several iterators share the SDUs that arrive.
+    public struct Iterator: AsyncIteratorProtocol {
+        let stream: IsochronousStream
+
+        public mutating func next() async throws(BLEError) -> IsochronousSDU? {
+            try await next(isolation: nil)
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(BLEError) -> IsochronousSDU? {
+            try await stream.buffer.next()
+        }
+    }
+}
+
+/// The streams of one call that opens some, from the host's loop to the calling task.
+private final class OpeningStreams: Sendable {
+    private struct State {
+        var streams: [IsochronousStream] = []
+        var result: Result<Void, HostError>?
+        var continuation: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+    private let host: BluetoothHost
+
+    init(host: BluetoothHost) {
+        self.host = host
+    }
+
+    /// Makes the stream of an opening. Called before its first SDU arrives.
+    func observe(_ information: IsochronousStreamInformation) -> @Sendable (IsochronousStreamEvent) -> Void {
+        let stream = IsochronousStream(host: host, information)
+        state.withLock { $0.streams.append(stream) }
+        return stream.observer
+    }
+
+    func finish(_ result: Result<[IsochronousStreamInformation], HostError>) {
+        let continuation = state.withLock { state in
+            state.result = result.map { _ in () }
+            return state.continuation.take()
+        }
+        continuation?.resume()
+    }
+
+    nonisolated(nonsending) func wait() async throws(BLEError) -> [IsochronousStream] {
+        await withCheckedContinuation { continuation in
+            let isDone = state.withLock { state in
+                if state.result == nil { state.continuation = continuation }
+                return state.result != nil
+            }
+            if isDone { continuation.resume() }
+        }
+        let (streams, result) = state.withLock { state in
+            defer { state.streams = [] }
+            return (state.streams, state.result)
+        }
+        if case .failure(let error)? = result { throw BLEError(error, doing: "opening the streams") }
+        return streams
+    }
+}
+
+extension Central {
+    /// Opens one isochronous stream to each of the peripherals, in one group. All open, or none.
+    ///
+    /// The adapter is opened with ``Adapter/Configuration/usesConnectedStreams``. The peripherals accept the streams.
+    ///
+    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has no streams or the configuration does not allow them,
+    ///   ``BLEError/invalidArgument(_:)``, ``BLEError/controllerFailed(_:)`` if a controller or a peripheral refuses,
+    ///   ``BLEError/disconnected(_:)``, and ``BLEError/cancelled`` if the task is cancelled.
+    public func openStreams(
+        to peripherals: [RemotePeripheral],
+        _ parameters: ConnectedGroupParameters = ConnectedGroupParameters()
+    ) async throws(BLEError) -> [IsochronousStream] {
+        if Task.isCancelled { throw .cancelled }
+        var links: [LinkIdentifier] = []
+        for peripheral in peripherals { links.append(try peripheral.usableLink) }
+        let opening = OpeningStreams(host: host)
+        let number = await host.openStreams(
+            to: links,
+            parameters,
+            observe: { opening.observe($0) },
+            completion: { opening.finish($0) }
+        )
+        let host = host
+        let result = await withTaskCancellationHandler {
+            await opening.result()
+        } onCancel: {
+            host.begin { $0.cancelStreamOpening(number) }
+        }
+        return try result.get()
+    }
+}
+
+extension OpeningStreams {
+    fileprivate nonisolated(nonsending) func result() async -> Result<[IsochronousStream], BLEError> {
+        do throws(BLEError) {
+            return .success(try await wait())
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+extension Peripheral {
+    /// Returns the requests of centrals for isochronous streams from now on. A request that is not accepted is rejected when
+    /// it is released, or when the sequence is.
+    ///
+    /// The adapter is opened with ``Adapter/Configuration/usesConnectedStreams``.
+    ///
+    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has no streams or the configuration does not allow them.
+    public func streamRequests() async throws(BLEError) -> Events<IsochronousStreamOffer> {
+        let buffer = AsyncEventBuffer<IsochronousStreamOffer, Never>(limit: 16, report: .none)
+        let host = host
+        let number = try await translating { () throws(HostError) in
+            try await host.observeStreamRequests { [weak host] request in
+                if let host { buffer.append(IsochronousStreamOffer(host: host, request)) }
+            }
+        }
+        let observer = await host.observe { event in
+            if case .closed = event { buffer.finish() }
+        }
+        let registration = Registration {
+            host.cleanUp { host in
+                host.stopStreamRequests(number)
+                host.removeObserver(observer)
+            }
+        }
+        return Events(buffer: buffer, registration: registration)
+    }
+}
+
+/// The request of a central for an isochronous stream; see ``Peripheral/streamRequests()``.
+public final class IsochronousStreamOffer: Sendable {
+    /// The connection with the central.
+    public let client: ClientID
+    /// The identifier of the group, which the central has chosen.
+    public let group: UInt8
+    /// The identifier of the stream in its group.
+    public let stream: UInt8
+    private let host: BluetoothHost
+    private let number: UInt64
+
+    fileprivate init(host: BluetoothHost, _ request: IsochronousStreamRequest) {
+        self.host = host
+        number = request.number
+        client = request.link
+        group = request.cigID
+        stream = request.cisID
+    }
+
+    deinit {
+        let number = number
+        host.cleanUp { $0.rejectStream(number) }
+    }
+
+    /// Accepts the request, and waits until the stream is established.
+    ///
+    /// - Throws: ``BLEError/disconnected(_:)`` or ``BLEError/controllerFailed(_:)`` if the stream was not established,
+    ///   ``BLEError/cancelled`` if the request was answered or has ended.
+    public func accept() async throws(BLEError) -> IsochronousStream {
+        let opening = OpeningStreams(host: host)
+        await host.acceptStream(number, observe: { opening.observe($0) }, completion: { opening.finish($0) })
+        guard let stream = try await opening.wait().first else { throw .closed }
+        return stream
+    }
+
+    /// Rejects the request. Does nothing if it was accepted.
+    public func reject() async {
+        await host.rejectStream(number)
+    }
+}

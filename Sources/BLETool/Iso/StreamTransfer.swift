@@ -1,0 +1,196 @@
+import ArgumentParser
+import BLE
+import BLEProfiles
+import BluetoothTypes
+
+/// The file of a transfer over a stream, and its direction.
+struct StreamFileOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The file to send.", valueName: "file"), completion: .file())
+    var send: String?
+
+    @Option(help: ArgumentHelp("The file for the received bytes.", valueName: "file"), completion: .file())
+    var receive: String?
+
+    @Option(
+        name: .customLong("sdu"),
+        help: ArgumentHelp("The length of each SDU, 8 to 4095 bytes.", valueName: "bytes")
+    )
+    var partLength = 100
+
+    func validate() throws {
+        guard (send == nil) != (receive == nil) else { throw ValidationError("give one of --send and --receive") }
+        guard (8...4095).contains(partLength) else { throw ValidationError("--sdu is 8 to 4095 bytes") }
+    }
+
+    func openFiles() throws(FileError) -> StreamFile {
+        if let send { return .send(try ByteInput(send)) }
+        return .receive(try ByteOutput(receive))
+    }
+}
+
+enum StreamFile: Sendable {
+    case send(ByteInput)
+    case receive(ByteOutput)
+}
+
+/// A transfer of a file over a stream.
+///
+/// Each SDU begins with the number of its part, four bytes, least significant first. The number ``endMark`` announces the
+/// number of parts, as four bytes. It is repeated until the receiver closes the stream. Empty SDUs precede the first part,
+/// because the receiver may set up its data path later than the sender. One SDU is sent in each interval of the stream, also
+/// if the controller takes them faster.
+struct StreamTransfer {
+    private static let endMark: UInt32 = 0xFFFF_FFFF
+    /// The number of empty SDUs before the first part.
+    private static let preambleLength = 10
+    /// How often the end is announced at most.
+    private static let endLimit = 1000
+
+    private let stream: IsochronousStream
+    private let teller: StreamTeller
+    private let partLength: Int
+
+    init(_ stream: IsochronousStream, _ teller: StreamTeller, partLength: Int) {
+        self.stream = stream
+        self.teller = teller
+        self.partLength = partLength
+    }
+
+    func run(_ file: StreamFile) async throws {
+        try teller.opened(stream)
+        switch file {
+        case .send(let input): try await send(input)
+        case .receive(let output): try await receive(output)
+        }
+    }
+
+    private func send(_ input: ByteInput) async throws {
+        var count: UInt32 = 0
+        var byteCount = 0
+        var rest: [UInt8] = []
+        var pace = Pace(interval: stream.interval)
+        for _ in 0..<StreamTransfer.preambleLength {
+            try await pace.wait()
+            try await stream.send([])
+        }
+        while true {
+            let bytes = try await input.next()
+            try Task.checkCancellation()
+            rest += bytes
+            while rest.count >= partLength - 4 || bytes.isEmpty && !rest.isEmpty {
+                let part = Array(rest.prefix(partLength - 4))
+                rest.removeFirst(part.count)
+                try await pace.wait()
+                try await stream.send(StreamTransfer.bytes(count) + part)
+                count += 1
+                byteCount += part.count
+            }
+            if bytes.isEmpty { break }
+        }
+        do {
+            for _ in 0..<StreamTransfer.endLimit {
+                try await pace.wait()
+                try await stream.send(StreamTransfer.bytes(StreamTransfer.endMark) + StreamTransfer.bytes(count))
+            }
+            throw ToolError.streamNotClosed
+        } catch BLEError.disconnected {
+            // The receiver has the end.
+        }
+        try teller.sent(parts: Int(count), bytes: byteCount)
+    }
+
+    private func receive(_ output: ByteOutput) async throws {
+        var (next, received, byteCount, reportedLost): (UInt32, Int, Int, Int) = (0, 0, 0, 0)
+        for try await sdu in stream {
+            guard sdu.status == .valid else {
+                reportedLost += 1
+                continue
+            }
+            guard let number = StreamTransfer.number(in: sdu.data, at: 0) else { continue }
+            if number == StreamTransfer.endMark, let count = StreamTransfer.number(in: sdu.data, at: 4) {
+                await stream.close()
+                return try teller.received(
+                    parts: received,
+                    bytes: byteCount,
+                    lost: Int(count) - received,
+                    reportedLost: reportedLost
+                )
+            }
+            guard number >= next else { continue }
+            next = number + 1
+            received += 1
+            byteCount += sdu.data.count - 4
+            try output.write(Array(sdu.data.dropFirst(4)))
+        }
+    }
+
+    private static func bytes(_ number: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * UInt32($0))) }
+    }
+
+    private static func number(in bytes: [UInt8], at offset: Int) -> UInt32? {
+        guard bytes.count >= offset + 4 else { return nil }
+        return (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) }
+    }
+}
+
+/// The times at which SDUs are sent: one in each interval.
+private struct Pace {
+    let interval: Duration
+    private var next = ContinuousClock.now
+
+    init(interval: Duration) {
+        self.interval = interval
+    }
+
+    /// Waits until the next SDU is to be sent. An SDU that is late does not delay the later ones.
+    mutating func wait() async throws {
+        next += interval
+        try await Task.sleep(until: next, clock: .continuous)
+    }
+}
+
+/// Prints the events of a transfer.
+struct StreamTeller: Sendable {
+    let asJSON: Bool
+
+    func ready(at address: DeviceAddress) throws {
+        try tell(["event": "ready", "address": .string("\(address)")], "\(address) listens for a stream")
+    }
+
+    func opened(_ stream: IsochronousStream) throws {
+        let milliseconds = Double(stream.interval / .microseconds(1)) / 1000
+        try tell(
+            ["event": "opened", "canSend": .bool(stream.canSend), "canReceive": .bool(stream.canReceive)],
+            "stream with an event each \(milliseconds) ms"
+        )
+    }
+
+    func sent(parts: Int, bytes: Int) throws {
+        try tell(
+            ["event": "sent", "sdus": .integer(parts), "bytes": .integer(bytes)],
+            "\(bytes) bytes sent in \(parts) SDUs"
+        )
+    }
+
+    func received(parts: Int, bytes: Int, lost: Int, reportedLost: Int) throws {
+        try tell(
+            [
+                "event": "received",
+                "sdus": .integer(parts),
+                "bytes": .integer(bytes),
+                "lost": .integer(lost),
+                "reportedLost": .integer(reportedLost),
+            ],
+            "\(bytes) bytes received in \(parts) SDUs; \(lost) lost"
+        )
+    }
+
+    private func tell(_ json: JSON, _ line: String) throws {
+        if asJSON {
+            try Output.standard.json(json)
+        } else {
+            Output.complain(line)
+        }
+    }
+}

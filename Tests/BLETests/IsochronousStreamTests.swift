@@ -1,0 +1,124 @@
+import BluetoothTesting
+import BluetoothTypes
+import Testing
+
+@testable import BLE
+
+@Suite("Isochronous streams")
+struct IsochronousStreamTests {
+    /// Two connected hosts that support streams.
+    private struct Pair {
+        let central: Adapter
+        let peripheral: Adapter
+        let peer: RemotePeripheral
+        let requests: Events<IsochronousStreamOffer>
+        let advertising: AdvertisingSet
+
+        init(in world: World) async throws {
+            central = try await world.device("central").openAdapter { $0.usesConnectedStreams = true }
+            peripheral = try await world.device("peripheral").openAdapter { $0.usesConnectedStreams = true }
+            requests = try await peripheral.peripheral.streamRequests()
+            advertising = try await peripheral.peripheral.startAdvertising(AdvertisementConfiguration())
+            peer = try await central.central.connect(to: try await peripheral.information.identityAddress)
+        }
+
+        func open(
+            _ parameters: ConnectedGroupParameters = ConnectedGroupParameters()
+        ) async throws -> (IsochronousStream, IsochronousStream) {
+            async let opened = central.central.openStreams(to: [peer], parameters)
+            var offer: IsochronousStreamOffer?
+            for await request in requests {
+                offer = request
+                break
+            }
+            let accepted = try await #require(offer).accept()
+            return (try await opened[0], accepted)
+        }
+    }
+
+    @Test("SDUs of any length arrive in both directions, in order")
+    func sdusArriveInBothDirections() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            var parameters = ConnectedGroupParameters()
+            parameters.maximumSDUToPeripheral = 1000
+            parameters.maximumSDUToCentral = 300
+            let (central, peripheral) = try await pair.open(parameters)
+            let long = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
+            for count in 0..<40 {
+                try await central.send(Array(long.prefix(count * 25)))
+                try await peripheral.send(Array(long.prefix(count * 7)))
+            }
+            var (fromCentral, fromPeripheral) = (peripheral.makeAsyncIterator(), central.makeAsyncIterator())
+            for count in 0..<40 {
+                let first = try await fromCentral.next()
+                #expect(first?.data == Array(long.prefix(count * 25)) && first?.status == .valid)
+                let second = try await fromPeripheral.next()
+                #expect(second?.data == Array(long.prefix(count * 7)) && second?.timeStamp != nil)
+            }
+        }
+    }
+
+    @Test("A closed stream ends for the peer, and so does one whose link ends")
+    func endsReachThePeer() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            let (central, peripheral) = try await pair.open()
+            await central.close()
+            var iterator = peripheral.makeAsyncIterator()
+            do throws(BLEError) {
+                _ = try await iterator.next()
+                Issue.record("the stream has not ended")
+            } catch {
+                #expect(error == .disconnected(.controller(.remoteUserTerminatedConnection)))
+            }
+            do throws(BLEError) {
+                try await peripheral.send([1])
+                Issue.record("the stream that has ended accepts an SDU")
+            } catch {
+                #expect(error == .disconnected(.controller(.remoteUserTerminatedConnection)))
+            }
+            let (again, _) = try await pair.open()
+            await pair.peer.disconnect()
+            var ended = again.makeAsyncIterator()
+            do throws(BLEError) {
+                while try await ended.next() != nil {}
+                Issue.record("the stream has outlived its link")
+            } catch {
+                if case .disconnected = error {} else { Issue.record("\(error)") }
+            }
+        }
+    }
+
+    @Test("A request that is not accepted is rejected when it is released")
+    func releasedRequestIsRejected() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            async let opened = pair.central.central.openStreams(to: [pair.peer])
+            for await request in pair.requests {
+                _ = request
+                break
+            }
+            do {
+                _ = try await opened
+                Issue.record("the request was accepted")
+            } catch BLEError.controllerFailed(_) {
+            } catch {
+                Issue.record("\(error)")
+            }
+        }
+    }
+
+    @Test("Without the setting of the configuration, streams are not supported")
+    func streamsNeedTheConfiguration() throws {
+        try World.run { world in
+            let adapter = try await world.device("central").openAdapter()
+            do throws(BLEError) {
+                _ = try await adapter.peripheral.streamRequests()
+                Issue.record("requests are accepted")
+            } catch {
+                if case .notSupported = error {} else { Issue.record("\(error)") }
+            }
+        }
+    }
+}
