@@ -67,7 +67,11 @@ async def ended(process, written, content: bytes):
 async def both(world: World):
     source, target = world.directory / "source", world.directory / "target"
     source.write_bytes(CONTENT)
-    for ours, theirs in (("--send", "--receive"), ("--receive", "--send")):
+    directions = [("--send", "--receive")]
+    # rootcanal 1.13.0 gives the host of the peripheral BN_C_To_P and BN_P_To_C in the wrong order, so `ble` does not send.
+    if world.preset.name == "OURS":
+        directions.append(("--receive", "--send"))
+    for ours, theirs in directions:
         files = {"--send": source, "--receive": target}
         async with world.start("iso", "listen", theirs, str(files[theirs])) as listening:
             ready = await listening.event("ready")
