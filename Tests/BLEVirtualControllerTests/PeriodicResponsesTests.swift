@@ -212,13 +212,13 @@ struct PeriodicResponsesTests {
         #expect(Self.responses(world).allSatisfy { $0.status == .failedToReceive })
     }
 
-    @Test("A response of 251 bytes is reported whole, in two parts")
+    @Test("A response of 247 bytes, the most that a command has room for, is reported whole, in two parts")
     func longResponseIsReportedWhole() throws {
         let world = Self.world()
         world.succeed(Self.setData([1]), at: 0)
         world.forget()
         let report = try #require(Self.runToData(world))
-        let bytes = [UInt8](repeating: 9, count: 251)
+        let bytes = [UInt8](repeating: 9, count: 247)
         world.succeed(Self.respond(bytes, to: report, slot: 0), at: 1)
         world.run(.milliseconds(20))
         let parts = Self.responses(world).filter { $0.slot == 0 }

@@ -99,7 +99,8 @@ extension VirtualController {
             advertiser.sets[index].isEnabled
         else { return }
         let run = train.begin()
-        requestFirstData(of: train)
+        // The answer to the command is sent first.
+        schedule { $0.requestFirstData(of: train) }
         schedule(after: train.intervalDuration) { $0.transmit(train, run) }
     }
 
