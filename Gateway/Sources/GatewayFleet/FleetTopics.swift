@@ -19,7 +19,9 @@ public struct FleetTopics: Hashable, Sendable {
     }
 
     /// What a consumer subscribes to.
-    public var filters: [String] { ["\(prefix)/gateways/+/status", "\(prefix)/gateways/+/connections", "\(prefix)/sensors/+/+"] }
+    public var filters: [String] {
+        ["\(prefix)/gateways/+/status", "\(prefix)/gateways/+/connections", "\(prefix)/sensors/+/+"]
+    }
 
     /// Returns the subject of a topic; nil for another topic.
     public func subject(of topic: String) -> Subject? {

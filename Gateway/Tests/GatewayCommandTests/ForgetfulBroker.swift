@@ -74,7 +74,9 @@ final class ForgetfulBroker: Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         var received = 0
         while received < count {
-            let size = bytes.withUnsafeMutableBytes { recv(connection, $0.baseAddress! + received, count - received, 0) }
+            let size = bytes.withUnsafeMutableBytes {
+                recv(connection, $0.baseAddress! + received, count - received, 0)
+            }
             guard size > 0 else { return nil }
             received += size
         }
