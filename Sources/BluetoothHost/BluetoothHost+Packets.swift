@@ -58,8 +58,10 @@ extension BluetoothHost {
                     streamPacketsCompleted(completion)
                     continue
                 }
-                _ = sender.completed(Int(completion.numCompletedPackets), on: link.slot)
-                if !link.att.drains.isEmpty { packetsSent(Int(completion.numCompletedPackets), of: link) }
+                // A controller may report more than it had.
+                let count = min(Int(completion.numCompletedPackets), sender.packetsInController(link.slot))
+                _ = sender.completed(count, on: link.slot)
+                if !link.att.drains.isEmpty { packetsSent(count, of: link) }
             }
             metrics.aclCredits.record(sender.credits)
         case .leAdvertisingReport(let event): try receive(event)

@@ -39,6 +39,16 @@ struct FlushBeforeEndTests {
         #expect(isDisconnecting(calls))
     }
 
+    @Test func reportOfMorePacketsThanTheControllerHadDoesNotEndTheLinkEarly() throws {
+        let (calls, handle) = try subscribed()
+        try sendAndEnd(calls, handle)
+        #expect(calls.takeSent().count == 1)
+        calls.complete(10)
+        #expect(!isDisconnecting(calls))
+        #expect(calls.drain().map(\.last) == Array(1..<10))
+        #expect(isDisconnecting(calls))
+    }
+
     @Test func clientThatTakesNothingDelaysTheEndByTheLimitOnly() throws {
         let (calls, handle) = try subscribed()
         try sendAndEnd(calls, handle)

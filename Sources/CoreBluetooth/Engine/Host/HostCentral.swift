@@ -359,7 +359,8 @@ final class HostCentral: CentralEngine, HostMember {
             host.cancelConnecting(attempt)
             if isAnswered { sayCancelled(peripheral, open) }
         case .connected(let link):
-            endSounding(with: peripheral, on: host)
+            let sounding = endSounding(with: peripheral, on: host)
+            if isAnswered { sounding?.completion(.success(())) }
             for (handle, subscription) in connection.subscriptions {
                 host.removeSubscriber(subscription.subscriber, of: handle, on: link)
             }
