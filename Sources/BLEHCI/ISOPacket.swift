@@ -166,11 +166,8 @@ public struct ISOPacket: ~Escapable {
         payload = loadReader.readRemaining()
     }
 
-    /// Appends a packet that begins an SDU.
-    ///
-    /// - Parameters:
-    ///   - isComplete: whether `fragment` is the whole SDU.
-    ///   - fragment: the first bytes of the SDU. The length of the packet has 14 bits.
+    /// Appends a packet that begins an SDU. `fragment` has the first bytes of it, or all of them if `isComplete`. The length
+    /// of the packet has 14 bits.
     @inlinable
     public static func encodeStart(
         of loadHeader: ISODataLoadHeader,
@@ -190,11 +187,8 @@ public struct ISOPacket: ~Escapable {
         buffer.append(fragment)
     }
 
-    /// Appends a packet that continues an SDU.
-    ///
-    /// - Parameters:
-    ///   - isLast: whether `fragment` ends the SDU.
-    ///   - fragment: the next bytes of the SDU. The length of the packet has 14 bits.
+    /// Appends a packet that continues an SDU. `fragment` has the next bytes of it, and the last ones if `isLast`. The
+    /// length of the packet has 14 bits.
     @inlinable
     public static func encodeContinuation(
         on connectionHandle: ConnectionHandle,

@@ -44,8 +44,9 @@ public struct Connection: Sendable {
     /// Requests a subrate, and waits until it is in effect (Vol 4, Part E, 7.8.124). While there is no data, the devices
     /// then use only some of the connection events.
     ///
-    /// Both adapters must use subrating: see ``Adapter/Configuration/usesSubrating``. The central decides. As the peripheral, this device gets what the peer accepts; as the central, it accepts from the
-    /// peer later what it has requested last. ``information`` has the result.
+    /// Both adapters must use subrating: see ``Adapter/Configuration/usesSubrating``. The central decides. As the
+    /// peripheral, this device gets what the peer accepts. As the central, it accepts from the peer later what it has
+    /// requested last. ``information`` has the result.
     ///
     /// - Throws: ``BLEError/invalidArgument(_:)`` if the parameters are out of range, or the supervision timeout is too short
     ///   for them; ``BLEError/notSupported(_:)`` if one of the devices does not support subrating; ``BLEError/cancelled`` at
@@ -55,9 +56,9 @@ public struct Connection: Sendable {
         try await translating { () throws(HostError) in try await host.requestSubrate(parameters, of: link) }
     }
 
-    /// Requests other PHYs; the link then uses PHYs that both sides support.
+    /// Requests other PHYs; the link then uses PHYs that both sides support. `coding` is what this device prefers when it
+    /// sends on the LE Coded PHY. The peer chooses its own.
     ///
-    /// - Parameter coding: the coding that this device prefers when it sends on the LE Coded PHY. The peer chooses its own.
     /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the PHYs may change nevertheless.
     public func setPHY(
         transmit: PHYSet,

@@ -98,7 +98,7 @@ public struct ChannelSoundingChannels: Hashable, Sendable {
     /// The channels 64 to 78: bit n is channel 64 + n.
     public let high: UInt16
 
-    /// - Parameter high: 15 bits; the highest one is dropped.
+    /// Creates a set of channels. The highest bit of `high` is dropped.
     public init(low: UInt64, high: UInt16) {
         self.low = low
         self.high = high & 0x7FFF

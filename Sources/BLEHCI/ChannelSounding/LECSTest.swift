@@ -58,9 +58,7 @@ public struct LECSTest: Command, Equatable {
     /// The values that replace random ones; at most 225 bytes.
     public let overrideParameters: [UInt8]
 
-    /// Creates a command.
-    ///
-    /// - Parameter overrideParameters: further bytes than 225 are dropped.
+    /// Creates a command. It has at most 225 bytes of `overrideParameters`; further ones are dropped.
     public init(
         mainMode: ChannelSoundingMode,
         subMode: ChannelSoundingMode = .none,
