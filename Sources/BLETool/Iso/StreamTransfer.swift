@@ -116,7 +116,7 @@ struct StreamTransfer {
                     reportedLost: reportedLost
                 )
             }
-            guard number >= next else { continue }
+            guard number >= next, number != StreamTransfer.endMark else { continue }
             next = number + 1
             received += 1
             byteCount += sdu.data.count - 4

@@ -101,6 +101,8 @@ extension BluetoothHost {
     private func controllerIsReady(_ information: ControllerInformation) {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
         isochronous.sender.configure(packetLength: information.isoDataLength, packetCount: information.isoPacketCount)
+        // The reset has turned off what an app had enabled.
+        if isochronous.acceptsRequests { enableEvents([.cisRequest, .cisEstablished]) }
         emit(HostEvent.poweredOn(information))
         repeatLinkDefaults()
         perform(gap.controllerIsReady(gapContext))
