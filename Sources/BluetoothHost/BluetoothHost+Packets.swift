@@ -116,8 +116,8 @@ extension BluetoothHost {
         case .leCSConfigComplete(let event): soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
         case .leCSProcedureEnableComplete(let event):
             soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
-        case .leCSSubeventResult(let event): try receive(event)
-        case .leCSSubeventResultContinue(let event): try receive(event)
+        case .leCSSubeventResult(let event): receive(event)
+        case .leCSSubeventResultContinue(let event): receive(event)
         // The host does not enable these events.
         case .lePeriodicAdvertisingSyncEstablishedV2, .lePeriodicAdvertisingReportV2,
             .lePeriodicAdvertisingSyncTransferReceivedV2, .lePeriodicAdvertisingSubeventDataRequest,

@@ -243,11 +243,19 @@ public final class IsochronousStreamOffer: Sendable {
     /// Accepts the request, and waits until the stream is established.
     ///
     /// - Throws: ``BLEError/disconnected(_:)`` or ``BLEError/controllerFailed(_:)`` if the stream was not established,
-    ///   ``BLEError/cancelled`` if the request was answered or has ended.
+    ///   ``BLEError/cancelled`` if the request was answered or has ended, or if the task is cancelled. A stream that is
+    ///   established then is closed.
     public func accept() async throws(BLEError) -> IsochronousStream {
+        if Task.isCancelled { throw .cancelled }
         let opening = OpeningStreams(host: host)
         await host.acceptStream(number, observe: { opening.observe($0) }, completion: { opening.finish($0) })
-        guard let stream = try await opening.wait().first else { throw .closed }
+        let (host, number) = (host, number)
+        let result = await withTaskCancellationHandler {
+            await opening.result()
+        } onCancel: {
+            host.begin { $0.cancelStreamOpening(number) }
+        }
+        guard let stream = try result.get().first else { throw .closed }
         return stream
     }
 

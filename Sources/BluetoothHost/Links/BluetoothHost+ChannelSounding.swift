@@ -61,7 +61,7 @@ extension BluetoothHost {
     package func stopChannelSounding(_ session: UInt64) {
         // Code of the app that runs at the release may start or stop a session.
         let removed = observers.soundings.removeValue(forKey: session)
-        if removed != nil, let link = links.values.first(where: { $0.sounding.session == session }) {
+        if removed != nil, let link = links.values.first(where: { $0.sounding.has(session) }) {
             perform(link.sounding.stop(session, at: loop.now), of: link)
         }
         withExtendedLifetime(removed) {}
@@ -78,14 +78,14 @@ extension BluetoothHost {
         perform(change(&link.sounding, loop.now), of: link)
     }
 
-    func receive(_ event: borrowing LECSSubeventResult) throws(PacketDecodingError) {
+    func receive(_ event: borrowing LECSSubeventResult) {
         guard let link = links[ConnectionHandle(event.connectionHandle)] else { return }
-        perform(try link.sounding.received(event, at: loop.now), of: link)
+        perform(link.sounding.received(event, at: loop.now), of: link)
     }
 
-    func receive(_ event: borrowing LECSSubeventResultContinue) throws(PacketDecodingError) {
+    func receive(_ event: borrowing LECSSubeventResultContinue) {
         guard let link = links[ConnectionHandle(event.connectionHandle)] else { return }
-        perform(try link.sounding.received(event, at: loop.now), of: link)
+        perform(link.sounding.received(event, at: loop.now), of: link)
     }
 
     // MARK: Effects
@@ -95,6 +95,7 @@ extension BluetoothHost {
         for effect in effects {
             switch effect {
             case .command(let command, let session): send(command, session, of: link.identifier)
+            case .malformed(let error): countMalformed("result of channel sounding", error)
             case .started(let procedures, let session): deliver(.soundingEvent(session, .started(procedures)))
             case .subevent(let subevent, let session): deliver(.soundingEvent(session, .subevent(subevent)))
             case .ended(let error, let session): deliver(.soundingEvent(session, .ended(error)))

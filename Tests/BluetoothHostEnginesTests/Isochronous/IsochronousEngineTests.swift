@@ -174,6 +174,83 @@ struct IsochronousEngineTests {
         #expect(Self.commands(ended) == [LERemoveCIG.opcode] && ended.count == 1)
     }
 
+    /// Whether another opening begins.
+    private static func isFree(_ engine: inout IsochronousEngine) throws -> Bool {
+        commands(try engine.open(9, to: [other], ConnectedGroupParameters())) == [LESetCIGParameters.opcode]
+    }
+
+    @Test func cancelledOpeningWhoseLinkEndsBeforeItsStreamLetsTheNextBegin() throws {
+        var engine = IsochronousEngine()
+        _ = try engine.open(1, to: [Self.link], ConnectedGroupParameters())
+        _ = Self.answer(&engine, .setParameters(cigID: 0), [0, 0, 1, 0x60, 0], of: LESetCIGParameters.opcode)
+        _ = engine.cancelOpening(1)
+        #expect(Self.commands(engine.linkEnded(Self.link, Self.lostLink)) == [LERemoveCIG.opcode])
+        #expect(engine.established(Self.established(0x0060, .connectionTimeout)) == [])
+        #expect(try Self.isFree(&engine))
+    }
+
+    @Test func openingThatIsCancelledBeforeItsDataPathsLetsTheNextBegin() throws {
+        var engine = IsochronousEngine()
+        _ = try engine.open(1, to: [Self.link], ConnectedGroupParameters())
+        _ = Self.answer(&engine, .setParameters(cigID: 0), [0, 0, 1, 0x60, 0], of: LESetCIGParameters.opcode)
+        _ = engine.established(Self.established(0x0060))
+        #expect(Self.commands(engine.cancelOpening(1)) == [Disconnect.opcode])
+        for _ in 0..<2 {
+            #expect(Self.answer(&engine, .setUpPath(0x0060), [0, 0x60, 0], of: LESetupISODataPath.opcode) == [])
+        }
+        let ended = engine.disconnected(0x0060, .controller(.connectionTerminatedByLocalHost))
+        #expect(Self.commands(ended) == [LERemoveCIG.opcode])
+        #expect(try Self.isFree(&engine))
+    }
+
+    @Test func openingsEndWithTheirLinksBeforeTheirStreamsAreCreated() throws {
+        var engine = IsochronousEngine()
+        _ = try engine.open(1, to: [Self.link, Self.other], ConnectedGroupParameters())
+        _ = try engine.open(2, to: [Self.link], ConnectedGroupParameters())
+        _ = try engine.open(3, to: [Self.other], ConnectedGroupParameters())
+        #expect(engine.linkEnded(Self.link, Self.lostLink) == [.failed(2, .disconnected(Self.lostLink))])
+        let effects = Self.answer(
+            &engine,
+            .setParameters(cigID: 0),
+            [0, 0, 2, 0x60, 0, 0x61, 0],
+            of: LESetCIGParameters.opcode
+        )
+        #expect(Self.commands(effects) == [LERemoveCIG.opcode, LESetCIGParameters.opcode])
+        #expect(effects.contains(.failed(1, .disconnected(Self.lostLink))))
+    }
+
+    @Test func packetsOfAStreamOccupyTheirBuffersUntilItHasEnded() throws {
+        var engine = try Self.opened()
+        let first = try Self.identifier(engine, 0x0060)
+        for _ in 0..<5 { #expect(engine.send([1], timeStamp: nil, on: first) == .taken) }
+        var buffer = PacketBuffer()
+        while engine.sender.nextPacket(into: &buffer) != nil {}
+        #expect(engine.sender.credits == 0)
+        _ = engine.close(first)
+        #expect(engine.sender.credits == 0 && engine.sender.unsentCount(0x0060) == 0)
+        #expect(engine.sender.completed(1, on: 0x0060) && engine.sender.credits == 1)
+        _ = engine.disconnected(0x0060, .controller(.connectionTerminatedByLocalHost))
+        #expect(engine.sender.credits == 4)
+    }
+
+    @Test func requestThatHasExpiredMakesRoomForOthers() throws {
+        var engine = IsochronousEngine()
+        engine.acceptsRequests = true
+        let event = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)
+        for number in 1...100 as ClosedRange<UInt64> {
+            #expect(Self.commands(engine.requested(event, on: Self.link, number: number)) == [])
+            #expect(engine.knows(0x0060))
+            _ = engine.established(Self.established(0x0060, .connectionAcceptTimeoutExceeded))
+            #expect(engine.requests.isEmpty)
+            #expect(throws: HostError.cancelled) { try engine.accept(number) }
+        }
+        _ = engine.requested(event, on: Self.link, number: 101)
+        // The central has requested it again, which the controller reports with the same handle.
+        _ = engine.requested(event, on: Self.link, number: 102)
+        #expect(throws: HostError.cancelled) { try engine.accept(101) }
+        #expect(Self.commands(try engine.accept(102)) == [LEAcceptCISRequest.opcode])
+    }
+
     @Test func requestIsRejectedWithoutAnApp() {
         var engine = IsochronousEngine()
         let request = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)

@@ -1,3 +1,4 @@
+import BLEByteCoding
 import BLEHCI
 
 /// A command of a session of Channel Sounding.
@@ -20,6 +21,8 @@ enum ChannelSoundingEffect: Equatable {
     case started(ChannelSoundingProcedures, session: UInt64)
     /// Reports results.
     case subevent(ChannelSoundingSubevent, session: UInt64)
+    /// Counts results that could not be decoded.
+    case malformed(PacketDecodingError)
     /// Ends the session: all procedures are done if there is no error.
     case ended(HostError?, session: UInt64)
 }

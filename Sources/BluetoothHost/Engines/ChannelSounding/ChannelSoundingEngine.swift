@@ -12,15 +12,16 @@ import BluetoothTypes
 ///
 /// ## Reflector
 ///
-/// The host enables the role, and waits for a configuration and the procedures of the peer.
+/// The host enables the role, and waits for a configuration and the procedures of the peer. As the central, it starts the
+/// security when the peer has created a configuration.
 ///
 /// ## End
 ///
 /// A session ends after the results of its last procedure, when the peer stops the procedures, when the app stops it, or with
-/// the link. The host then disables the procedures that still run, and removes the configuration that it has created. The
-/// next session waits for that.
+/// the link. The host then disables the procedures that still run, and removes the configuration that it has created. One
+/// session that is started meanwhile waits for that.
 struct ChannelSoundingEngine {
-    private enum Phase: Equatable {
+    enum Phase: Equatable {
         case idle
         case readingCapabilities
         case settingDefaults
@@ -31,8 +32,18 @@ struct ChannelSoundingEngine {
         /// The peer is to configure and enable the procedures.
         case awaitingPeer
         case running
-        case disabling
+        /// The session has ended, and the outcome of creating the configuration is awaited.
+        case abandoningConfig
+        /// The session has ended, and the outcome of enabling the procedures is awaited.
+        case abandoningProcedures
+        /// The procedures of the configuration with this identifier are to end.
+        case disabling(UInt8)
         case removingConfig
+    }
+
+    private struct Request {
+        let parameters: ChannelSoundingParameters
+        let session: UInt64
     }
 
     /// The time for a step (Vol 6, Part B, 5.2).
@@ -41,29 +52,31 @@ struct ChannelSoundingEngine {
     /// maximum of 4 s.
     static let longestSubevent: UInt32 = 100_000
     /// The configuration that this host creates. Others are the peer's.
-    private static let configID: UInt8 = 0
+    static let configID: UInt8 = 0
 
-    private let handle: ConnectionHandle
+    let handle: ConnectionHandle
     private let isCentral: Bool
-    private var phase = Phase.idle
+    var phase = Phase.idle
     private var parameters = ChannelSoundingParameters()
+    /// The session that begins when the controllers have been tidied up.
+    private var next: Request?
     /// The configuration in use.
-    private var configuration: (identifier: UInt8, ChannelSoundingConfiguration)?
+    var configuration: (identifier: UInt8, ChannelSoundingConfiguration)?
     /// Whether this host has created the configuration in the controllers.
-    private var ownsConfiguration = false
+    var ownsConfiguration = false
+    /// Whether the security was started on this link.
+    private var isSecure = false
     private var capabilities: ChannelSoundingCapabilities?
     /// The number of procedures that are to end before the session does; nil for any number.
     private var remainingProcedures: UInt16?
     /// The subevent whose results are incomplete.
-    private var subevent: ChannelSoundingSubevent?
+    var subevent: ChannelSoundingSubevent?
     /// The number of the current or the last session.
     private(set) var session: UInt64 = 0
     /// Whether the app was told that its session has ended.
-    private var isReported = true
-    /// The error that the app is told when the controllers have been tidied up.
-    private var failure: HostError?
+    var isReported = true
     /// When the current step fails.
-    private(set) var deadline: Instant?
+    var deadline: Instant?
 
     init(handle: ConnectionHandle, isCentral: Bool) {
         self.handle = handle
@@ -73,31 +86,49 @@ struct ChannelSoundingEngine {
     /// Whether a session runs, or is being ended.
     var isActive: Bool { phase != .idle }
 
+    /// Whether a session is the current or the last one of this link, or waits for its end.
+    func has(_ session: UInt64) -> Bool { session == self.session || session == next?.session }
+
     // MARK: The app
 
-    /// Starts a session.
+    /// Starts a session. It waits until the controllers have been tidied up after the one before.
     ///
-    /// - Throws: an error if a parameter is out of its range, or another session runs.
+    /// - Throws: an error if a parameter is out of its range, or another session runs or waits.
     mutating func start(
         _ parameters: ChannelSoundingParameters,
         as session: UInt64,
         at now: Instant
     ) throws(HostError) -> [ChannelSoundingEffect] {
         try parameters.check()
-        guard phase == .idle else {
+        let request = Request(parameters: parameters, session: session)
+        guard phase != .idle else { return begin(request, at: now) }
+        guard isReported, next == nil else {
             throw .invalidArgument("a session of channel sounding already runs on this link; stop it first")
         }
-        self.parameters = parameters
-        self.session = session
-        (configuration, ownsConfiguration, subevent, failure) = (nil, false, nil, nil)
+        next = request
+        return []
+    }
+
+    private mutating func begin(_ request: Request, at now: Instant) -> [ChannelSoundingEffect] {
+        parameters = request.parameters
+        session = request.session
+        (configuration, ownsConfiguration, subevent) = (nil, false, nil)
         isReported = false
-        if parameters.role == .reflector { return setDefaults(at: now) }
-        if capabilities != nil { return setDefaults(at: now) }
+        if parameters.role == .reflector || capabilities != nil { return setDefaults(at: now) }
         return step(.readingCapabilities, .readCapabilities(.init(connectionHandle: handle)), at: now)
+    }
+
+    /// Removes the session that waits, and returns its number.
+    mutating func takeNext() -> UInt64? { next.take()?.session }
+
+    /// Begins the session that waits, if there is one.
+    mutating func beginNext(at now: Instant) -> [ChannelSoundingEffect] {
+        next.take().map { begin($0, at: now) } ?? []
     }
 
     /// Stops a session. Has no effect on another one.
     mutating func stop(_ session: UInt64, at now: Instant) -> [ChannelSoundingEffect] {
+        if session == next?.session { next = nil }
         guard session == self.session, !isReported else { return [] }
         isReported = true
         return tidyUp(at: now)
@@ -149,9 +180,10 @@ struct ChannelSoundingEngine {
     private func isCurrent(_ command: ChannelSoundingCommand) -> Bool {
         switch (command, phase) {
         case (.readCapabilities, .readingCapabilities), (.setDefaults, .settingDefaults),
-            (.createConfig, .creatingConfig), (.enableSecurity, .enablingSecurity),
-            (.setParameters, .settingParameters), (.enable, .enabling), (.disable, .disabling),
-            (.removeConfig, .removingConfig):
+            (.createConfig, .creatingConfig), (.createConfig, .abandoningConfig),
+            (.enableSecurity, .enablingSecurity), (.enableSecurity, .awaitingPeer),
+            (.setParameters, .settingParameters), (.enable, .enabling), (.enable, .abandoningProcedures),
+            (.disable, .disabling), (.removeConfig, .removingConfig):
             true
         default: false
         }
@@ -175,20 +207,34 @@ struct ChannelSoundingEngine {
     }
 
     mutating func received(_ event: LECSConfigComplete, at now: Instant) -> [ChannelSoundingEffect] {
+        let isOwn = event.configID == Self.configID
+        let isCreated = event.isCreated && event.configuration.role == parameters.role
         switch phase {
-        case .creatingConfig where event.configID == Self.configID:
+        case .creatingConfig where isOwn && (isCreated || event.status != .success):
             guard event.status == .success else {
                 return fail(.command(.status(event.status, LECSCreateConfig.opcode)), at: now)
             }
             configuration = (event.configID, event.configuration)
             ownsConfiguration = true
+            if isCentral { return step(.enablingSecurity, .enableSecurity(.init(connectionHandle: handle)), at: now) }
+            if isSecure { return setParameters(at: now) }
             // Only the central starts the security.
-            guard isCentral else { return setParameters(at: now) }
-            return step(.enablingSecurity, .enableSecurity(.init(connectionHandle: handle)), at: now)
-        case .removingConfig where event.configID == Self.configID: return finish()
-        case .awaitingPeer where event.status == .success && event.configuration.role == .reflector:
-            configuration = event.isCreated ? (event.configID, event.configuration) : nil
+            phase = .enablingSecurity
+            deadline = now + Self.stepTimeout
             return []
+        case .abandoningConfig where isOwn && (isCreated || event.status != .success):
+            ownsConfiguration = event.status == .success
+            return removeConfig(at: now)
+        case .removingConfig where isOwn && (!event.isCreated || event.status != .success): return finish(at: now)
+        // A controller need not set the role of a configuration that was removed.
+        case .awaitingPeer where event.status == .success && !event.isCreated:
+            if event.configID == configuration?.identifier { configuration = nil }
+            return []
+        case .awaitingPeer where event.status == .success && event.configuration.role == .reflector:
+            configuration = (event.configID, event.configuration)
+            guard isCentral, !isSecure else { return [] }
+            return [.command(.enableSecurity(.init(connectionHandle: handle)), session: session)]
+        case .idle, .awaitingPeer: return []
         default:
             // The peer may remove the configuration at any time, which ends its procedures.
             guard event.status == .success, !event.isCreated, event.configID == configuration?.identifier else {
@@ -196,21 +242,29 @@ struct ChannelSoundingEngine {
             }
             ownsConfiguration = false
             configuration = nil
-            return phase == .idle ? [] : end(nil) + finish()
+            return end(nil) + finish(at: now)
         }
     }
 
     mutating func received(_ event: LECSSecurityEnableComplete, at now: Instant) -> [ChannelSoundingEffect] {
-        guard phase == .enablingSecurity else { return [] }
-        guard event.status == .success else {
+        if event.status == .success { isSecure = true }
+        switch phase {
+        case .enablingSecurity where event.status == .success: return setParameters(at: now)
+        case .awaitingPeer where event.status == .success: return []
+        case .enablingSecurity, .awaitingPeer:
             return fail(.command(.status(event.status, LECSSecurityEnable.opcode)), at: now)
+        default: return []
         }
-        return setParameters(at: now)
     }
 
     mutating func received(_ event: LECSProcedureEnableComplete, at now: Instant) -> [ChannelSoundingEffect] {
         switch phase {
-        case .disabling where event.configID == Self.configID: return removeConfig(at: now)
+        case .disabling(let identifier)
+        where event.configID == identifier && (!event.state || event.status != .success):
+            return removeConfig(at: now)
+        case .abandoningProcedures where event.configID == Self.configID:
+            let isEnabled = event.status == .success && event.state
+            return isEnabled ? disable(event.configID, at: now) : removeConfig(at: now)
         case .enabling where event.configID == Self.configID,
             .awaitingPeer where event.configID == configuration?.identifier:
             guard event.status == .success else {
@@ -235,32 +289,23 @@ struct ChannelSoundingEngine {
         }
     }
 
-    /// Handles the first results of a subevent.
-    ///
-    /// - Throws: an error if the steps cannot be decoded; the event is ignored.
-    mutating func received(
-        _ event: borrowing LECSSubeventResult,
-        at now: Instant
-    ) throws(PacketDecodingError) -> [ChannelSoundingEffect] {
+    /// Handles the first results of a subevent. Steps that cannot be decoded are missing in it.
+    mutating func received(_ event: borrowing LECSSubeventResult, at now: Instant) -> [ChannelSoundingEffect] {
         guard phase == .running, event.configID == configuration?.identifier else { return [] }
-        var result = ChannelSoundingSubevent(event)
-        try result.append(event.stepBytes, count: event.numStepsReported)
         // The controller has not completed the one before.
         let incomplete = subevent.take().map { ChannelSoundingEffect.subevent($0, session: session) }
-        return (incomplete.map { [$0] } ?? []) + take(result, at: now)
+        var result = ChannelSoundingSubevent(event)
+        let error = result.append(event.stepBytes, count: event.numStepsReported)
+        return [incomplete, error.map { .malformed($0) }].compactMap { $0 } + take(result, at: now)
     }
 
-    /// Handles further results of a subevent. Those without the first ones are ignored.
-    mutating func received(
-        _ event: borrowing LECSSubeventResultContinue,
-        at now: Instant
-    ) throws(PacketDecodingError) -> [ChannelSoundingEffect] {
-        guard phase == .running, event.configID == configuration?.identifier, var result = subevent.take() else {
-            return []
-        }
+    /// Handles further results of a subevent. Of those without the first ones, only the end of the procedure is used.
+    mutating func received(_ event: borrowing LECSSubeventResultContinue, at now: Instant) -> [ChannelSoundingEffect] {
+        guard phase == .running, event.configID == configuration?.identifier else { return [] }
+        guard var result = subevent.take() else { return procedureEnded(event.progress, at: now) }
         result.progress = event.progress
-        try result.append(event.stepBytes, count: event.numStepsReported)
-        return take(result, at: now)
+        let error = result.append(event.stepBytes, count: event.numStepsReported)
+        return (error.map { [.malformed($0)] } ?? []) + take(result, at: now)
     }
 
     private mutating func take(_ result: ChannelSoundingSubevent, at now: Instant) -> [ChannelSoundingEffect] {
@@ -268,35 +313,23 @@ struct ChannelSoundingEngine {
             subevent = result
             return []
         }
-        let effects = [ChannelSoundingEffect.subevent(result, session: session)]
-        guard result.progress.procedureDoneStatus != .partial, let remaining = remainingProcedures else {
-            return effects
-        }
+        return [.subevent(result, session: session)] + procedureEnded(result.progress, at: now)
+    }
+
+    /// Counts a procedure if it has ended, and ends the session after the last.
+    private mutating func procedureEnded(
+        _ progress: ChannelSoundingProgress,
+        at now: Instant
+    ) -> [ChannelSoundingEffect] {
+        guard progress.procedureDoneStatus != .partial, let remaining = remainingProcedures else { return [] }
         remainingProcedures = remaining - 1
         // The controllers do not report the end of the last procedure in another way.
-        return remaining > 1 ? effects : effects + end(nil) + removeConfig(at: now)
-    }
-
-    // MARK: Time and end
-
-    /// Ends the session if its step takes too long.
-    mutating func advance(to now: Instant) -> [ChannelSoundingEffect] {
-        guard let deadline, now >= deadline else { return [] }
-        return fail(.timedOut, at: now)
-    }
-
-    /// Ends the session with its link.
-    mutating func linkEnded(_ reason: DisconnectionReason) -> [ChannelSoundingEffect] {
-        let effects = end(.disconnected(reason))
-        phase = .idle
-        deadline = nil
-        subevent = nil
-        return effects
+        return remaining > 1 ? [] : end(nil) + removeConfig(at: now)
     }
 
     // MARK: Steps
 
-    private mutating func step(
+    mutating func step(
         _ phase: Phase,
         _ command: ChannelSoundingCommand,
         at now: Instant
@@ -329,55 +362,5 @@ struct ChannelSoundingEngine {
             phy: .le1M
         )
         return step(.settingParameters, .setParameters(command), at: now)
-    }
-
-    /// Ends the session with an error, and tidies up.
-    private mutating func fail(_ error: HostError, at now: Instant) -> [ChannelSoundingEffect] {
-        let effects = end(error)
-        // A step of the end that fails is not repeated.
-        switch phase {
-        case .disabling: return effects + removeConfig(at: now)
-        case .removingConfig: return effects + finish()
-        default: return effects + tidyUp(at: now)
-        }
-    }
-
-    /// Tells the app that its session has ended, once.
-    private mutating func end(_ error: HostError?) -> [ChannelSoundingEffect] {
-        guard !isReported else { return [] }
-        isReported = true
-        let incomplete = subevent.take().map { ChannelSoundingEffect.subevent($0, session: session) }
-        return (incomplete.map { [$0] } ?? []) + [.ended(error, session: session)]
-    }
-
-    /// Stops the procedures, and removes the configuration of this host.
-    private mutating func tidyUp(at now: Instant) -> [ChannelSoundingEffect] {
-        switch phase {
-        case .idle, .disabling, .removingConfig: return []
-        case .running, .enabling:
-            guard let configuration else { return finish() }
-            let command = LECSProcedureEnable(
-                connectionHandle: handle,
-                configID: configuration.identifier,
-                enable: false
-            )
-            return step(.disabling, .disable(command), at: now)
-        default: return removeConfig(at: now)
-        }
-    }
-
-    private mutating func removeConfig(at now: Instant) -> [ChannelSoundingEffect] {
-        guard ownsConfiguration else { return finish() }
-        ownsConfiguration = false
-        let command = LECSRemoveConfig(connectionHandle: handle, configID: Self.configID)
-        return step(.removingConfig, .removeConfig(command), at: now)
-    }
-
-    private mutating func finish() -> [ChannelSoundingEffect] {
-        phase = .idle
-        deadline = nil
-        configuration = nil
-        subevent = nil
-        return []
     }
 }

@@ -103,7 +103,8 @@ public struct ChannelSoundingSubevent: Hashable, Sendable {
     public internal(set) var progress: ChannelSoundingProgress
     /// The number of steps.
     public internal(set) var stepCount = 0
-    /// Whether steps are missing, because the controller reported more than a subevent may have.
+    /// Whether steps are missing, because the controller reported more than a subevent may have, or they could not be
+    /// decoded.
     public internal(set) var isTruncated = false
     /// The steps as the controller reported them; ``forEachStep(_:)`` decodes them.
     public internal(set) var stepBytes: [UInt8] = []
@@ -134,17 +135,23 @@ public struct ChannelSoundingSubevent: Hashable, Sendable {
 
     /// Appends the steps of an event.
     ///
-    /// - Throws: an error if they cannot be decoded.
-    mutating func append(_ bytes: RawSpan, count: UInt8) throws(PacketDecodingError) {
+    /// - Returns: the reason why they cannot be decoded, and are not appended; nil if they can.
+    mutating func append(_ bytes: RawSpan, count: UInt8) -> PacketDecodingError? {
         var steps = ChannelSoundingSteps(bytes, count: count)
-        while let step = try steps.next() { _ = step.mode }
+        do throws(PacketDecodingError) {
+            while let step = try steps.next() { _ = step.mode }
+        } catch {
+            isTruncated = true
+            return error
+        }
         guard stepCount + Int(count) <= Self.maximumStepCount,
             stepBytes.count + bytes.byteCount <= Self.maximumByteCount
         else {
             isTruncated = true
-            return
+            return nil
         }
         stepCount += Int(count)
         stepBytes.append(copying: bytes)
+        return nil
     }
 }

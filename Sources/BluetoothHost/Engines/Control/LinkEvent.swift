@@ -84,7 +84,7 @@ public struct PathLossThresholds: Hashable, Sendable {
 
     /// Whether every value is in its range.
     public var isValid: Bool {
-        guard hysteresis >= 0, (0...65535).contains(minimumEvents), (0...254).contains(low),
+        guard (0...255).contains(hysteresis), (0...65535).contains(minimumEvents), (0...254).contains(low),
             low + hysteresis <= 255, low - hysteresis >= 0
         else { return false }
         guard let high else { return true }

@@ -3,13 +3,13 @@ import BluetoothTypes
 
 // The requests of centrals for streams, which the app of the peripheral accepts or rejects.
 extension IsochronousEngine {
-    /// Handles the request of a central for a stream.
+    /// Handles the request of a central for a stream. It replaces an earlier one with the same handle, which has ended.
     ///
     /// - Parameter link: the connection; nil if it is unknown.
     mutating func requested(_ event: LECISRequest, on link: LinkIdentifier?, number: UInt64) -> [IsochronousEffect] {
         let handle = event.cisConnectionHandle
-        guard acceptsRequests, let link, streams[handle] == nil, requests[handle] == nil,
-            requests.count < IsochronousEngine.requestLimit
+        requests[handle] = nil
+        guard acceptsRequests, let link, streams[handle] == nil, requests.count < IsochronousEngine.requestLimit
         else { return [reject(handle)] }
         let request = IsochronousStreamRequest(number: number, link: link, cigID: event.cigID, cisID: event.cisID)
         requests[handle] = request

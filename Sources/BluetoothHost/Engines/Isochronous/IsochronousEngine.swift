@@ -100,7 +100,7 @@ struct IsochronousEngine {
 
     /// Whether a handle is, or was just, that of a stream.
     func knows(_ handle: ConnectionHandle) -> Bool {
-        streams[handle] != nil || endedHandles.contains(handle)
+        streams[handle] != nil || requests[handle] != nil || endedHandles.contains(handle)
     }
 
     /// The handle of a stream that is open.
@@ -162,7 +162,10 @@ struct IsochronousEngine {
         } catch {
             return failWithoutGroup(cigID, .command(error))
         }
-        guard let opening = groups[cigID]?.opening else { return settle(cigID) + endTurn(of: cigID) }
+        // The opening was cancelled, or one of its links has ended.
+        guard let opening = groups[cigID]?.opening, groups[cigID]?.failure == nil else {
+            return settle(cigID) + endTurn(of: cigID)
+        }
         let handles = result.connectionHandles
         guard handles.count == opening.links.count, Set(handles).count == handles.count,
             handles.allSatisfy({ streams[$0] == nil })
@@ -230,7 +233,11 @@ struct IsochronousEngine {
     /// Handles the establishment of a stream, or its failure.
     mutating func established(_ event: LECISEstablished) -> [IsochronousEffect] {
         let handle = event.connectionHandle
-        guard let stream = streams[handle], stream.phase == .creating else { return [] }
+        guard let stream = streams[handle], stream.phase == .creating else {
+            // The central has withdrawn its request, or the controller has rejected it because the app took too long.
+            if event.status != .success { requests[handle] = nil }
+            return []
+        }
         guard event.status == .success else {
             let error = HostError.command(.status(event.status, LECreateCIS.opcode))
             return stream.cigID == nil ? acceptanceFailed(handle, error) : creationFailed(handle, error)
@@ -324,7 +331,7 @@ struct IsochronousEngine {
             return []
         }
         streams[handle]?.phase = .closing
-        sender.close(handle)
+        sender.dropUnsent(handle)
         return [
             .send(
                 CommandRequest(
@@ -343,6 +350,7 @@ struct IsochronousEngine {
 
     /// Handles the end of a stream. Does nothing for a handle that is not one of an established stream.
     mutating func disconnected(_ handle: ConnectionHandle, _ reason: DisconnectionReason) -> [IsochronousEffect] {
+        requests[handle] = nil
         guard let stream = streams[handle], stream.phase != .idle else { return [] }
         sender.close(handle)
         streams[handle]?.phase = .idle
@@ -359,12 +367,19 @@ struct IsochronousEngine {
         if groups[cigID]?.opening != nil {
             return effects + creationFailed(handle, .disconnected(reason))
         }
-        return effects + settle(cigID)
+        return effects + creationEnded(cigID)
     }
 
     /// Handles the end of an ACL connection: its streams have ended too.
     mutating func linkEnded(_ link: LinkIdentifier, _ reason: DisconnectionReason) -> [IsochronousEffect] {
-        var effects: [IsochronousEffect] = []
+        var effects = waiting.filter { $0.links.contains(link) }.map {
+            IsochronousEffect.failed($0.number, .disconnected(reason))
+        }
+        waiting.removeAll { $0.links.contains(link) }
+        // The controller has not answered with the handles of this group's streams.
+        for (cigID, group) in groups where group.handles.isEmpty && group.failure == nil {
+            if group.opening?.links.contains(link) == true { groups[cigID]?.failure = .disconnected(reason) }
+        }
         requests.removeAll { $0.value.link == link }
         for handle in streams.filter({ $0.value.link == link }).keys { effects += disconnected(handle, reason) }
         return effects

@@ -49,7 +49,10 @@ struct IsochronousSender {
         if queues[handle] == nil { queues[handle] = Queue() }
     }
 
-    /// Drops the SDUs of a stream that ended. The controller flushes the packets that it holds for the stream, so their
+    /// Drops the unsent SDUs of a stream that is being ended. The controller still holds packets of it.
+    mutating func dropUnsent(_ handle: ConnectionHandle) { queues[handle]?.units = [] }
+
+    /// Drops a stream that has ended. The controller flushes the packets that it holds for the stream, so their
     /// buffers are free.
     mutating func close(_ handle: ConnectionHandle) {
         guard let queue = queues.removeValue(forKey: handle) else { return }

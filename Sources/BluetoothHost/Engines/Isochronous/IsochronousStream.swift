@@ -74,16 +74,14 @@ public struct ConnectedGroupParameters: Hashable, Sendable {
 extension ConnectedGroupParameters {
     /// The command that creates a group with these parameters.
     func command(cigID: UInt8, streamCount: Int) throws(HostError) -> LESetCIGParameters {
-        let interval =
-            sduInterval.components.attoseconds / 1_000_000_000_000 + sduInterval.components.seconds * 1_000_000
-        guard (0x0000FF...0x0FFFFF).contains(interval) else {
-            throw .invalidArgument("the SDU interval is 255 µs to 1,048,575 µs, not \(interval) µs")
+        guard (.microseconds(255) ... .microseconds(1_048_575)).contains(sduInterval) else {
+            throw .invalidArgument("the SDU interval is 255 µs to 1,048,575 µs, not \(sduInterval)")
         }
-        let latency =
-            maximumLatency.components.attoseconds / 1_000_000_000_000_000 + maximumLatency.components.seconds * 1000
-        guard (5...4000).contains(latency) else {
-            throw .invalidArgument("the maximum latency is 5 ms to 4 s, not \(latency) ms")
+        guard (.milliseconds(5) ... .seconds(4)).contains(maximumLatency) else {
+            throw .invalidArgument("the maximum latency is 5 ms to 4 s, not \(maximumLatency)")
         }
+        let interval = sduInterval.wholeNanoseconds / 1000
+        let latency = maximumLatency.wholeNanoseconds / 1_000_000
         for length in [maximumSDUToPeripheral, maximumSDUToCentral] {
             guard (0...ISODataLoadHeader.maximumSDULength).contains(length) else {
                 throw .invalidArgument("the maximum SDU is 0 to 4,095 bytes, not \(length)")

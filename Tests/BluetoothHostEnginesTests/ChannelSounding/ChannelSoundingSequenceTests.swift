@@ -1,0 +1,114 @@
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Sessions of Channel Sounding one after the other")
+struct ChannelSoundingSequenceTests {
+    private typealias Fixture = ChannelSoundingFixture
+
+    @Test func sessionWaitsUntilTheOneBeforeIsTidiedUp() throws {
+        var link = try Fixture.running()
+        #expect(throws: HostError.self) { try link.start(as: 2) }
+        #expect(link.result([], count: 0, .complete, .complete).last == .command(Fixture.remove, session: 1))
+        #expect(try link.start(as: 2) == [] && link.engine.has(2))
+        #expect(throws: HostError.self, "one session waits") { try link.start(as: 3) }
+        #expect(link.config(isCreated: false) == Fixture.sends(Fixture.defaults(), session: 2))
+    }
+
+    @Test func waitingSessionCanBeStopped() throws {
+        var link = try Fixture.running(count: 0)
+        _ = link.engine.stop(1, at: link.now)
+        _ = try link.start(as: 2)
+        #expect(link.engine.stop(2, at: link.now) == [] && !link.engine.has(2))
+        #expect(link.procedures(isOn: false, count: 0) == Fixture.sends(Fixture.remove))
+        #expect(link.config(isCreated: false) == [] && !link.engine.isActive)
+    }
+
+    @Test func waitingSessionEndsWithTheLink() throws {
+        var link = try Fixture.running(count: 0)
+        _ = link.engine.stop(1, at: link.now)
+        _ = try link.start(as: 2)
+        let reason = DisconnectionReason.controller(.connectionTimeout)
+        #expect(link.engine.linkEnded(reason) == [.ended(.disconnected(reason), session: 2)])
+    }
+
+    /// A session whose procedures are being enabled.
+    private func enabling() throws -> Fixture {
+        var link = Fixture()
+        _ = try link.start()
+        _ = link.capabilities()
+        _ = link.succeeded(Fixture.defaults())
+        _ = link.config()
+        _ = link.security()
+        _ = link.succeeded(Fixture.parameters())
+        return link
+    }
+
+    @Test func proceduresThatAreEnabledAfterAStopAreDisabled() throws {
+        var link = try enabling()
+        #expect(link.engine.stop(1, at: link.now) == [])
+        #expect(link.procedures() == Fixture.sends(Fixture.disable))
+        #expect(link.procedures() == [], "a report of enabled procedures is no answer")
+        #expect(link.procedures(isOn: false) == Fixture.sends(Fixture.remove))
+    }
+
+    @Test func proceduresThatAreNotEnabledAfterAStopNeedNoEnd() throws {
+        var link = try enabling()
+        _ = link.engine.stop(1, at: link.now)
+        #expect(link.procedures(.unsupportedRemoteFeature) == Fixture.sends(Fixture.remove))
+    }
+
+    @Test(arguments: [true, false]) func configurationThatIsCreatedAfterAStopIsRemoved(isCreated: Bool) throws {
+        var link = Fixture()
+        _ = try link.start()
+        _ = link.capabilities()
+        _ = link.succeeded(Fixture.defaults())
+        #expect(link.engine.stop(1, at: link.now) == [] && link.engine.isActive)
+        if isCreated {
+            #expect(link.config() == Fixture.sends(Fixture.remove))
+        } else {
+            #expect(link.config(.unsupportedRemoteFeature) == [] && !link.engine.isActive)
+        }
+    }
+
+    @Test func stoppedReflectorWaitsForTheEndOfThePeersConfiguration() throws {
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        _ = link.config(id: 2, role: .reflector)
+        _ = link.procedures(count: 0, id: 2)
+        let disable = LECSProcedureEnable(connectionHandle: Fixture.handle, configID: 2, enable: false)
+        #expect(link.engine.stop(1, at: link.now) == Fixture.sends(.disable(disable)))
+        #expect(link.procedures(isOn: false) == [] && link.engine.isActive)
+        #expect(link.procedures(isOn: false, id: 2) == [] && !link.engine.isActive)
+    }
+
+    @Test func removalOfAConfigurationLetsTheReflectorWait() throws {
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        _ = link.config(id: 2, role: .reflector)
+        // The role of a removed configuration has no meaning.
+        #expect(link.config(isCreated: false, id: 2, role: .initiator) == [] && link.engine.isActive)
+        #expect(link.procedures(count: 0, id: 2) == [])
+    }
+
+    @Test func refusedSecurityEndsTheReflector() throws {
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        #expect(link.config(id: 2, role: .reflector) == Fixture.sends(Fixture.secure))
+        guard case .ended(.command, session: 1) = link.security(.unsupportedRemoteFeature).first else {
+            Issue.record("it waits")
+            return
+        }
+        #expect(!link.engine.isActive)
+    }
+
+    @Test func endOfAProcedureWithoutItsFirstResultsCounts() throws {
+        var link = try Fixture.running()
+        #expect(link.more([], count: 0, .complete, .complete).first == .ended(nil, session: 1))
+    }
+}
