@@ -20,7 +20,7 @@ skip() {
 work=$(mktemp -d "$venv/newer-rootcanal.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# Downloads the libraries that the program needs, and unpacks them into $work/root.
+# Downloads the libraries that the program needs, and unpacks them into $work/tree.
 unpack_libraries() {
     command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || skip "this system has glibc $1 and no apt-get"
     local mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -29,7 +29,7 @@ unpack_libraries() {
         awk -v name="$(. /etc/os-release && echo "$ID ${VERSION_CODENAME:-}")" \
             'BEGIN { split(name, os) } os[1] == "debian" && $1 ~ "^(" os[2] "|stable|oldstable)$" { print $2; exit }') || true
     [ -n "$mirror" ] || skip "this system has glibc $1 and its apt has no mirror of Debian"
-    mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial" "$work/root"
+    mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial" "$work/tree"
     : >"$work/apt/status"
     local options=""
     [ ! -e "$keyring" ] || options="[signed-by=$keyring]"
@@ -40,7 +40,7 @@ unpack_libraries() {
     (cd "$work/apt" && "${apt[@]}" update && "${apt[@]}" download libc6 libstdc++6 libgcc-s1) >"$work/log" 2>&1 ||
         skip "the libraries of Debian's $release cannot be downloaded: $(grep -m 1 '^E:' "$work/log" || tail -n 1 "$work/log")"
     local package
-    for package in "$work"/apt/*.deb; do dpkg-deb -x "$package" "$work/root"; done
+    for package in "$work"/apt/*.deb; do dpkg-deb -x "$package" "$work/tree"; done
 }
 
 echo "setup: installing ${requirement} into .venv/newer-rootcanal"
@@ -55,5 +55,5 @@ rm -rf "$target"
 mkdir "$target"
 mv "$work/python/rootcanal/bin/linux-x86_64/rootcanal" "$target/rootcanal"
 chmod +x "$target/rootcanal"
-[ ! -d "$work/root" ] || mv "$work/root/usr/lib/x86_64-linux-gnu" "$target/lib"
+[ ! -d "$work/tree" ] || mv "$work/tree/usr/lib/x86_64-linux-gnu" "$target/lib"
 cp "$here/newer-requirements.txt" "$target/requirements.txt"

@@ -75,7 +75,7 @@ public struct Connection: Sendable {
 
     /// Reads the transmit power that this controller uses (Vol 4, Part E, 7.8.117).
     ///
-    /// - Parameter phy: the PHY that the power is for; nil for the one that the controller sends on.
+    /// - Parameter phy: the PHY that the power is for; nil for the PHY on which the controller sends.
     public func readTransmitPower(on phy: PHY? = nil) async throws(BLEError) -> LocalTransmitPower {
         let link = try resolve()
         return try await translating { () throws(HostError) in
@@ -85,7 +85,7 @@ public struct Connection: Sendable {
 
     /// Reads the transmit power that the peer uses (Vol 4, Part E, 7.8.118). An earlier reading is finished first.
     ///
-    /// - Parameter phy: the PHY that the power is for; nil for the one that the peer sends on.
+    /// - Parameter phy: the PHY that the power is for; nil for the PHY on which the peer sends.
     /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled.
     public func readPeerTransmitPower(on phy: PHY? = nil) async throws(BLEError) -> TransmitPower {
         let link = try resolve()

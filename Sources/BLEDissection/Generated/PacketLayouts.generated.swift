@@ -304,8 +304,8 @@ extension CommandLayouts {
         2092 Channel_Classification:bytes10
         2093 Connection_Handle:handle! Config_ID:u8! Max_Procedure_Len:u16*625us Min_Procedure_Interval:u16 \
         Max_Procedure_Interval:u16 Max_Procedure_Count:u16 Min_Subevent_Len:u24*1us Max_Subevent_Len:u24*1us \
-        Tone_Antenna_Config_Selection:u8 PHY:@csPHY TX_Power_Delta:x8 Preferred_Peer_Antenna:x8 \
-        SNR_Control_Initiator:x8 SNR_Control_Reflector:x8
+        Tone_Antenna_Config_Selection:u8 PHY:@phy TX_Power_Delta:x8 Preferred_Peer_Antenna:x8 SNR_Control_Initiator:x8 \
+        SNR_Control_Reflector:x8
         2094 Connection_Handle:handle! Config_ID:u8! Enable:@enable!
         2095 Main_Mode_Type:@csMode! Sub_Mode_Type:@csMode! Main_Mode_Repetition:u8 Mode_0_Steps:u8 Role:@csRole! \
         RTT_Type:@csRTT CS_SYNC_PHY:@csPHY CS_SYNC_Antenna_Selection:x8 Subevent_Len:u24*1us \

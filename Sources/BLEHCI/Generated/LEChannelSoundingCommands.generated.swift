@@ -298,8 +298,8 @@ public struct LECSSetProcedureParameters: Command, Equatable {
     public var maxSubeventLen: UInt32
     /// `Tone_Antenna_Config_Selection`: 0 to 7: the antenna paths, as listed in Vol 6, Part A, 5.3.
     public var toneAntennaConfigSelection: UInt8
-    /// `PHY`: the PHY of the CS_SYNC packets.
-    public var phy: ChannelSoundingPHY
+    /// `PHY`: the PHY whose power `txPowerDelta` refers to. LE Coded stands for S=8, ``PHY/leCodedS2`` for S=2.
+    public var phy: PHY
     /// `TX_Power_Delta`, in dB, signed; 0x80 has no recommendation.
     public var txPowerDelta: UInt8
     /// `Preferred_Peer_Antenna`: one bit for each of four antennas.
@@ -320,7 +320,7 @@ public struct LECSSetProcedureParameters: Command, Equatable {
         minSubeventLen: UInt32,
         maxSubeventLen: UInt32,
         toneAntennaConfigSelection: UInt8,
-        phy: ChannelSoundingPHY,
+        phy: PHY = .le1M,
         txPowerDelta: UInt8 = 0x80,
         preferredPeerAntenna: UInt8 = 0x01,
         snrControlInitiator: UInt8 = 0xFF,
@@ -354,7 +354,7 @@ public struct LECSSetProcedureParameters: Command, Equatable {
         minSubeventLen = try reader.readUInt24()
         maxSubeventLen = try reader.readUInt24()
         toneAntennaConfigSelection = try reader.readUInt8()
-        phy = ChannelSoundingPHY(rawValue: try reader.readUInt8())
+        phy = PHY(rawValue: try reader.readUInt8())
         txPowerDelta = try reader.readUInt8()
         preferredPeerAntenna = try reader.readUInt8()
         snrControlInitiator = try reader.readUInt8()

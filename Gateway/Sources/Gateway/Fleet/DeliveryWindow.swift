@@ -14,7 +14,7 @@ struct DeliveryWindow<Element> {
         var entry: Entry
     }
 
-    /// What is to be done about an element that was not confirmed in time.
+    /// How an element that was not confirmed in time is handled.
     enum Overdue {
         /// End the connection: the element is sent again on the next one.
         case reconnect
@@ -68,7 +68,7 @@ struct DeliveryWindow<Element> {
 
     /// Looks at the element that has waited longest for its confirmation.
     ///
-    /// - Returns: what is to be done; nil if it is not overdue.
+    /// - Returns: how it is handled; nil if it is not overdue.
     mutating func checkOverdue(at now: Duration) -> Overdue? {
         guard let oldest = unconfirmed.first, now - oldest.sent >= timeout else { return nil }
         guard oldest.entry.overdueCount + 1 < Self.overdueLimit else {

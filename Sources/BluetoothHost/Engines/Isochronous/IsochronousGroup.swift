@@ -1,0 +1,45 @@
+import BLEHCI
+import BluetoothTypes
+
+extension IsochronousEngine {
+    /// One stream of a group, or of a peripheral.
+    struct Stream {
+        enum Phase: Equatable {
+            /// The handle exists, but the stream is not established.
+            case idle
+            /// LE CIS Established is awaited.
+            case creating
+            /// The answers to this number of commands for data paths are awaited.
+            case settingUpPaths(Int)
+            case open
+            /// Disconnection Complete is awaited.
+            case closing
+        }
+
+        let link: LinkIdentifier
+        /// The group of this controller, if this host is the central.
+        let cigID: UInt8?
+        var phase = Phase.idle
+        var information: IsochronousStreamInformation?
+        /// The failure of a command for a data path.
+        var failure: HostError?
+        /// Whether the stream was reported as opened.
+        var isReported = false
+        var assembler = SDUAssembler()
+    }
+
+    struct Opening {
+        let number: UInt64
+        let links: [LinkIdentifier]
+        let parameters: ConnectedGroupParameters
+    }
+
+    struct Group {
+        var handles: [ConnectionHandle] = []
+        /// The opening that has not ended.
+        var opening: Opening?
+        /// Why the opening fails when its streams have ended.
+        var failure: HostError?
+        var isBeingRemoved = false
+    }
+}
