@@ -6,21 +6,23 @@ import Testing
 
 @Suite("A session of Channel Sounding")
 struct ChannelSoundingEngineTests {
+    private typealias Fixture = ChannelSoundingFixture
+
     /// Two steps of mode 0, as the reflector measures them.
     private static let steps: [UInt8] = [0, 5, 3, 0, 0xCE, 1, 0, 6, 3, 0, 0xCF, 1]
 
     @Test func initiatorTakesOneStepAfterTheOther() throws {
-        var link = ChannelSoundingFixture()
-        #expect(try link.start() == ChannelSoundingFixture.sends(ChannelSoundingFixture.readCapabilities))
+        var link = Fixture()
+        #expect(try link.start() == Fixture.sends(Fixture.readCapabilities))
         #expect(link.engine.deadline == link.now + ChannelSoundingEngine.stepTimeout)
-        #expect(link.succeeded(ChannelSoundingFixture.readCapabilities) == [])
-        #expect(link.capabilities() == ChannelSoundingFixture.sends(ChannelSoundingFixture.defaults()))
-        #expect(link.succeeded(ChannelSoundingFixture.defaults()) == ChannelSoundingFixture.sends(ChannelSoundingFixture.create))
-        #expect(link.config() == ChannelSoundingFixture.sends(ChannelSoundingFixture.secure))
-        #expect(link.security() == ChannelSoundingFixture.sends(ChannelSoundingFixture.parameters()))
-        #expect(link.succeeded(ChannelSoundingFixture.parameters()) == ChannelSoundingFixture.sends(ChannelSoundingFixture.enable))
+        #expect(link.succeeded(Fixture.readCapabilities) == [])
+        #expect(link.capabilities() == Fixture.sends(Fixture.defaults()))
+        #expect(link.succeeded(Fixture.defaults()) == Fixture.sends(Fixture.create))
+        #expect(link.config() == Fixture.sends(Fixture.secure))
+        #expect(link.security() == Fixture.sends(Fixture.parameters()))
+        #expect(link.succeeded(Fixture.parameters()) == Fixture.sends(Fixture.enable))
         let procedures = ChannelSoundingProcedures(
-            configuration: ChannelSoundingFixture.configuration,
+            configuration: Fixture.configuration,
             peerCapabilities: ChannelSoundingCapabilities(),
             transmitPower: 4,
             procedureInterval: 10,
@@ -31,31 +33,31 @@ struct ChannelSoundingEngineTests {
         #expect(link.engine.deadline == nil)
         let effects = link.result([], count: 0, .complete, .complete)
         #expect(effects.count == 3 && effects[1] == .ended(nil, session: 1))
-        #expect(effects[2] == .command(ChannelSoundingFixture.remove, session: 1))
+        #expect(effects[2] == .command(Fixture.remove, session: 1))
         #expect(link.config(isCreated: false) == [])
         #expect(!link.engine.isActive && link.engine.deadline == nil)
         // The peer's capabilities are known now.
-        #expect(try link.start(as: 2) == ChannelSoundingFixture.sends(ChannelSoundingFixture.defaults(), session: 2))
+        #expect(try link.start(as: 2) == Fixture.sends(Fixture.defaults(), session: 2))
     }
 
     @Test func peripheralLeavesTheSecurityToTheCentral() throws {
-        var link = ChannelSoundingFixture(isCentral: false)
+        var link = Fixture(isCentral: false)
         _ = try link.start()
         _ = link.capabilities()
-        _ = link.succeeded(ChannelSoundingFixture.defaults())
+        _ = link.succeeded(Fixture.defaults())
         #expect(link.config() == [])
         #expect(link.engine.deadline == link.now + ChannelSoundingEngine.stepTimeout)
-        #expect(link.security() == ChannelSoundingFixture.sends(ChannelSoundingFixture.parameters()))
+        #expect(link.security() == Fixture.sends(Fixture.parameters()))
     }
 
     @Test func reflectorWaitsForThePeer() throws {
-        var link = ChannelSoundingFixture()
-        #expect(try link.start(.init(role: .reflector)) == ChannelSoundingFixture.sends(ChannelSoundingFixture.defaults(.reflector)))
-        #expect(link.succeeded(ChannelSoundingFixture.defaults(.reflector)) == [])
+        var link = Fixture()
+        #expect(try link.start(.init(role: .reflector)) == Fixture.sends(Fixture.defaults(.reflector)))
+        #expect(link.succeeded(Fixture.defaults(.reflector)) == [])
         #expect(link.engine.deadline == nil)
         #expect(link.config(id: 2, role: .initiator) == [])
         #expect(link.procedures(id: 2) == [], "the configuration is for another role")
-        #expect(link.config(id: 2, role: .reflector) == ChannelSoundingFixture.sends(ChannelSoundingFixture.secure))
+        #expect(link.config(id: 2, role: .reflector) == Fixture.sends(Fixture.secure))
         #expect(link.security() == [])
         guard case .started(let procedures, session: 1) = link.procedures(count: 0, id: 2).first else {
             Issue.record("not started")
@@ -68,17 +70,17 @@ struct ChannelSoundingEngineTests {
 
     @Test func refusedStepEndsTheSessionAndRemovesWhatItHasCreated() throws {
         let refused = CommandFailure.status(.commandDisallowed, LECSSetProcedureParameters.opcode)
-        var link = ChannelSoundingFixture()
+        var link = Fixture()
         _ = try link.start()
         _ = link.capabilities()
-        _ = link.succeeded(ChannelSoundingFixture.defaults())
+        _ = link.succeeded(Fixture.defaults())
         _ = link.config()
         _ = link.security()
-        #expect(link.engine.commandFailed(ChannelSoundingFixture.enable, refused, session: 1, at: link.now) == [], "not its step")
-        #expect(link.engine.commandFailed(ChannelSoundingFixture.parameters(), refused, session: 2, at: link.now) == [])
+        #expect(link.engine.commandFailed(Fixture.enable, refused, session: 1, at: link.now) == [], "not its step")
+        #expect(link.engine.commandFailed(Fixture.parameters(), refused, session: 2, at: link.now) == [])
         #expect(
-            link.engine.commandFailed(ChannelSoundingFixture.parameters(), refused, session: 1, at: link.now)
-                == [.ended(.command(refused), session: 1), .command(ChannelSoundingFixture.remove, session: 1)]
+            link.engine.commandFailed(Fixture.parameters(), refused, session: 1, at: link.now)
+                == [.ended(.command(refused), session: 1), .command(Fixture.remove, session: 1)]
         )
         #expect(link.config(isCreated: false) == [])
         #expect(!link.engine.isActive)
@@ -86,44 +88,44 @@ struct ChannelSoundingEngineTests {
 
     @Test(arguments: 0..<4) func failedEventEndsTheSession(step: Int) throws {
         let status = HCIErrorCode.unsupportedRemoteFeature
-        var link = ChannelSoundingFixture()
+        var link = Fixture()
         _ = try link.start()
         let ended: [ChannelSoundingEffect]
         switch step {
         case 0:
             let event = LECSReadRemoteSupportedCapabilitiesComplete(
                 status: status,
-                connectionHandle: ChannelSoundingFixture.handle,
+                connectionHandle: Fixture.handle,
                 capabilities: .init()
             )
             ended = link.engine.received(event, at: link.now)
         case 1:
             _ = link.capabilities()
-            _ = link.succeeded(ChannelSoundingFixture.defaults())
+            _ = link.succeeded(Fixture.defaults())
             ended = link.config(status)
         case 2:
             _ = link.capabilities()
-            _ = link.succeeded(ChannelSoundingFixture.defaults())
+            _ = link.succeeded(Fixture.defaults())
             _ = link.config()
             ended = link.security(status)
         default:
             _ = link.capabilities()
-            _ = link.succeeded(ChannelSoundingFixture.defaults())
+            _ = link.succeeded(Fixture.defaults())
             _ = link.config()
             _ = link.security()
-            _ = link.succeeded(ChannelSoundingFixture.parameters())
+            _ = link.succeeded(Fixture.parameters())
             ended = link.procedures(status)
         }
         guard case .ended(.command(.status(status, _)), session: 1) = ended.first else {
             Issue.record("\(ended)")
             return
         }
-        let command: ChannelSoundingCommand? = step < 2 ? nil : ChannelSoundingFixture.remove
+        let command: ChannelSoundingCommand? = step < 2 ? nil : Fixture.remove
         #expect(ended.dropFirst().first == command.map { .command($0, session: 1) })
     }
 
     @Test func peerWithoutTheRoleIsNotSupported() throws {
-        var link = ChannelSoundingFixture()
+        var link = Fixture()
         _ = try link.start()
         guard case .ended(.notSupported, session: 1) = link.capabilities(.initiator).first else {
             Issue.record("accepted")
@@ -133,17 +135,17 @@ struct ChannelSoundingEngineTests {
     }
 
     @Test func stepThatTakesTooLongEndsTheSession() throws {
-        var link = ChannelSoundingFixture()
+        var link = Fixture()
         _ = try link.start()
         _ = link.capabilities()
-        _ = link.succeeded(ChannelSoundingFixture.defaults())
+        _ = link.succeeded(Fixture.defaults())
         _ = link.config()
         let limit = ChannelSoundingEngine.stepTimeout
         #expect(link.engine.advance(to: link.now + (limit - .milliseconds(1))) == [])
         link.now = link.now + limit
         #expect(
             link.engine.advance(to: link.now)
-                == [.ended(.timedOut, session: 1), .command(ChannelSoundingFixture.remove, session: 1)]
+                == [.ended(.timedOut, session: 1), .command(Fixture.remove, session: 1)]
         )
         // The removal is not answered either.
         link.now = link.now + limit
@@ -152,30 +154,30 @@ struct ChannelSoundingEngineTests {
     }
 
     @Test func stoppedSessionDisablesTheProceduresAndIsNotReported() throws {
-        var link = try ChannelSoundingFixture.running(count: 0)
+        var link = try Fixture.running(count: 0)
         #expect(link.engine.stop(2, at: link.now) == [])
-        #expect(link.engine.stop(1, at: link.now) == ChannelSoundingFixture.sends(ChannelSoundingFixture.disable))
+        #expect(link.engine.stop(1, at: link.now) == Fixture.sends(Fixture.disable))
         #expect(link.engine.stop(1, at: link.now) == [])
-        #expect(link.procedures(isOn: false, count: 0) == ChannelSoundingFixture.sends(ChannelSoundingFixture.remove))
+        #expect(link.procedures(isOn: false, count: 0) == Fixture.sends(Fixture.remove))
         #expect(link.config(isCreated: false) == [])
         #expect(!link.engine.isActive)
     }
 
     @Test func peerMayRemoveTheConfiguration() throws {
-        var link = try ChannelSoundingFixture.running(count: 0)
+        var link = try Fixture.running(count: 0)
         #expect(link.config(isCreated: false) == [.ended(nil, session: 1)])
         #expect(!link.engine.isActive)
     }
 
     @Test func endOfTheLinkEndsTheSession() throws {
-        var link = try ChannelSoundingFixture.running()
+        var link = try Fixture.running()
         let reason = DisconnectionReason.controller(.connectionTimeout)
         #expect(link.engine.linkEnded(reason) == [.ended(.disconnected(reason), session: 1)])
         #expect(!link.engine.isActive && link.engine.linkEnded(reason) == [])
     }
 
     @Test func subeventIsReportedWhenItIsComplete() throws {
-        var link = try ChannelSoundingFixture.running(count: 2)
+        var link = try Fixture.running(count: 2)
         #expect(link.result(Self.steps, count: 2, .partial, .partial) == [])
         #expect(link.more(Self.steps, count: 2, .partial, .partial) == [])
         let effects = link.more([], count: 0, .complete, .complete)
@@ -195,12 +197,12 @@ struct ChannelSoundingEngineTests {
     }
 
     @Test func furtherResultsWithoutTheFirstAreIgnored() throws {
-        var link = try ChannelSoundingFixture.running(count: 0)
+        var link = try Fixture.running(count: 0)
         #expect(link.more(Self.steps, count: 2, .partial, .complete) == [])
     }
 
     @Test func incompleteSubeventIsReportedBeforeTheNext() throws {
-        var link = try ChannelSoundingFixture.running(count: 0)
+        var link = try Fixture.running(count: 0)
         #expect(link.result(Self.steps, count: 2, .partial, .partial) == [])
         let effects = link.result([], count: 0, .partial, .complete)
         #expect(effects.count == 2)
@@ -209,7 +211,7 @@ struct ChannelSoundingEngineTests {
     }
 
     @Test(arguments: [1, 3] as [UInt8]) func stepsThatCannotBeDecodedAreMissing(count: UInt8) throws {
-        var link = try ChannelSoundingFixture.running(count: 1)
+        var link = try Fixture.running(count: 1)
         let effects = link.result(Self.steps, count: count, .complete, .complete)
         guard effects.count == 4, case .malformed = effects[0], case .subevent(let subevent, _) = effects[1] else {
             Issue.record("\(effects)")
@@ -220,7 +222,7 @@ struct ChannelSoundingEngineTests {
     }
 
     @Test func stepsOfASubeventAreBounded() throws {
-        var link = try ChannelSoundingFixture.running(count: 0)
+        var link = try Fixture.running(count: 0)
         let steps = [UInt8](repeating: 0, count: 3 * 80)
         _ = link.result(steps, count: 80, .partial, .partial)
         for _ in 0..<10 { _ = link.more(steps, count: 80, .partial, .partial) }
@@ -240,7 +242,7 @@ struct ChannelSoundingEngineTests {
         ChannelSoundingParameters(maximumTransmitPower: 21),
     ])
     func parametersOutOfTheirRangesAreRefused(_ parameters: ChannelSoundingParameters) {
-        var link = ChannelSoundingFixture()
+        var link = Fixture()
         #expect(throws: HostError.self) { try link.start(parameters) }
         #expect(!link.engine.isActive)
     }
