@@ -1,7 +1,7 @@
 import BLEByteCoding
 
-/// A command to create a connection to a device, version 2: to an advertiser, or to a responder of a periodic advertising
-/// train of this controller (Vol 4, Part E, 7.8.66).
+/// A command to create a connection, version 2 (Vol 4, Part E, 7.8.66). The device is an advertiser, or a responder of a
+/// periodic advertising train of this controller.
 public struct LEExtendedCreateConnectionV2: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 

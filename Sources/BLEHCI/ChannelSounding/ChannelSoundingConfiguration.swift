@@ -11,7 +11,7 @@ public struct ChannelSoundingConfiguration: Hashable, Sendable {
     public var minMainModeSteps: UInt8
     /// The maximum number of main mode steps before a submode step: 2 to 255.
     public var maxMainModeSteps: UInt8
-    /// The number of main mode steps that a subevent repeats from the one before: 0 to 3.
+    /// The number of main mode steps that a subevent repeats from the previous subevent: 0 to 3.
     public var mainModeRepetition: UInt8
     /// The number of mode 0 steps at the beginning of each subevent: 1 to 3.
     public var mode0Steps: UInt8

@@ -34,7 +34,7 @@ public struct ChannelSoundingStep: ~Escapable {
         buffer.append(lengthPrefixed: data)
     }
 
-    /// What was measured with the packet of the step; nil if its mode has no packet.
+    /// The measurements of the packet of the step; nil if its mode has no packet.
     ///
     /// - Parameter antennaPaths: Num_Antenna_Paths of the event.
     /// - Throws: an error if the data does not have the length that its mode needs.

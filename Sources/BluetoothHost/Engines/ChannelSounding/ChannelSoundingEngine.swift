@@ -7,7 +7,7 @@ import BluetoothTypes
 /// ## Initiator
 ///
 /// The host reads the peer's capabilities, enables the role, creates a configuration, starts the security as the central, sets
-/// the parameters, and enables the procedures. Each of these steps begins after the one before has ended. A step that
+/// the parameters, and enables the procedures. Each step begins after the previous step has ended. A step that
 /// the controller refuses, or that takes longer than 40 s, ends the session.
 ///
 /// ## Reflector
@@ -18,8 +18,8 @@ import BluetoothTypes
 /// ## End
 ///
 /// A session ends after the results of its last procedure, when the peer stops the procedures, when the app stops it, or with
-/// the link. The host then disables the procedures that still run, and removes the configuration that it has created. One
-/// session that is started meanwhile waits for that.
+/// the link. The host then disables the procedures that still run, and removes the configuration that it has created. If
+/// the app starts a session before that is done, the session waits. At most one session waits.
 struct ChannelSoundingEngine {
     enum Phase: Equatable {
         case idle
@@ -73,7 +73,7 @@ struct ChannelSoundingEngine {
     var subevent: ChannelSoundingSubevent?
     /// The number of the current or the last session.
     private(set) var session: UInt64 = 0
-    /// Whether the app was told that its session has ended.
+    /// Whether the end of the session was reported to the app.
     var isReported = true
     /// When the current step fails.
     var deadline: Instant?
@@ -91,7 +91,7 @@ struct ChannelSoundingEngine {
 
     // MARK: The app
 
-    /// Starts a session. It waits until the controllers have been tidied up after the one before.
+    /// Starts a session. It waits until the controllers have been tidied up after the previous session.
     ///
     /// - Throws: an error if a parameter is out of its range, or another session runs or waits.
     mutating func start(
@@ -292,7 +292,7 @@ struct ChannelSoundingEngine {
     /// Handles the first results of a subevent. Steps that cannot be decoded are missing in it.
     mutating func received(_ event: borrowing LECSSubeventResult, at now: Instant) -> [ChannelSoundingEffect] {
         guard phase == .running, event.configID == configuration?.identifier else { return [] }
-        // The controller has not completed the one before.
+        // The controller has not completed the previous subevent.
         let incomplete = subevent.take().map { ChannelSoundingEffect.subevent($0, session: session) }
         var result = ChannelSoundingSubevent(event)
         let error = result.append(event.stepBytes, count: event.numStepsReported)

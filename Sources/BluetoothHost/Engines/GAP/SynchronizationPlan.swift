@@ -89,7 +89,7 @@ struct SynchronizationPlan {
     var creation: Creation?
     private var endDoubt = EndDoubt.none
     var list = PeriodicAdvertiserListState()
-    /// The events of the plan that the controller reports. It is told so when an app first needs them.
+    /// The events of the plan that the controller reports. They are enabled when an app first needs them.
     private var events: LEEventMask = []
     /// Handles that the controller still reports and no app wants.
     private var unwantedHandles: [UInt16] = []

@@ -317,7 +317,7 @@ struct ControllerSession {
 
     // MARK: Events
 
-    /// Records that the controller is told to report further LE events. It is told by one mask, so all parts of the host
+    /// Records that the controller is to report further LE events. One mask selects all events, so all parts of the host
     /// add their events here.
     ///
     /// - Returns: the mask to send; nil if the controller reports these events already, or is not up.
