@@ -76,12 +76,18 @@ struct ChannelSoundingStepTests {
         }
     }
 
-    @Test(arguments: [("00", 0), ("02", 0), ("03", 0)] as [(String, UInt8)])
-    func stepWithoutDataIsRefused(mode: String, paths: UInt8) {
-        let step = ChannelSoundingStep(mode: .init(rawValue: bytes(mode)[0]), channel: 5, data: RawSpan())
+    @Test(arguments: 0...3 as ClosedRange<UInt8>) func stepWithoutDataHasNoMeasurements(mode: UInt8) throws {
+        let step = ChannelSoundingStep(mode: .init(rawValue: mode), channel: 5, data: RawSpan())
+        #expect(try step.packet(antennaPaths: 1) == nil)
+        #expect(try step.tones(antennaPaths: 1).count == 0)
+    }
+
+    @Test(arguments: [0, 1, 2, 3] as [UInt8]) func truncatedStepIsRefused(mode: UInt8) {
+        let data: [UInt8] = [0x20, 0x01]
+        let step = ChannelSoundingStep(mode: .init(rawValue: mode), channel: 5, data: data.rawSpan)
         #expect(throws: PacketDecodingError.self) {
-            _ = try step.packet(antennaPaths: paths)
-            _ = try step.tones(antennaPaths: paths).count
+            _ = try step.packet(antennaPaths: 1)
+            _ = try step.tones(antennaPaths: 1).count
         }
     }
 

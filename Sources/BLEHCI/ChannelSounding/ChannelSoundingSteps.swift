@@ -34,11 +34,12 @@ public struct ChannelSoundingStep: ~Escapable {
         buffer.append(lengthPrefixed: data)
     }
 
-    /// The measurements of the packet of the step; nil if its mode has no packet.
+    /// The measurements of the packet of the step; nil if its mode has no packet, and if the controller reports no data.
     ///
     /// - Parameter antennaPaths: Num_Antenna_Paths of the event.
     /// - Throws: an error if the data does not have the length that its mode needs.
     public func packet(antennaPaths: UInt8) throws(PacketDecodingError) -> ChannelSoundingPacket? {
+        guard !data.isEmpty else { return nil }
         var reader = ByteReader(data)
         switch mode {
         case .mode0: return try ChannelSoundingPacket(decodingMode0: &reader)
@@ -52,7 +53,7 @@ public struct ChannelSoundingStep: ~Escapable {
         }
     }
 
-    /// The tones of the step; none if its mode has no tones.
+    /// The tones of the step; none if its mode has no tones, and if the controller reports no data.
     ///
     /// - Parameter antennaPaths: Num_Antenna_Paths of the event.
     /// - Throws: an error if the data does not have the length that its mode needs.
@@ -60,6 +61,7 @@ public struct ChannelSoundingStep: ~Escapable {
     public func tones(antennaPaths: UInt8) throws(PacketDecodingError) -> ChannelSoundingTones {
         var reader = ByteReader(data)
         switch mode {
+        case _ where data.isEmpty: return ChannelSoundingTones(antennaPermutation: 0, bytes: data)
         case .mode2: break
         case .mode3: try reader.skip(try hasPhases(antennaPaths) ? 14 : 6)
         default: return ChannelSoundingTones(antennaPermutation: 0, bytes: data.extracting(0..<0))

@@ -80,6 +80,9 @@ extension CommandTable {
             guard end.sounding.roles.contains(command.configuration.role), end.sounding.running == nil else {
                 return .refused(.commandDisallowed)
             }
+            guard command.isSentToPeer else {
+                return .begun { end.keepConfig(command.configID, command.configuration) }
+            }
             return .begun {
                 end.sounding.requested[command.configID] = command.configuration
                 end.send(.channelSounding(.configRequest(command.configID, command.configuration)))
@@ -187,8 +190,7 @@ extension LinkEnd {
             send(.channelSounding(.configResponse(identifier)))
             if var configuration {
                 configuration.role = configuration.role.other
-                tellConfig(identifier, configuration, isCreated: true)
-                sounding.configurations[identifier] = configuration
+                keepConfig(identifier, configuration)
             } else if let removed = sounding.configurations.removeValue(forKey: identifier) {
                 if sounding.running == identifier { stopSounding() }
                 tellConfig(identifier, removed, isCreated: false)
@@ -204,11 +206,16 @@ extension LinkEnd {
         }
     }
 
+    /// Creates a configuration at this end.
+    fileprivate func keepConfig(_ identifier: UInt8, _ configuration: ChannelSoundingConfiguration) {
+        sounding.configurations[identifier] = configuration
+        tellConfig(identifier, configuration, isCreated: true)
+    }
+
     /// Handles the peer's answer to a configuration that this end has sent, or removed.
     private func finishConfig(_ identifier: UInt8) {
         if let configuration = sounding.requested.removeValue(forKey: identifier) {
-            sounding.configurations[identifier] = configuration
-            tellConfig(identifier, configuration, isCreated: true)
+            keepConfig(identifier, configuration)
         } else if let removed = sounding.configurations.removeValue(forKey: identifier) {
             tellConfig(identifier, removed, isCreated: false)
         }

@@ -30,11 +30,12 @@ struct ChannelSoundingEngineTests {
             subeventLength: 1250
         )
         #expect(link.procedures() == [.started(procedures, session: 1)])
-        #expect(link.engine.deadline == nil)
+        // 41 s for the procedure, ten intervals of at most 4 s, and the time of a step.
+        #expect(link.engine.deadline == link.now + .seconds(121))
         let effects = link.result([], count: 0, .complete, .complete)
         #expect(effects.count == 3 && effects[1] == .ended(nil, session: 1))
         #expect(effects[2] == .command(Fixture.remove, session: 1))
-        #expect(link.config(isCreated: false) == [])
+        #expect(link.config(isCreated: false) == Fixture.sends(Fixture.disableRole))
         #expect(!link.engine.isActive && link.engine.deadline == nil)
         // The peer's capabilities are known now.
         #expect(try link.start(as: 2) == Fixture.sends(Fixture.defaults(), session: 2))
@@ -64,7 +65,10 @@ struct ChannelSoundingEngineTests {
             return
         }
         #expect(procedures.configuration.role == .reflector && procedures.peerCapabilities == nil)
-        #expect(link.procedures(isOn: false, id: 2) == [.ended(nil, session: 1)])
+        #expect(
+            link.procedures(isOn: false, id: 2)
+                == [.ended(nil, session: 1), .command(Fixture.disableRole, session: 1)]
+        )
         #expect(!link.engine.isActive)
     }
 
@@ -82,7 +86,7 @@ struct ChannelSoundingEngineTests {
             link.engine.commandFailed(Fixture.parameters(), refused, session: 1, at: link.now)
                 == [.ended(.command(refused), session: 1), .command(Fixture.remove, session: 1)]
         )
-        #expect(link.config(isCreated: false) == [])
+        #expect(link.config(isCreated: false) == Fixture.sends(Fixture.disableRole))
         #expect(!link.engine.isActive)
     }
 
@@ -120,7 +124,7 @@ struct ChannelSoundingEngineTests {
             Issue.record("\(ended)")
             return
         }
-        let command: ChannelSoundingCommand? = step < 2 ? nil : Fixture.remove
+        let command: ChannelSoundingCommand? = step == 0 ? nil : step == 1 ? Fixture.disableRole : Fixture.remove
         #expect(ended.dropFirst().first == command.map { .command($0, session: 1) })
     }
 
@@ -149,7 +153,7 @@ struct ChannelSoundingEngineTests {
         )
         // The removal is not answered either.
         link.now = link.now + limit
-        #expect(link.engine.advance(to: link.now) == [])
+        #expect(link.engine.advance(to: link.now) == Fixture.sends(Fixture.disableRole))
         #expect(!link.engine.isActive && link.engine.deadline == nil)
     }
 
@@ -159,13 +163,15 @@ struct ChannelSoundingEngineTests {
         #expect(link.engine.stop(1, at: link.now) == Fixture.sends(Fixture.disable))
         #expect(link.engine.stop(1, at: link.now) == [])
         #expect(link.procedures(isOn: false, count: 0) == Fixture.sends(Fixture.remove))
-        #expect(link.config(isCreated: false) == [])
+        #expect(link.config(isCreated: false) == Fixture.sends(Fixture.disableRole))
         #expect(!link.engine.isActive)
     }
 
     @Test func peerMayRemoveTheConfiguration() throws {
         var link = try Fixture.running(count: 0)
-        #expect(link.config(isCreated: false) == [.ended(nil, session: 1)])
+        #expect(
+            link.config(isCreated: false) == [.ended(nil, session: 1), .command(Fixture.disableRole, session: 1)]
+        )
         #expect(!link.engine.isActive)
     }
 

@@ -79,11 +79,12 @@ struct ChannelSoundingFixture {
         _ steps: [UInt8],
         count: UInt8,
         _ procedure: ChannelSoundingDoneStatus,
-        _ subevent: ChannelSoundingDoneStatus
+        _ subevent: ChannelSoundingDoneStatus,
+        id: UInt8 = 0
     ) -> [ChannelSoundingEffect] {
         let event = LECSSubeventResult(
             connectionHandle: Self.handle.rawValue,
-            configID: 0,
+            configID: id,
             procedureCounter: 7,
             progress: .init(procedureDoneStatus: procedure, subeventDoneStatus: subevent),
             numStepsReported: count,
@@ -114,6 +115,7 @@ struct ChannelSoundingFixture {
     static func defaults(_ roles: ChannelSoundingRoles = .initiator) -> ChannelSoundingCommand {
         .setDefaults(.init(connectionHandle: handle, roleEnable: roles))
     }
+    static let disableRole = defaults([])
     static let create = ChannelSoundingCommand.createConfig(
         .init(connectionHandle: handle, configID: 0, configuration: configuration)
     )

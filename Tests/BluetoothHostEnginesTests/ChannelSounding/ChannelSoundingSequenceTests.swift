@@ -23,7 +23,7 @@ struct ChannelSoundingSequenceTests {
         _ = try link.start(as: 2)
         #expect(link.engine.stop(2, at: link.now) == [] && !link.engine.has(2))
         #expect(link.procedures(isOn: false, count: 0) == Fixture.sends(Fixture.remove))
-        #expect(link.config(isCreated: false) == [] && !link.engine.isActive)
+        #expect(link.config(isCreated: false) == Fixture.sends(Fixture.disableRole) && !link.engine.isActive)
     }
 
     @Test func waitingSessionEndsWithTheLink() throws {
@@ -69,7 +69,8 @@ struct ChannelSoundingSequenceTests {
         if isCreated {
             #expect(link.config() == Fixture.sends(Fixture.remove))
         } else {
-            #expect(link.config(.unsupportedRemoteFeature) == [] && !link.engine.isActive)
+            #expect(link.config(.unsupportedRemoteFeature) == Fixture.sends(Fixture.disableRole))
+            #expect(!link.engine.isActive)
         }
     }
 
@@ -82,7 +83,8 @@ struct ChannelSoundingSequenceTests {
         let disable = LECSProcedureEnable(connectionHandle: Fixture.handle, configID: 2, enable: false)
         #expect(link.engine.stop(1, at: link.now) == Fixture.sends(.disable(disable)))
         #expect(link.procedures(isOn: false) == [] && link.engine.isActive)
-        #expect(link.procedures(isOn: false, id: 2) == [] && !link.engine.isActive)
+        #expect(link.procedures(isOn: false, id: 2) == Fixture.sends(Fixture.disableRole))
+        #expect(!link.engine.isActive)
     }
 
     @Test func removalOfAConfigurationLetsTheReflectorWait() throws {
@@ -110,5 +112,73 @@ struct ChannelSoundingSequenceTests {
     @Test func endOfAProcedureWithoutItsFirstResultsCounts() throws {
         var link = try Fixture.running()
         #expect(link.more([], count: 0, .complete, .complete).first == .ended(nil, session: 1))
+    }
+
+    @Test func peerMayUseAnyOfItsConfigurations() throws {
+        var link = Fixture(isCentral: false)
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        _ = link.config(id: 1, role: .reflector)
+        _ = link.config(id: 2, role: .reflector)
+        #expect(link.procedures(id: 3) == [], "a configuration that nobody has created")
+        guard case .started(let procedures, session: 1) = link.procedures(id: 1).first else {
+            Issue.record("not started")
+            return
+        }
+        #expect(procedures.configuration.role == .reflector)
+        #expect(link.result([], count: 0, .complete, .complete, id: 2) == [])
+        #expect(link.result([], count: 0, .complete, .complete, id: 1).count == 3)
+    }
+
+    @Test func configurationsOfThePeerOutlastASession() throws {
+        var link = Fixture(isCentral: false)
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        _ = link.config(id: 0, role: .reflector)
+        #expect(link.engine.stop(1, at: link.now) == Fixture.sends(Fixture.disableRole))
+        _ = try link.start(.init(role: .reflector), as: 2)
+        _ = link.succeeded(Fixture.defaults(.reflector), session: 2)
+        #expect(link.procedures(id: 0).count == 1)
+    }
+
+    @Test func identifierOfThePeersConfigurationIsNotTaken() throws {
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        #expect(link.config(id: 0, role: .reflector) == Fixture.sends(Fixture.secure))
+        #expect(link.config(id: 2, role: .reflector) == [], "the security is starting")
+        _ = link.security()
+        _ = link.engine.stop(1, at: link.now)
+        _ = try link.start(as: 2)
+        _ = link.capabilities()
+        guard case .command(.createConfig(let command), session: 2) = link.succeeded(Fixture.defaults(), session: 2).first
+        else {
+            Issue.record("nothing is created")
+            return
+        }
+        #expect(command.configID == 1)
+    }
+
+    @Test func sessionNeedsAFreeConfiguration() throws {
+        var link = Fixture(isCentral: false)
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        for id in UInt8(0)..<4 { _ = link.config(id: id, role: .reflector) }
+        _ = link.engine.stop(1, at: link.now)
+        _ = try link.start(as: 2)
+        _ = link.capabilities()
+        guard case .ended(.notSupported, session: 2) = link.succeeded(Fixture.defaults(), session: 2).first else {
+            Issue.record("not ended")
+            return
+        }
+    }
+
+    @Test func sessionEndsIfTheControllerStopsReporting() throws {
+        var link = try Fixture.running(count: 0)
+        _ = link.result([], count: 0, .complete, .complete)
+        let deadline = try #require(link.engine.deadline)
+        // 41 s for the procedure, ten intervals of at most 4 s, and the time of a step.
+        #expect(deadline - link.now == .seconds(121))
+        #expect(link.engine.advance(to: deadline).first == .ended(.timedOut, session: 1))
     }
 }

@@ -63,7 +63,7 @@ extension ChannelSoundingEngine {
     mutating func removeConfig(at now: Instant) -> [ChannelSoundingEffect] {
         guard ownsConfiguration else { return finish(at: now) }
         ownsConfiguration = false
-        let command = LECSRemoveConfig(connectionHandle: handle, configID: Self.configID)
+        let command = LECSRemoveConfig(connectionHandle: handle, configID: configID)
         return step(.removingConfig, .removeConfig(command), at: now)
     }
 
@@ -72,6 +72,15 @@ extension ChannelSoundingEngine {
         deadline = nil
         configuration = nil
         subevent = nil
-        return beginNext(at: now)
+        if let next = beginNext(at: now) { return next }
+        // The peer cannot use a role that no app has asked for.
+        guard isRoleEnabled else { return [] }
+        isRoleEnabled = false
+        let command = LECSSetDefaultSettings(
+            connectionHandle: handle,
+            roleEnable: [],
+            maxTXPower: parameters.maximumTransmitPower
+        )
+        return [.command(.setDefaults(command), session: session)]
     }
 }

@@ -12,14 +12,15 @@ import BluetoothTypes
 ///
 /// ## Reflector
 ///
-/// The host enables the role, and waits for a configuration and the procedures of the peer. As the central, it starts the
-/// security when the peer has created a configuration.
+/// The host enables the role, and waits for configurations and the procedures of the peer. The peer may create several
+/// configurations, and the procedures name theirs. As the central, the host starts the security when the peer has created a
+/// configuration.
 ///
 /// ## End
 ///
 /// A session ends after the results of its last procedure, when the peer stops the procedures, when the app stops it, or with
-/// the link. The host then disables the procedures that still run, and removes the configuration that it has created. If
-/// the app starts a session before that is done, the session waits. At most one session waits.
+/// the link. The host then disables the procedures that still run, removes the configuration that it has created, and disables
+/// the role. If the app starts a session before that is done, the session waits. At most one session waits.
 struct ChannelSoundingEngine {
     enum Phase: Equatable {
         case idle
@@ -41,6 +42,12 @@ struct ChannelSoundingEngine {
         case removingConfig
     }
 
+    private enum Security {
+        case off
+        case starting
+        case on
+    }
+
     private struct Request {
         let parameters: ChannelSoundingParameters
         let session: UInt64
@@ -51,24 +58,33 @@ struct ChannelSoundingEngine {
     /// The longest subevent that is requested, in microseconds. At most 160 steps take less. Controllers may refuse the
     /// maximum of 4 s.
     static let longestSubevent: UInt32 = 100_000
-    /// The configuration that this host creates. Others are the peer's.
-    static let configID: UInt8 = 0
+    /// The number of configurations of a link (Vol 6, Part B, 5.1.24).
+    static let configurationCount: UInt8 = 4
+    /// The longest connection interval, which subrating does not change.
+    private static let longestConnectionInterval = Duration.seconds(4)
 
     let handle: ConnectionHandle
     private let isCentral: Bool
     var phase = Phase.idle
-    private var parameters = ChannelSoundingParameters()
+    private(set) var parameters = ChannelSoundingParameters()
     /// The session that begins when the controllers have been tidied up.
     private var next: Request?
+    /// The configurations that the controllers have, this host's and the peer's.
+    var configurations: [UInt8: ChannelSoundingConfiguration] = [:]
+    /// The configuration that this host creates in the session.
+    private(set) var configID: UInt8 = 0
     /// The configuration in use.
     var configuration: (identifier: UInt8, ChannelSoundingConfiguration)?
     /// Whether this host has created the configuration in the controllers.
     var ownsConfiguration = false
-    /// Whether the security was started on this link.
-    private var isSecure = false
+    /// Whether the controller has a role enabled on this link.
+    var isRoleEnabled = false
+    private var security = Security.off
     private var capabilities: ChannelSoundingCapabilities?
     /// The number of procedures that are to end before the session does; nil for any number.
-    private var remainingProcedures: UInt16?
+    var remainingProcedures: UInt16?
+    /// The longest time between the end of a procedure and that of the next one.
+    var procedureTimeout = stepTimeout
     /// The subevent whose results are incomplete.
     var subevent: ChannelSoundingSubevent?
     /// The number of the current or the last session.
@@ -121,9 +137,9 @@ struct ChannelSoundingEngine {
     /// Removes the session that waits, and returns its number.
     mutating func takeNext() -> UInt64? { next.take()?.session }
 
-    /// Begins the session that waits, if there is one.
-    mutating func beginNext(at now: Instant) -> [ChannelSoundingEffect] {
-        next.take().map { begin($0, at: now) } ?? []
+    /// Begins the session that waits; nil if there is none.
+    mutating func beginNext(at now: Instant) -> [ChannelSoundingEffect]? {
+        next.take().map { begin($0, at: now) }
     }
 
     /// Stops a session. Has no effect on another one.
@@ -145,21 +161,25 @@ struct ChannelSoundingEngine {
         guard session == self.session else { return [] }
         switch (command, phase) {
         case (.setDefaults, .settingDefaults):
+            isRoleEnabled = true
             if parameters.role == .reflector {
                 phase = .awaitingPeer
                 deadline = nil
-                return []
+                return secureAsReflector()
             }
+            guard let free = (0..<Self.configurationCount).first(where: { configurations[$0] == nil }) else {
+                return fail(
+                    .notSupported("the peer has created all \(Self.configurationCount) configurations of channel sounding"),
+                    at: now
+                )
+            }
+            configID = free
             var configuration = parameters.configuration
             configuration.role = parameters.role
-            let command = LECSCreateConfig(
-                connectionHandle: handle,
-                configID: Self.configID,
-                configuration: configuration
-            )
+            let command = LECSCreateConfig(connectionHandle: handle, configID: free, configuration: configuration)
             return step(.creatingConfig, .createConfig(command), at: now)
         case (.setParameters, .settingParameters):
-            let command = LECSProcedureEnable(connectionHandle: handle, configID: Self.configID, enable: true)
+            let command = LECSProcedureEnable(connectionHandle: handle, configID: configID, enable: true)
             return step(.enabling, .enable(command), at: now)
         default: return []
         }
@@ -173,6 +193,7 @@ struct ChannelSoundingEngine {
         at now: Instant
     ) -> [ChannelSoundingEffect] {
         guard session == self.session, isCurrent(command) else { return [] }
+        if case .enableSecurity = command { security = .off }
         return fail(.command(failure), at: now)
     }
 
@@ -207,8 +228,9 @@ struct ChannelSoundingEngine {
     }
 
     mutating func received(_ event: LECSConfigComplete, at now: Instant) -> [ChannelSoundingEffect] {
-        let isOwn = event.configID == Self.configID
+        let isOwn = event.configID == configID
         let isCreated = event.isCreated && event.configuration.role == parameters.role
+        if event.status == .success { configurations[event.configID] = event.isCreated ? event.configuration : nil }
         switch phase {
         case .creatingConfig where isOwn && (isCreated || event.status != .success):
             guard event.status == .success else {
@@ -216,8 +238,11 @@ struct ChannelSoundingEngine {
             }
             configuration = (event.configID, event.configuration)
             ownsConfiguration = true
-            if isCentral { return step(.enablingSecurity, .enableSecurity(.init(connectionHandle: handle)), at: now) }
-            if isSecure { return setParameters(at: now) }
+            if isCentral {
+                security = .starting
+                return step(.enablingSecurity, .enableSecurity(.init(connectionHandle: handle)), at: now)
+            }
+            if security == .on { return setParameters(at: now) }
             // Only the central starts the security.
             phase = .enablingSecurity
             deadline = now + Self.stepTimeout
@@ -226,15 +251,8 @@ struct ChannelSoundingEngine {
             ownsConfiguration = event.status == .success
             return removeConfig(at: now)
         case .removingConfig where isOwn && (!event.isCreated || event.status != .success): return finish(at: now)
-        // A controller need not set the role of a configuration that was removed.
-        case .awaitingPeer where event.status == .success && !event.isCreated:
-            if event.configID == configuration?.identifier { configuration = nil }
-            return []
-        case .awaitingPeer where event.status == .success && event.configuration.role == .reflector:
-            configuration = (event.configID, event.configuration)
-            guard isCentral, !isSecure else { return [] }
-            return [.command(.enableSecurity(.init(connectionHandle: handle)), session: session)]
-        case .idle, .awaitingPeer: return []
+        case .awaitingPeer: return secureAsReflector()
+        case .idle: return []
         default:
             // The peer may remove the configuration at any time, which ends its procedures.
             guard event.status == .success, !event.isCreated, event.configID == configuration?.identifier else {
@@ -246,8 +264,17 @@ struct ChannelSoundingEngine {
         }
     }
 
+    /// Starts the security as the central, once the peer has a configuration with this device as the reflector.
+    private mutating func secureAsReflector() -> [ChannelSoundingEffect] {
+        guard isCentral, security == .off, configurations.values.contains(where: { $0.role == .reflector }) else {
+            return []
+        }
+        security = .starting
+        return [.command(.enableSecurity(.init(connectionHandle: handle)), session: session)]
+    }
+
     mutating func received(_ event: LECSSecurityEnableComplete, at now: Instant) -> [ChannelSoundingEffect] {
-        if event.status == .success { isSecure = true }
+        security = event.status == .success ? .on : .off
         switch phase {
         case .enablingSecurity where event.status == .success: return setParameters(at: now)
         case .awaitingPeer where event.status == .success: return []
@@ -262,69 +289,33 @@ struct ChannelSoundingEngine {
         case .disabling(let identifier)
         where event.configID == identifier && (!event.state || event.status != .success):
             return removeConfig(at: now)
-        case .abandoningProcedures where event.configID == Self.configID:
+        case .abandoningProcedures where event.configID == configID:
             let isEnabled = event.status == .success && event.state
             return isEnabled ? disable(event.configID, at: now) : removeConfig(at: now)
-        case .enabling where event.configID == Self.configID,
-            .awaitingPeer where event.configID == configuration?.identifier:
-            guard event.status == .success else {
-                return fail(.command(.status(event.status, LECSProcedureEnable.opcode)), at: now)
-            }
-            guard event.state, let configuration else { return [] }
-            phase = .running
-            deadline = nil
-            remainingProcedures = event.procedureCount == 0 ? nil : event.procedureCount
-            let procedures = ChannelSoundingProcedures(
-                configuration: configuration.1,
-                peerCapabilities: capabilities,
-                transmitPower: event.selectedTXPower == 127 ? nil : Int(event.selectedTXPower),
-                procedureInterval: event.procedureInterval,
-                procedureCount: event.procedureCount,
-                subeventLength: event.subeventLen
-            )
-            return [.started(procedures, session: session)]
+        case .enabling where event.configID == configID: break
+        case .awaitingPeer where configurations[event.configID]?.role == .reflector:
+            configuration = configurations[event.configID].map { (event.configID, $0) }
         case .running where event.configID == configuration?.identifier && !event.state:
             return end(nil) + removeConfig(at: now)
         default: return []
         }
-    }
-
-    /// Handles the first results of a subevent. Steps that cannot be decoded are missing in it.
-    mutating func received(_ event: borrowing LECSSubeventResult, at now: Instant) -> [ChannelSoundingEffect] {
-        guard phase == .running, event.configID == configuration?.identifier else { return [] }
-        // The controller has not completed the previous subevent.
-        let incomplete = subevent.take().map { ChannelSoundingEffect.subevent($0, session: session) }
-        var result = ChannelSoundingSubevent(event)
-        let error = result.append(event.stepBytes, count: event.numStepsReported)
-        return [incomplete, error.map { .malformed($0) }].compactMap { $0 } + take(result, at: now)
-    }
-
-    /// Handles further results of a subevent. Of those without the first ones, only the end of the procedure is used.
-    mutating func received(_ event: borrowing LECSSubeventResultContinue, at now: Instant) -> [ChannelSoundingEffect] {
-        guard phase == .running, event.configID == configuration?.identifier else { return [] }
-        guard var result = subevent.take() else { return procedureEnded(event.progress, at: now) }
-        result.progress = event.progress
-        let error = result.append(event.stepBytes, count: event.numStepsReported)
-        return (error.map { [.malformed($0)] } ?? []) + take(result, at: now)
-    }
-
-    private mutating func take(_ result: ChannelSoundingSubevent, at now: Instant) -> [ChannelSoundingEffect] {
-        guard result.progress.subeventDoneStatus != .partial else {
-            subevent = result
-            return []
+        guard event.status == .success else {
+            return fail(.command(.status(event.status, LECSProcedureEnable.opcode)), at: now)
         }
-        return [.subevent(result, session: session)] + procedureEnded(result.progress, at: now)
-    }
-
-    /// Counts a procedure if it has ended, and ends the session after the last.
-    private mutating func procedureEnded(
-        _ progress: ChannelSoundingProgress,
-        at now: Instant
-    ) -> [ChannelSoundingEffect] {
-        guard progress.procedureDoneStatus != .partial, let remaining = remainingProcedures else { return [] }
-        remainingProcedures = remaining - 1
-        // The controllers do not report the end of the last procedure in another way.
-        return remaining > 1 ? [] : end(nil) + removeConfig(at: now)
+        guard event.state, let configuration else { return [] }
+        phase = .running
+        remainingProcedures = event.procedureCount == 0 ? nil : event.procedureCount
+        procedureTimeout = .seconds(41) + Self.stepTimeout + Self.longestConnectionInterval * Int(event.procedureInterval)
+        awaitProcedure(at: now)
+        let procedures = ChannelSoundingProcedures(
+            configuration: configuration.1,
+            peerCapabilities: capabilities,
+            transmitPower: event.selectedTXPower == 127 ? nil : Int(event.selectedTXPower),
+            procedureInterval: event.procedureInterval,
+            procedureCount: event.procedureCount,
+            subeventLength: event.subeventLen
+        )
+        return [.started(procedures, session: session)]
     }
 
     // MARK: Steps
@@ -351,7 +342,7 @@ struct ChannelSoundingEngine {
     private mutating func setParameters(at now: Instant) -> [ChannelSoundingEffect] {
         let command = LECSSetProcedureParameters(
             connectionHandle: handle,
-            configID: Self.configID,
+            configID: configID,
             maxProcedureLen: parameters.lengthInUnits ?? 1000,
             minProcedureInterval: parameters.procedureInterval.lowerBound,
             maxProcedureInterval: parameters.procedureInterval.upperBound,

@@ -13,8 +13,8 @@ final class OpenHost: Sendable {
     let restoration: Restoration
     private let pairing: Pairing
     private let isAdopted: Bool
-    /// The observer of the host's security events.
-    private let observer = Guarded<UInt64?>(nil)
+    /// The observers of the host's power and of its security.
+    private let observers = Guarded<[UInt64]>([])
     /// The observers that report to the sequences of apps.
     private let reporters = Guarded<[UInt64]>([])
     private let sounding = Guarded(false)
@@ -44,10 +44,15 @@ final class OpenHost: Sendable {
         centrals = CentralIdentities(peers: peers, makeIdentifier: makeIdentifier)
         restoration = Restoration(store: store)
         pairing = Pairing(executor: host.loop.appTaskExecutor)
-        host.loop.execute { [host, peers, observer, sounding] in
+        host.loop.execute { [host, peers, observers, sounding] in
             host.assumeIsolated { host in
                 let isSupported = (try? host.controllerInformation())?.supportsChannelSounding ?? false
                 sounding.withLock { $0 = isSupported }
+                // After a recovery, the adapter may have another controller.
+                let power = host.observe { event in
+                    guard case .poweredOn(let information) = event else { return }
+                    sounding.withLock { $0 = information.supportsChannelSounding }
+                }
                 peers.setBonded(host.bondInformation().map(\.identity))
                 let security = host.observeSecurity { [weak host] event in
                     switch event {
@@ -58,7 +63,7 @@ final class OpenHost: Sendable {
                     default: break
                     }
                 }
-                observer.withLock { $0 = security }
+                observers.withLock { $0 = [power, security] }
             }
         }
     }
@@ -68,9 +73,9 @@ final class OpenHost: Sendable {
 
     deinit {
         end()
-        host.loop.execute { [host, observer] in
+        host.loop.execute { [host, observers] in
             host.assumeIsolated { host in
-                if let observer = observer.withLock({ $0 }) { host.removeObserver(observer) }
+                for observer in observers.withLock({ $0 }) { host.removeObserver(observer) }
             }
         }
     }
