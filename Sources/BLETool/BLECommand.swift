@@ -20,7 +20,7 @@ struct BLECommand: AsyncParsableCommand {
                 subcommands: [Scan.self, Sync.self, Explore.self, Read.self, Write.self, Subscribe.self, Link.self]
             ),
             CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
-            CommandGroup(name: "Both", subcommands: [Channel.self, Iso.self, Throughput.self]),
+            CommandGroup(name: "Both", subcommands: [Channel.self, Iso.self, Sounding.self, Throughput.self]),
             CommandGroup(name: "Security", subcommands: [Pair.self, Bonds.self]),
             CommandGroup(name: "Captures", subcommands: [Monitor.self, Decode.self, ReplayCapture.self]),
             CommandGroup(name: "Without hardware", subcommands: [Demo.self, Controller.self]),

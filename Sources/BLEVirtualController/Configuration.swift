@@ -101,7 +101,7 @@ extension LEFeatures {
         .periodicAdvertisingSyncTransferSender, .periodicAdvertisingSyncTransferRecipient,
         .powerControlRequest, .pathLossMonitoring, .connectionSubrating, .advertisingCodingSelection,
         .periodicAdvertisingWithResponsesAdvertiser, .periodicAdvertisingWithResponsesScanner,
-        .connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral,
+        .connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral, .channelSounding,
     ]
 
     /// The features of a Bluetooth 4.2 controller: no extended advertising, one PHY.

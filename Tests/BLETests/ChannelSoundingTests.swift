@@ -34,7 +34,7 @@ struct ChannelSoundingTests {
         }
 
         private static func open(_ name: String, in world: World, _ isAble: Bool) async throws -> Adapter {
-            let device = world.device(name) { if isAble { $0.features.insert(.channelSounding) } }
+            let device = world.device(name) { if !isAble { $0.features.remove(.channelSounding) } }
             return try await device.openAdapter { $0.security.justWorks = .always }
         }
 

@@ -19,6 +19,7 @@ from tool import Tool
 
 import central_tests  # noqa: F401, I001  (tests register themselves)
 import server_tests  # noqa: F401
+import sounding_tests  # noqa: F401
 import recovery_tests  # noqa: F401
 import input_tests  # noqa: F401
 import bumble_tests  # noqa: F401

@@ -151,7 +151,8 @@ struct ChannelSoundingSequenceTests {
         _ = link.engine.stop(1, at: link.now)
         _ = try link.start(as: 2)
         _ = link.capabilities()
-        guard case .command(.createConfig(let command), session: 2) = link.succeeded(Fixture.defaults(), session: 2).first
+        guard
+            case .command(.createConfig(let command), session: 2) = link.succeeded(Fixture.defaults(), session: 2).first
         else {
             Issue.record("nothing is created")
             return

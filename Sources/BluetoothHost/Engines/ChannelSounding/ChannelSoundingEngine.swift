@@ -169,7 +169,9 @@ struct ChannelSoundingEngine {
             }
             guard let free = (0..<Self.configurationCount).first(where: { configurations[$0] == nil }) else {
                 return fail(
-                    .notSupported("the peer has created all \(Self.configurationCount) configurations of channel sounding"),
+                    .notSupported(
+                        "the peer has created all \(Self.configurationCount) configurations of channel sounding"
+                    ),
                     at: now
                 )
             }
@@ -305,7 +307,8 @@ struct ChannelSoundingEngine {
         guard event.state, let configuration else { return [] }
         phase = .running
         remainingProcedures = event.procedureCount == 0 ? nil : event.procedureCount
-        procedureTimeout = .seconds(41) + Self.stepTimeout + Self.longestConnectionInterval * Int(event.procedureInterval)
+        procedureTimeout =
+            .seconds(41) + Self.stepTimeout + Self.longestConnectionInterval * Int(event.procedureInterval)
         awaitProcedure(at: now)
         let procedures = ChannelSoundingProcedures(
             configuration: configuration.1,
