@@ -9,7 +9,8 @@
 - memory: resident memory, idle and with 20 links.
 - readings: CPU per reading of each format, from HCI to a mosquitto that confirms it, at 1,000 a second, and how many of
   20,000 a second are confirmed.
-- advertisers: memory and CPU with 10,000 other advertisers a minute, half of them sensors, for MINUTES minutes (10).
+- advertisers: memory and CPU with 10,000 advertisements a minute, half of them of sensors, for MINUTES minutes (10): each
+  of another advertiser, or of ADVERTISERS ones in turn.
 
 CPU is the time of all threads of the gateway, in user and kernel mode, from /proc. Each figure is the median of ROUNDS
 rounds (5) of SECONDS seconds (4), with the least and the greatest one.
@@ -389,10 +390,11 @@ def count_deliveries(gateway: Gateway, state: Path, rounds: int):
 def measure_advertisers(folder: Path):
     minutes = int(os.environ.get("MINUTES", "10"))
     number = 10_000 * (minutes + 1)
+    advertisers = int(os.environ.get("ADVERTISERS", number))
     file, path, state = folder / "advertisements", folder / "reports", folder / "state"
     with file.open("w") as output:
         for index in range(number):
-            address = (0xC0_00_00_00_00_00 | index).to_bytes(6, "big")
+            address = (0xC0_00_00_00_00_00 | index % advertisers).to_bytes(6, "big")
             structure = sensor_advertisements.bthome(address, index) if index % 2 else bytes([5, 9]) + b"Name"
             output.write(f"{address[::-1].hex()} {(bytes([2, 1, 6]) + structure).hex()}\n")
     with broker(folder) as address, null_controller("reports", path, 167, file):
@@ -406,7 +408,8 @@ def measure_advertisers(folder: Path):
                 if minute:
                     time.sleep(60)
                     print(f"CPU in minute {minute}: {(gateway.cpu - cpu) / 600_000:.2f} %", flush=True)
-                print_memory(f"after {minute * 10_000 + 1_670:,} advertisers", gateway)
+                seen = min(minute * 10_000 + 1_670, advertisers)
+                print_memory(f"after {minute} minutes and {seen:,} advertisers", gateway)
             print(f"messages: {status(state)['broker']}", flush=True)
 
 

@@ -26,16 +26,6 @@ public final class MQTTPublisher: Service {
         var drained: CheckedContinuation<Void, Never>?
     }
 
-    /// What callers give to the queue.
-    private struct Intake {
-        /// The observations that wait for the queue, with their numbers.
-        var waiting: [(observation: SensorObservation, sequence: UInt64)] = []
-        var sequence: UInt64 = 0
-        var overflowCount: UInt64 = 0
-    }
-
-    /// The greatest number of observations that wait for the queue.
-    private static let queueLimit = 4096
     /// The greatest number of announcements that the broker has not confirmed. Others follow with later readings.
     private static let announcementLimit = 256
     /// The greatest number of messages from the broker that wait for the queue. Others wait at the broker.
@@ -49,7 +39,7 @@ public final class MQTTPublisher: Service {
     /// Distinguishes the runs of a gateway: eight hexadecimal digits.
     private let boot: String
     private let queue = DispatchQueue(label: "ble-gateway.mqtt")
-    private let intake = Mutex(Intake())
+    private let intake = Mutex(ObservationIntake())
     /// Used on the queue only.
     private let state: Mutex<State>
     /// The status after the last change. A slow disk does not hold it up.
@@ -131,12 +121,12 @@ public final class MQTTPublisher: Service {
             let isConfirmed =
                 state.outbox.isConfirmed && state.announcements.isEmpty && state.channel?.isConfirmed != false
             if isConfirmed || state.connection == nil { state.endDrain() }
-            let overflowCount = intake.withLock(\.overflowCount)
+            let intakeDropCount = intake.withLock(\.droppedCount)
             published.withLock { status in
                 status.isConnected = state.connection != nil
                 status.waitingCount = state.outbox.count
                 status.deliveredCount = state.deliveredCount
-                status.droppedCount = state.outbox.droppedCount + overflowCount
+                status.droppedCount = state.outbox.droppedCount + intakeDropCount
                 status.storeFailure = state.outbox.storeFailure
             }
         }
@@ -161,47 +151,39 @@ public final class MQTTPublisher: Service {
 
     /// Publishes an observation.
     public func publish(_ observation: SensorObservation) {
-        // The lock makes the order of the numbers that of the messages. Numbers of observations that are dropped here
-        // are missing, so a consumer notices.
-        let isFirst = intake.withLock { intake in
-            intake.sequence += 1
-            guard intake.waiting.count < Self.queueLimit else {
-                intake.overflowCount += 1
-                return false
-            }
-            intake.waiting.append((observation, intake.sequence))
-            return intake.waiting.count == 1
-        }
-        // Advertisements come several at once, and so do their observations.
-        if isFirst { queue.async { self.publishWaiting() } }
+        // The lock makes the order of the numbers that of the messages.
+        if intake.withLock({ $0.append(observation) }) { queue.async { self.publishWaiting() } }
     }
 
     private func publishWaiting() {
-        let waiting = intake.withLock { intake in
-            defer { intake.waiting = [] }
-            return intake.waiting
-        }
+        let (observations, firstNumber, needsTurn) = intake.withLock { $0.take() }
         change { state in
-            for (observation, sequence) in waiting { publish(observation, sequence, &state) }
+            let messages = zip(firstNumber..., observations).map { message(for: $1, $0) }
+            if state.connection != nil {
+                for observation in observations { announce(observation, &state) }
+            }
+            state.outbox.append(messages, isConnected: state.connection != nil)
+            state.sendAll()
         }
+        if needsTurn { queue.async { self.publishWaiting() } }
     }
 
-    private func publish(_ observation: SensorObservation, _ sequence: UInt64, _ state: inout State) {
-        if state.connection != nil, state.announcements.count < Self.announcementLimit {
-            for announcement in state.discovery?.announcements(for: observation) ?? [] { state.announce(announcement) }
-        }
-        var message = MQTTMessage(
-            topic: topics.readings(of: observation.address, by: observation.gateway),
-            payload: ""
-        )
+    private func announce(_ observation: SensorObservation, _ state: inout State) {
+        guard state.announcements.count < Self.announcementLimit else { return }
+        for announcement in state.discovery?.announcements(for: observation) ?? [] { state.announce(announcement) }
+    }
+
+    private func message(for observation: SensorObservation, _ number: UInt64) -> MQTTMessage {
         if let topic = configuration.theengsTopic {
-            message.topic = "\(topic)/\("\(observation.address)".filter { $0 != ":" })"
-            message.payload = TheengsPayload(observation: observation).text
-        } else {
-            message.payload = observation.json(boot: boot, sequence: sequence)
+            return MQTTMessage(
+                topic: "\(topic)/\("\(observation.address)".filter { $0 != ":" })",
+                payload: TheengsPayload(observation: observation).text
+            )
         }
-        state.outbox.append(message, isConnected: state.connection != nil)
-        state.sendAll()
+        return MQTTMessage(
+            topic: topics.readings(of: observation.address, by: observation.gateway),
+            payload: observation.json(boot: boot, sequence: number)
+        )
     }
 
     // MARK: Connections to devices

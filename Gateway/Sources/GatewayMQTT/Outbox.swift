@@ -100,12 +100,20 @@ struct Outbox {
 
     /// Appends a message.
     mutating func append(_ message: MQTTMessage, isConnected: Bool) {
-        if isConnected, storedCount == 0, unstored.isEmpty, ready.count < Self.readyLimit {
-            ready.append(numbered(message))
-        } else {
-            unstored.append(message)
-            storeWaiting()
+        append(CollectionOfOne(message), isConnected: isConnected)
+    }
+
+    /// Appends messages. Those that are stored are stored together.
+    mutating func append(_ messages: some Collection<MQTTMessage>, isConnected: Bool) {
+        var messages = messages[...]
+        if isConnected, storedCount == 0, unstored.isEmpty {
+            let readyMessages = messages.prefix(max(0, Self.readyLimit - ready.count))
+            for message in readyMessages { ready.append(numbered(message)) }
+            messages = messages.dropFirst(readyMessages.count)
         }
+        guard !messages.isEmpty else { return }
+        unstored.append(contentsOf: messages)
+        storeWaiting()
     }
 
     private mutating func numbered(_ message: MQTTMessage) -> Entry {

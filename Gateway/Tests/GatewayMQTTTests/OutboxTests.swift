@@ -35,6 +35,21 @@ struct OutboxTests {
         }
     }
 
+    @Test func messagesThatAreAppendedTogetherKeepTheirOrder() throws {
+        try withStore { path in
+            var outbox = makeOutbox(path)
+            outbox.append((0..<100).map(message), isConnected: true)
+            outbox.append((100..<700).map(message), isConnected: true)
+            // Some are ready, the others are stored, and later ones follow these.
+            let storedCount = try MessageStore(path: path).initialCount
+            #expect(storedCount == 700 - Outbox.readyLimit)
+            outbox.append((700..<710).map(message), isConnected: true)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            #expect(broker.received == (0..<710).map { "\($0)" })
+        }
+    }
+
     @Test func storedMessagesThatWereNotConfirmedOutliveTheProcess() throws {
         try withStore { path in
             var first = makeOutbox(path)
