@@ -192,6 +192,7 @@ let package = Package(
                 .product(name: "NIOCore", package: nio),
                 .product(name: "NIOEmbedded", package: nio),
                 .product(name: "NIOPosix", package: nio),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             swiftSettings: settings

@@ -12,7 +12,7 @@ struct RecentPackets {
         var number: UInt8?
         /// A hash of the content.
         var content: Int
-        /// When it was received first.
+        /// When it was received last.
         var time: Instant
     }
 
@@ -30,17 +30,19 @@ struct RecentPackets {
     /// Returns whether the packet repeats the device's last packet, or is older, and remembers it otherwise.
     ///
     /// A packet with the number of the last packet is a repetition. A packet with a number of the 128 before the last
-    /// is late, unless the device was silent for a minute; then it has restarted. A packet without a number is a
-    /// repetition if it has the content of the last packet and follows within 4 seconds.
+    /// is late. Both are new if the device was silent for a minute: it has restarted. A packet without a number is a
+    /// repetition if it has the content of the last packet, and the device was silent for less than 4 seconds.
     mutating func isRepeat(number: UInt8?, content: RawSpan, from address: UInt64, now: Instant) -> Bool {
         let packet = Packet(number: number, content: number == nil ? hash(content) : 0, time: now)
         guard let last = newer[address] ?? older[address] else {
             remember(packet, address)
             return false
         }
-        if repeats(packet, last) { return true }
-        remember(packet, address)
-        return false
+        let isRepeat = repeats(packet, last)
+        // A late packet does not replace the last one.
+        let isLate = isRepeat && packet.number != last.number
+        remember(isLate ? Packet(number: last.number, content: last.content, time: now) : packet, address)
+        return isRepeat
     }
 
     private func repeats(_ packet: Packet, _ last: Packet) -> Bool {
@@ -49,7 +51,7 @@ struct RecentPackets {
                 && packet.time - last.time < .seconds(4)
         }
         let advance = number &- lastNumber
-        return advance == 0 || advance >= 128 && packet.time - last.time < .seconds(60)
+        return (advance == 0 || advance >= 128) && packet.time - last.time < .seconds(60)
     }
 
     private mutating func remember(_ packet: Packet, _ address: UInt64) {

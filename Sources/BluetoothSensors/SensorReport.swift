@@ -10,7 +10,8 @@ public struct SensorReport: Hashable, Sendable {
     public var protection: SensorProtection
     /// The packet number that the device counts, if there is one.
     public var counter: UInt32?
-    /// Whether an earlier report of the device had the same packet number. A repeated report has no events.
+    /// Whether the report repeats an earlier one of the device. A repeated report has no events. Its other readings may be
+    /// new all the same: some devices send the same packet number with each value.
     public var isRepeat: Bool
     /// The readings, in the order of the advertisement.
     public var readings: [SensorReading]
@@ -123,7 +124,7 @@ public struct SensorReading: Hashable, Sendable {
     }
 
     /// Whether the value is an event.
-    var isEvent: Bool {
+    public var isEvent: Bool {
         if case .event = value { true } else { false }
     }
 }

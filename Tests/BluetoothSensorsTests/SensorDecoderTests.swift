@@ -67,6 +67,20 @@ import Testing
         #expect(decode("0816d2fc4000083a01", &decoder, at: 20)?.readings.contains(press) == true)
     }
 
+    @Test(arguments: [("0816d2fc4000073a01", 60), ("0816d2fc4001503a01", 4)])
+    func packetIsRepeatedUntilItsDeviceWasSilent(packet: String, limit: Int) {
+        var decoder = SensorDecoder()
+        let press = SensorReading(.button, .event("press", count: nil))
+        func isPress(at second: UInt64) -> Bool {
+            decode(packet, &decoder, at: second)?.readings.contains(press) == true
+        }
+        #expect(isPress(at: 0))
+        // One press, sent again and again for longer than the limit.
+        for step in 1...5 { #expect(!isPress(at: UInt64(step * (limit - 1)))) }
+        let last = UInt64(5 * (limit - 1))
+        #expect(isPress(at: last + UInt64(limit)))
+    }
+
     /// The test vectors of https://docs.ruuvi.com/communication/bluetooth-advertisements/data-format-5-rawv2.
     @Test func ruuviFormat5() {
         var decoder = SensorDecoder()

@@ -131,7 +131,10 @@ public final class Gateway: Service {
                 for runner in adapters.runners {
                     tasks.addTask { [hub] in await runner.run { hub.devices.adaptersChanged() } }
                 }
-                let server = configuration.servesAPI ? try await startServer() : nil
+                // A gateway that is to end does not wait for an adapter.
+                let server =
+                    configuration.servesAPI
+                    ? try await cancelWhenGracefulShutdown { [self] in try await startServer() } : nil
                 try? await gracefulShutdown()
                 port.withLock { $0 = nil }
                 await server?.stop()
@@ -148,10 +151,13 @@ public final class Gateway: Service {
         try? await group.shutdownGracefully()
     }
 
-    private func startServer() async throws -> APIServer {
+    /// - Returns: nil if the gateway is to end.
+    private func startServer() async throws -> APIServer? {
+        let information = await makeInformation()
+        guard !Task.isCancelled else { return nil }
         let server = try await APIServer.start(
             hub: hub,
-            information: await makeInformation(),
+            information: information,
             configuration: configuration,
             group: group
         )
@@ -169,7 +175,7 @@ public final class Gateway: Service {
         let adapterAddress = await adapterAddress()
         let kept = identity.load()
         let address = kept ?? adapterAddress ?? Self.address(for: configuration.name)
-        if kept == nil { identity.save(address) }
+        if kept == nil, !Task.isCancelled { identity.save(address) }
         return ServerInformation(
             name: configuration.name,
             friendlyName: configuration.friendlyName,

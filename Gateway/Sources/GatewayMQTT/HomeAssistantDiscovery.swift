@@ -70,7 +70,7 @@ struct HomeAssistantDiscovery {
         }
         if component == .sensor {
             if let unit = reading.unit { fields.append(("unit_of_measurement", JSONText.string(unit))) }
-            if case .number = reading.value { fields.append(("state_class", JSONText.string("measurement"))) }
+            if case .number = reading.value { fields.append(("state_class", JSONText.string(reading.stateClass))) }
         }
         var device = [
             ("identifiers", "[\(JSONText.string("ble_\(observation.address.digits)"))]"),
@@ -158,6 +158,15 @@ extension SensorReading {
         case .boolean: return Self.binaryClasses.contains(name) ? name : nil
         case .number: return unit != nil && Self.numberClasses.contains(name) ? name : nil
         case .text, .event: return nil
+        }
+    }
+
+    /// How Home Assistant treats the values over time. It accepts no `measurement` of amounts that add up.
+    var stateClass: String {
+        switch homeAssistantClass {
+        case "energy", "gas", "water": "total_increasing"
+        case "volume": "total"
+        default: "measurement"
         }
     }
 

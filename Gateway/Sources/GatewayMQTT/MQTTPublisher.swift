@@ -98,8 +98,12 @@ public final class MQTTPublisher: Service {
             }
         }
         // What the broker has not confirmed outlives the process.
-        await perform { state in
+        await perform { [self] state in
             state.connection = nil
+            while !intake.withLock(\.isEmpty) {
+                let (observations, firstNumber, _) = intake.withLock { $0.take() }
+                append(observations, firstNumber, &state)
+            }
             state.outbox.connectionLost()
         }
     }
@@ -120,8 +124,8 @@ public final class MQTTPublisher: Service {
             body(&state)
             let isConfirmed =
                 state.outbox.isConfirmed && state.announcements.isEmpty && state.channel?.isConfirmed != false
-            if isConfirmed || state.connection == nil { state.endDrain() }
-            let intakeDropCount = intake.withLock(\.droppedCount)
+            let (isIntakeEmpty, intakeDropCount) = intake.withLock { ($0.isEmpty, $0.droppedCount) }
+            if isConfirmed && isIntakeEmpty || state.connection == nil { state.endDrain() }
             published.withLock { status in
                 status.isConnected = state.connection != nil
                 status.waitingCount = state.outbox.count
@@ -158,14 +162,18 @@ public final class MQTTPublisher: Service {
     private func publishWaiting() {
         let (observations, firstNumber, needsTurn) = intake.withLock { $0.take() }
         change { state in
-            let messages = zip(firstNumber..., observations).map { message(for: $1, $0) }
             if state.connection != nil {
                 for observation in observations { announce(observation, &state) }
             }
-            state.outbox.append(messages, isConnected: state.connection != nil)
+            append(observations, firstNumber, &state)
             state.sendAll()
         }
         if needsTurn { queue.async { self.publishWaiting() } }
+    }
+
+    private func append(_ observations: [SensorObservation], _ firstNumber: UInt64, _ state: inout State) {
+        let messages = zip(firstNumber..., observations).map { message(for: $1, $0) }
+        state.outbox.append(messages, isConnected: state.connection != nil)
     }
 
     private func announce(_ observation: SensorObservation, _ state: inout State) {

@@ -19,6 +19,8 @@ struct ObservationIntake {
     private var isTurnPending = false
     private(set) var droppedCount: UInt64 = 0
 
+    var isEmpty: Bool { waiting.isEmpty }
+
     /// - Returns: whether the caller is to give the queue a turn.
     mutating func append(_ observation: SensorObservation) -> Bool {
         lastNumber += 1

@@ -56,6 +56,9 @@ struct Outbox {
     private var lastNumber: Int64 = 0
     /// The stored messages that the broker has confirmed, and that are not removed yet.
     private var confirmed: Set<Int64> = []
+    /// The number of them with which they are removed. It grows while the store fails, because each attempt costs as much as
+    /// there are.
+    private(set) var removalCount = Self.window
     /// The number of messages that were dropped since the last time that none waited.
     private var recentDropCount: UInt64 = 0
 
@@ -121,18 +124,19 @@ struct Outbox {
         return Entry(number: lastNumber, message: message, isStored: false)
     }
 
-    private mutating func openStore() {
-        guard let store = file.open() else { return }
-        // Numbers follow those of the store. Messages that are ready keep theirs: they are not stored.
+    private mutating func openStore(isNeeded: Bool = false) {
+        guard let store = file.open(isNeeded: isNeeded) else { return }
         lastNumber = max(lastNumber, store.initialLastNumber)
         lastLoaded = 0
         storedCount = store.initialCount
+        // A store that appears late has older messages than those that are ready, which follow them.
+        unstored.insert(contentsOf: ready.map(\.message), at: 0)
+        ready = []
     }
 
     /// Stores the messages that are not stored, as far as the store takes them.
     private mutating func storeWaiting() {
-        // A store that appears late would put its old messages behind those that are ready.
-        if !file.isOpen, ready.isEmpty, unconfirmed.isEmpty { openStore() }
+        if !file.isOpen, unconfirmed.isEmpty { openStore() }
         while file.isOpen, !unstored.isEmpty {
             let time = time
             let entries = zip(1..., unstored.prefix(Self.window)).map { [lastNumber] in
@@ -239,14 +243,20 @@ struct Outbox {
     mutating func confirm(_ delivery: Int32) -> Bool {
         guard let entry = unconfirmed.removeValue(forKey: delivery) else { return false }
         if entry.isStored { confirmed.insert(entry.number) }
-        if confirmed.count >= Self.window || unconfirmed.isEmpty { removeConfirmed() }
+        let removesEarly = unconfirmed.isEmpty && removalCount == Self.window
+        if confirmed.count >= removalCount || removesEarly { removeConfirmed() }
         return true
     }
 
     private mutating func removeConfirmed() {
         guard !confirmed.isEmpty else { return }
         let numbers = confirmed.sorted()
-        if change(.remove, { try $0.remove(numbers) }) != nil { confirmed = [] }
+        if change(.remove, { try $0.remove(numbers) }) != nil {
+            confirmed = []
+            removalCount = Self.window
+        } else {
+            removalCount = max(Self.window, 2 * confirmed.count)
+        }
     }
 
     /// Stores the messages in memory, because the connection was lost or the gateway stops. Those that were not
@@ -255,6 +265,8 @@ struct Outbox {
         removeConfirmed()
         ready.insert(contentsOf: unconfirmed.values.sorted { $0.number < $1.number }, at: 0)
         unconfirmed = [:]
+        // These messages may be the last ones of the process.
+        if !file.isOpen { openStore(isNeeded: true) }
         if let first = ready.first {
             let time = time
             let entries = ready.lazy.filter { !$0.isStored }

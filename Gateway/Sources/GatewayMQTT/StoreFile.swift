@@ -39,11 +39,11 @@ struct StoreFile {
         [.open, .append, .read, .remove].lazy.compactMap { [failures] in failures[$0] }.first
     }
 
-    /// Opens the file. One that is damaged is set aside. Most calls after a failure do nothing.
-    mutating func open() -> MessageStore? {
+    /// Opens the file. One that is damaged is set aside. Most calls after a failure do nothing, unless `isNeeded`.
+    mutating func open(isNeeded: Bool = false) -> MessageStore? {
         guard store == nil, let path else { return nil }
         defer { attemptCount += 1 }
-        guard attemptCount.isMultiple(of: Self.retryInterval) else { return nil }
+        guard isNeeded || attemptCount.isMultiple(of: Self.retryInterval) else { return nil }
         do {
             store = try MessageStore(path: path)
             succeeded(.open)

@@ -3,11 +3,38 @@ import ESPHomeMessages
 import ESPHomeProtocol
 import GatewayCore
 import NIOCore
+import ServiceLifecycle
+import Synchronization
 import Testing
+
+/// A service that ends at once.
+private struct EndingService: Service {
+    func run() async throws {}
+}
 
 struct GatewayTests {
     @Test func defaultPortIsThatOfTheNativeAPI() {
         #expect(GatewayConfiguration().port == 6053)
+    }
+
+    @Test func gatewayThatEndsBeforeAnAdapterIsOpenDoesNotServe() async throws {
+        let hasServed = Atomic(false)
+        var configuration = GatewayConfiguration(name: "test")
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        // Port 1 of this machine has no listener.
+        configuration.adapters = [.tcp(host: "127.0.0.1", port: 1)]
+        configuration.whenServing = { _ in hasServed.store(true, ordering: .relaxed) }
+        let gateway = Gateway(configuration: configuration, adapters: [])
+        let services = [
+            ServiceGroupConfiguration.ServiceConfiguration(
+                service: EndingService(),
+                successTerminationBehavior: .gracefullyShutdownGroup
+            ), .init(service: gateway),
+        ]
+        try await ServiceGroup(configuration: .init(services: services, logger: configuration.logger)).run()
+        let served = hasServed.load(ordering: .relaxed)
+        #expect(!served)
     }
 
     // MARK: Scanning

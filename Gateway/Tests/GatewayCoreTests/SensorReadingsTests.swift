@@ -36,13 +36,57 @@ struct SensorNewsTests {
         #expect(answers == [true, true, false])
     }
 
-    @Test func repeatsAndReportsWithoutReadingsAreNoNews() {
+    @Test func reportsWithoutReadingsAreNoNews() {
         var news = SensorNews()
-        var repeated = report(20)
-        repeated.isRepeat = true
-        let empty = SensorReport(format: .bthome, protection: .needsKey)
-        let answers = [repeated, empty].map { news.isNews($0, from: address, at: .uptimeNanoseconds(1)) }
-        #expect(answers == [false, false])
+        let isNews = news.isNews(
+            SensorReport(format: .bthome, protection: .needsKey),
+            from: address,
+            at: .uptimeNanoseconds(1)
+        )
+        #expect(!isNews)
+    }
+
+    @Test func repeatedPacketNumberDoesNotHideANewValue() {
+        var news = SensorNews()
+        let answers = [20.0, 20, 25].map { temperature in
+            var repeated = report(temperature)
+            repeated.isRepeat = true
+            return news.isNews(repeated, from: address, at: .uptimeNanoseconds(1))
+        }
+        #expect(answers == [true, false, true])
+    }
+
+    @Test func eachEventIsNews() {
+        var news = SensorNews()
+        let press = SensorReading(.button, .event("press", count: nil))
+        let battery = SensorReading(.battery, .number(90))
+        let answers = [[battery, press], [battery], [battery, press], [press]].map { readings in
+            news.isNews(SensorReport(format: .bthome, readings: readings), from: address, at: .uptimeNanoseconds(1))
+        }
+        #expect(answers == [true, false, true, true])
+    }
+
+    @Test func deviceThatSaysDifferentThingsInTurnIsNewsOnceAMinute() {
+        var news = SensorNews()
+        let start = NIODeadline.uptimeNanoseconds(1)
+        var passed: [Int64] = []
+        for second in Int64(0)..<120 {
+            let reading = SensorReading(second.isMultiple(of: 2) ? .temperature : .humidity, .number(20))
+            let report = SensorReport(format: .mibeacon, readings: [reading])
+            if news.isNews(report, from: address, at: start + .seconds(second)) { passed.append(second) }
+        }
+        #expect(passed == [0, 1, 60, 61])
+    }
+
+    @Test func readingsOfASensorAreBounded() {
+        var news = SensorNews()
+        for number in 0..<1000 {
+            let reading = SensorReading(.text, .text("a"), name: "text_\(number)")
+            _ = news.isNews(.init(format: .bthome, readings: [reading]), from: address, at: .uptimeNanoseconds(1))
+        }
+        let first = SensorReading(.text, .text("a"), name: "text_0")
+        let isNews = news.isNews(.init(format: .bthome, readings: [first]), from: address, at: .uptimeNanoseconds(1))
+        #expect(isNews, "it was forgotten")
     }
 
     @Test func theFirstSensorIsForgottenBeyondTheLimit() {

@@ -47,6 +47,19 @@ struct DiscoveryTests {
         #expect(try object(messages[0])["name"] as? String == "Acceleration x")
     }
 
+    @Test func amountsThatAddUpAreNoMeasurements() throws {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let readings = [
+            SensorReading(.energy, .number(1), unit: "kWh"), SensorReading(.gas, .number(1), unit: "m³"),
+            SensorReading(.water, .number(1), unit: "L"), SensorReading(.volume, .number(1), unit: "L"),
+            SensorReading(.temperature, .number(1), unit: "°C"),
+        ]
+        let classes = try discovery.announcements(for: observation(readings)).map {
+            try object($0)["state_class"] as? String
+        }
+        #expect(classes == ["total_increasing", "total_increasing", "total_increasing", "total", "measurement"])
+    }
+
     @Test func readingsAreAnnouncedOnceAndAgainAfterARestart() {
         var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
         let observation = observation([SensorReading(.temperature, .number(1), unit: "°C")])

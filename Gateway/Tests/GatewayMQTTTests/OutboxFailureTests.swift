@@ -205,6 +205,47 @@ struct OutboxFailureTests {
         }
     }
 
+    @Test func fileThatCanBeOpenedAtALossTakesTheMessagesInFlight() throws {
+        try withStore { path in
+            var earlier = makeOutbox(path)
+            append(0..<3, to: &earlier, isConnected: false)
+            earlier = makeOutbox(nil)
+            try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            var outbox = makeOutbox(path)
+            append(3..<103, to: &outbox, isConnected: true)
+            var first = TestBroker()
+            first.receive(from: &outbox, confirms: false)
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
+            outbox.connectionLost()
+            append(103..<110, to: &outbox, isConnected: false)
+            var next = makeOutbox(path)
+            var broker = TestBroker()
+            broker.receive(from: &next)
+            #expect(broker.received == texts(0..<110))
+        }
+    }
+
+    @Test func messagesThatCannotBeRemovedAreTriedLessAndLessOften() throws {
+        try withStore { path in
+            var outbox = makeOutbox(path)
+            append(0..<1000, to: &outbox, isConnected: false)
+            let refusal = "CREATE TRIGGER refuse BEFORE DELETE ON message BEGIN SELECT RAISE(ABORT, 'read-only'); END"
+            try execute(refusal, in: path)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            #expect(broker.received == texts(0..<1000))
+            #expect(outbox.removalCount == 1024)
+            try execute("DROP TRIGGER refuse", in: path)
+            append(1000..<1100, to: &outbox, isConnected: false)
+            broker.receive(from: &outbox)
+            let storedCount = try MessageStore(path: path).initialCount
+            #expect(storedCount == 0 && outbox.removalCount == Outbox.window)
+            #expect(broker.received == texts(0..<1100))
+        }
+    }
+
     @Test func rowsThatAreNoMessagesAreDropped() throws {
         try withStore { path in
             var outbox = makeOutbox(path)

@@ -10,12 +10,16 @@ final class SensorReader: Sendable {
     private struct State {
         var decoder: SensorDecoder
         var news = SensorNews()
+        /// The last counter of each sensor with a key.
+        var counters: [DeviceAddress: UInt32] = [:]
         /// The addresses about whose encryption the log has a message.
         var logged: Set<DeviceAddress> = []
     }
 
     /// The greatest number of addresses about whose encryption the log has a message.
     private static let logLimit = 1024
+    /// A counter that is more behind the last one is not that of a late report.
+    private static let lateLimit: UInt32 = 100
 
     private let gateway: String
     private let logger: Logger
@@ -51,7 +55,7 @@ final class SensorReader: Sendable {
         state.withLock { state in
             let reports = state.decoder.decode(data.rawSpan, from: address, at: advertisement.time)
             for report in reports {
-                log(report.protection, address, &state)
+                log(report, address, &state)
                 guard state.news.isNews(report, from: address, at: .now()) else { continue }
                 observed(
                     SensorObservation(
@@ -67,10 +71,24 @@ final class SensorReader: Sendable {
         }
     }
 
-    private func log(_ protection: SensorProtection, _ address: DeviceAddress, _ state: inout State) {
+    func log(_ report: SensorReport, _ address: DeviceAddress) {
+        state.withLock { log(report, address, &$0) }
+    }
+
+    private func log(_ report: SensorReport, _ address: DeviceAddress, _ state: inout State) {
         let problem: Logger.Message
-        switch protection {
-        case .none, .authenticated, .replayed: return
+        switch report.protection {
+        case .none: return
+        case .authenticated:
+            state.counters[address] = report.counter
+            return
+        case .replayed:
+            let distance = (state.counters[address] ?? 0).subtractingReportingOverflow(report.counter ?? .max)
+            guard !distance.overflow, distance.partialValue > Self.lateLimit else { return }
+            problem = """
+                the counter of the sensor has gone back, as after a change of its battery; its readings are accepted 24 \
+                hours after the last one, or once the gateway is restarted
+                """
         case .needsKey: problem = "the sensor encrypts its readings; set its key with --bind-key"
         case .wrongKey: problem = "the readings of the sensor do not match its key; check --bind-key"
         case .downgraded: problem = "the sensor has a key, but a report under its address is not encrypted"

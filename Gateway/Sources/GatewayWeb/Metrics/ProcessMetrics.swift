@@ -66,15 +66,17 @@ struct ProcessMetrics {
         return (pages[0] * size, pages[1] * size)
     }
 
-    /// The start in seconds since 1970; see proc(5), /proc/pid/stat and /proc/stat.
+    /// The start in seconds since 1970; see proc(5), /proc/pid/stat. A service may see nothing of /proc but its processes, so
+    /// the time of the system's start is that of its clock.
     private static func readStartTime() -> Double? {
         // The second field is a name in parentheses that can have spaces. The start is the 22nd field.
         guard let fields = read("/proc/self/stat")?.split(separator: ")").last?.split(separator: " "),
             fields.count > 19,
-            let ticks = Double(fields[19]),
-            let boot = read("/proc/stat")?.split(separator: "\n").first(where: { $0.hasPrefix("btime ") }),
-            let bootTime = Double(boot.dropFirst(6))
+            let ticks = Double(fields[19])
         else { return nil }
+        var sinceBoot = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
+        let bootTime = Date().timeIntervalSince1970 - Double(sinceBoot.tv_sec) - Double(sinceBoot.tv_nsec) / 1e9
         return bootTime + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 }
