@@ -4,7 +4,7 @@ import Testing
 
 @testable import BLEHCITransport
 
-@Suite("A socket with an error and without data", .timeLimit(.minutes(1)))
+@Suite("A socket with an error and without data", .timeLimit(.minutes(10)))
 struct SocketErrorTests {
     /// A datagram socket that is connected to a port at which nobody listens: the answer to what it sends is an error.
     private func openUnansweredSocket() throws -> OwnedDescriptor {

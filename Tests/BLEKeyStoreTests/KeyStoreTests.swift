@@ -7,12 +7,14 @@ import Testing
 @testable import BLEKeyStore
 
 @Suite("The state that hosts keep over restarts")
-struct KeyStoreTests {
+final class KeyStoreTests {
     private struct Peers: Codable, Equatable {
         var names: [String]
     }
 
     private let directory = FileManager.default.temporaryDirectory.path + "/key-store-\(UUID().uuidString)"
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
 
     private func open(_ warnings: Warnings = Warnings()) async -> KeyStore {
         await KeyStore.open(adapter: "00:11:22", in: directory, writeDelay: .seconds(3600)) { warnings.add($0) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BLE
 
-@Suite("The signals of a channel", .timeLimit(.minutes(1)))
+@Suite("The signals of a channel", .timeLimit(.minutes(10)))
 struct ChannelSignalsTests {
     @Test("Room reported before a writer waits wakes it, although another writer has started since")
     func roomWakesEachWriter() async {

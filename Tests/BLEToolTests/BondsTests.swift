@@ -10,9 +10,11 @@ import Testing
 @testable import BLETool
 
 @Suite("ble bonds")
-struct BondsTests {
+final class BondsTests {
     private let directory = FileManager.default.temporaryDirectory.path + "/ble-bonds-\(UUID().uuidString)"
     private let host = "00:1A:7D:DA:71:13"
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
 
     private var security: KeptSecurity {
         var first = Bond(identity: DeviceAddress(0xF012_3456_789A, isRandom: true))

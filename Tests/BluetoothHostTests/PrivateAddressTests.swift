@@ -21,7 +21,7 @@ struct PrivateAddressTests {
         #expect(Set(addresses(fixture)).count == 2)
     }
 
-    @Test("A host closes although the time ends while its last link does not end", .timeLimit(.minutes(1)))
+    @Test("A host closes although the time ends while its last link does not end", .timeLimit(.minutes(10)))
     func hostClosesThoughTheAddressExpiresMeanwhile() throws {
         let fixture = HostFixture {
             $0.usesPrivateAddresses = true

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("Sequences of Core Bluetooth beyond Apple's API", .timeLimit(.minutes(1)))
+@Suite("Sequences of Core Bluetooth beyond Apple's API", .timeLimit(.minutes(10)))
 struct BroadcastTests {
     @Test("Cancelling one reader leaves the sequence to the others")
     func cancelledReaderEndsAlone() async {

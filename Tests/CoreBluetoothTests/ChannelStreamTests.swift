@@ -288,7 +288,7 @@ private final class Exchange: NSObject, StreamDelegate {
             stream.schedule(in: .current, forMode: .default)
             stream.open()
         }
-        let deadline = Date(timeIntervalSinceNow: 100)
+        let deadline = Date(timeIntervalSinceNow: 500)
         while !isOver, received.count < expected || !rest.isEmpty, Date() < deadline {
             _ = RunLoop.current.run(mode: .default, before: deadline)
         }

@@ -56,7 +56,7 @@ struct HarnessTests {
         #expect(wrong.output.contains("the host ended with status 0, not with status 3"))
         let right = try await run("input quit\nexit 0\n")
         #expect(right.status == 0, "\(right.output)")
-        let silent = try await run("output \"event\":\"eclipse\"\n", options: ["--timeout", "0.2"])
+        let silent = try await run("within 200ms\noutput \"event\":\"eclipse\"\n")
         #expect(silent.status == 1)
         #expect(silent.output.contains("has not written a line with \"\"event\":\"eclipse\"\""))
     }

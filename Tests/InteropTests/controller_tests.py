@@ -192,7 +192,7 @@ async def dead_air(world: World):
     ):
         link = await central.connect(PERIPHERAL)
         await peripheral.connections.get()
-        await process.event("airDied")
+        await process.event("airDied", deadline=40)
         expect(await link.disconnected, 0x08, "the central's reason")
         expect(await peripheral.disconnections.get(), 0x08, "the peripheral's reason")
 

@@ -76,14 +76,19 @@ PRESETS = {
 }
 
 
+# The ports that tests of this process have got. Some of them have no listener yet, or none for a while.
+_given_ports: set[int] = set()
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports without a listener, below those that the kernel assigns to outgoing connections."""
+    """Ports without a listener, below those that the kernel assigns to outgoing connections. Each is given once."""
     ports: list[int] = []
     while len(ports) < count:
         port = random.randrange(16_000, 32_000)
         with contextlib.suppress(OSError), socket.socket() as attempt:
             attempt.bind(("", port))
-            if port not in ports:
+            if port not in _given_ports:
+                _given_ports.add(port)
                 ports.append(port)
     return ports
 

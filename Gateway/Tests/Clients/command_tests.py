@@ -7,7 +7,8 @@ import re
 import signal
 import stat
 
-from harness import World, environment, expect, free_ports, run, test, until
+from api_tests import no_clients
+from harness import World, ended, environment, expect, free_ports, run, test, until
 
 
 @test("key: makes a key once, which only its owner can read")
@@ -105,7 +106,7 @@ async def json_log(world: World):
 @test("status: counts the clients, as text and as JSON")
 async def status(world: World):
     async with world.gateway() as gateway:
-        expect((await gateway.status())["clients"], [], "the clients")
+        await no_clients(gateway)
         async with gateway.connected():
             found = await gateway.status()
             expect([client["information"] for client in found["clients"]], ["test"], "the clients")
@@ -179,7 +180,7 @@ async def readings(world: World):
     finally:
         process.send_signal(signal.SIGTERM)
         await process.stdout.read()
-        expect(await process.wait(), 0, "the exit status")
+        expect(await ended(process), 0, "the exit status")
     first, second = lines
     expect(list(first), ["time", "gateway", "address", "name", "rssi", "format", "readings"], "the fields")
     expect(first["address"], "C0:DE:00:00:00:02", "the address")
@@ -205,7 +206,7 @@ async def readings_without_reader(world: World):
     finally:
         process.send_signal(signal.SIGTERM)
         await process.stderr.read()
-        expect(await process.wait(), 0, "the exit status")
+        expect(await ended(process), 0, "the exit status")
 
 
 @test("run: systemd is told that the gateway serves, lives and stops")
@@ -234,5 +235,5 @@ async def notifications(world: World):
             expect(received[0], "READY=1", "the first message")
         finally:
             process.send_signal(signal.SIGTERM)
-            expect(await process.wait(), 0, "the exit status")
+            expect(await ended(process), 0, "the exit status")
         await until(lambda: "STOPPING=1" in receive(), "the end")

@@ -232,7 +232,13 @@ class Consumer:
         self.late_count = 0
 
     async def __aenter__(self):
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:
+            if self.process is not None and self.process.returncode is None:
+                self.process.kill()
+                await self.process.wait()
+            raise
         return self
 
     async def __aexit__(self, *_):

@@ -110,7 +110,10 @@ async def published(world: World):
                 return [json.loads(text) for place, text in subscriber.messages if place == topic]
 
             await until(lambda: len(messages(f"home/fleet/sensors/{address(1)}")) == 4, "the observations")
-            expect(messages(f"home/fleet/gateways/{address(1)}"), program.elections, "the elections")
+            # A line is written first, and published afterwards.
+            elections = f"home/fleet/gateways/{address(1)}"
+            await until(lambda: len(messages(elections)) >= len(program.elections), "the elections at the broker")
+            expect(messages(elections), program.elections, "the elections")
             expect(messages(f"home/fleet/sensors/{address(1)}"), [line.value for line in program.lines], "the lines")
             expect((await program.stop())["waiting"], 0, "the messages that wait")
 
@@ -235,6 +238,7 @@ async def full_disk(world: World):
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGKILL)
+                await process.wait()
         # The line that could not be written is that of the next process.
         async with consumer(world, broker, "--window", "100") as program:
             await until(lambda: program.lines, "the observation")

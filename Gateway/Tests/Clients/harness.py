@@ -69,6 +69,16 @@ async def until(condition, what: str, deadline: float = GRACE):
         raise AssertionError(f"not within {deadline} s: {what}") from None
 
 
+async def ended(process: asyncio.subprocess.Process, deadline: float = 20) -> int:
+    """The exit status of a process that was told to end. It is killed if it does not."""
+    try:
+        return await asyncio.wait_for(process.wait(), deadline)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise AssertionError(f"the process has not ended within {deadline} s") from None
+
+
 def number(address: str) -> int:
     """An address as clients of the native API write it."""
     return int(address.replace(":", ""), 16)

@@ -140,7 +140,7 @@ async def errors(world: World):
     async with commands(world) as (_, demo, requester):
         started = time.monotonic()
         expect(await requester.code("connect", ABSENT, timeout=1), "timeout", "a device that is absent")
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20, "the time limit of the command has no effect"
         expect(await requester.code("read", LAMP, characteristic="FFFF"), "not_found", "an absent characteristic")
         expect(await requester.code("write", THERMOMETER, characteristic="2A19", value="00"), "attribute", "a refusal")
         expect(await requester.code("subscribe", LAMP, characteristic="2A00"), "not_supported", "no notifications")
@@ -159,11 +159,11 @@ async def errors(world: World):
         expect(demo.process.returncode, None, "the exit status")
 
 
-@test("mqtt commands: too many are refused, and each has one result")
+@test("mqtt commands: too many are refused, and each has one result", deadline=90)
 async def bounded(world: World):
     async with commands(world) as (_, _, requester):
         requests = [
-            {"id": f"{device}-{number}", "command": "connect", "address": f"C0:DE:00:00:01:{device:02X}", "timeout": 2}
+            {"id": f"{device}-{number}", "command": "connect", "address": f"C0:DE:00:00:01:{device:02X}", "timeout": 10}
             for number in range(20) for device in range(20)
         ]  # fmt: skip
         process = await asyncio.create_subprocess_exec(
@@ -171,7 +171,7 @@ async def bounded(world: World):
             stdin=subprocess.PIPE,
         )  # fmt: skip
         await process.communicate("".join(json.dumps(each) + "\n" for each in requests).encode())
-        await until(lambda: len(requester.messages("results")) >= len(requests), "all results", 30)
+        await until(lambda: len(requester.messages("results")) >= len(requests), "all results", 60)
         found = requester.messages("results")
         expect(sorted(each["id"] for each in found), sorted(each["id"] for each in requests), "the identifiers")
         codes = [each["error"]["code"] for each in found]

@@ -193,7 +193,7 @@ async def kills(world: World):
             )
             expect(await publisher.stop(), 0, "the exit status")
             must_arrive.update(publisher.stored())
-        assert len(must_arrive) > ROUNDS * 5, "too few messages were stored"
+        assert len(must_arrive) > ROUNDS, "too few messages were stored"
         remaining = set(publisher.stored())
         await until(lambda: must_arrive - remaining <= set(subscriber.origins()), "the stored messages", 30)
         check_order(subscriber.origins(), "the broker")
@@ -275,7 +275,7 @@ async def clock(world: World):
         await until(lambda: publisher.line_count > count + 50, "readings with a clock that was set back", 30)
         await check_delivery(broker, subscriber, publisher)
         times = [json.loads(text)["time"] for text in subscriber.readings()]
-        assert times[0] > times[count + 20], "the clock was not set back"
+        assert times[0] > min(times[count:], default="~"), "the clock was not set back"
 
 
 @test("mqtt faults: a broker that accepts messages and confirms none does not hold up readings or the end", 120)

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from aioesphomeapi import APIClient, BluetoothProxyFeature
-from harness import World, environment, expect, free_ports, run, test, until
+from harness import World, ended, environment, expect, free_ports, run, test, until
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 PAGES = ["/", "/style.css", "/script.js", "/icon.svg", "/api/status.json", "/api/recent.json", "/metrics", "/health"]
@@ -40,17 +40,23 @@ class Demo:
             str(self.api_port), "--state-dir", str(self.world.directory / "state"), "--log-level", "info", *self.options,
             stdin=asyncio.subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=environment() | self.variables,
         )  # fmt: skip
-        await until(self.listens, "the HTTP port", 30)
-        # The clients' port is open a little later.
-        async with asyncio.timeout(30):
-            while (await self.get("/health")).status != 200:
-                await asyncio.sleep(0.05)
+        try:
+            await until(self.listens, "the HTTP port", 30)
+            # The clients' port is open a little later.
+            async with asyncio.timeout(30):
+                while (await self.get("/health")).status != 200:
+                    await asyncio.sleep(0.05)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+            await self.process.wait()
+            raise
         return self
 
     async def __aexit__(self, *_):
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
-        status = await self.process.wait()
+        status = await ended(self.process)
         self.log.close()
         expect(status, 0, "the exit status")
 
@@ -173,10 +179,10 @@ async def data(world: World):
         # The slot of now is empty until its first advertisement.
         assert any(slot is not None for slot in device["signal"]) and -127 <= device["rssi"] <= 20, device
         async with asyncio.timeout(30):
-            while not {device["name"] for device in (status := await demo.status())["devices"]} >= {
-                "Demo Hygro", "Demo Lamp",
-            }:  # fmt: skip
+            status = await demo.status()
+            while not {device["name"] for device in status["devices"]} >= {"Demo Hygro", "Demo Lamp"}:
                 await asyncio.sleep(0.1)
+                status = await demo.status()
         expect(status["events"][0]["kind"], "adapter_opened", "the first event")
         recent = json.loads((await demo.get("/api/recent.json")).body)
         expect(len(recent["devices"][0]["signal"]), 12, "the number of recent slots")
@@ -231,7 +237,7 @@ async def health(world: World):
         assert answer["reasons"][0].startswith(f"adapter tcp:127.0.0.1:{closed}: "), answer
     finally:
         process.send_signal(signal.SIGTERM)
-        expect(await process.wait(), 0, "the exit status")
+        expect(await ended(process), 0, "the exit status")
 
 
 @test("web: hostile connections do not keep others out, and do not stop the gateway")

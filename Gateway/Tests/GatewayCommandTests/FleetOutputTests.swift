@@ -188,7 +188,7 @@ struct FleetOutputTests {
         let finished = Mutex<[UInt64]>([])
         let output = FleetOutput(
             descriptor: open("/dev/null", O_WRONLY),
-            confirmationTimeout: .milliseconds(100),
+            confirmationTimeout: .seconds(2),
             logger: logger
         ) { tokens in
             finished.withLock { $0 += tokens }

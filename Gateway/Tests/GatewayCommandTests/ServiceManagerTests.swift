@@ -42,7 +42,7 @@ struct ServiceManagerTests {
 
     @Test func managerIsToldThatTheGatewayServesAndLives() async throws {
         let manager = Manager()
-        let environment = ["NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "3000"]
+        let environment = ["NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "300000"]
         let service = ServiceReporter(
             manager: try #require(ServiceManager(environment: environment)),
             logger: Logger(label: "test"),

@@ -170,7 +170,7 @@ struct MovingAdapterTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct AdapterWatchTests {
     @Test func changeEndsTheWaitBeforeItsTime() async {
         let kernel = FakeKernel()

@@ -9,8 +9,10 @@ import Testing
 @testable import BLE
 
 @Suite("Bonds in the state directory")
-struct KeptBondsTests {
+final class KeptBondsTests {
     private let directory = FileManager.default.temporaryDirectory.path + "/bonds-\(UUID().uuidString)"
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
     private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
 
     private var file: StateFile { StateFile(directory: directory, name: "00-1A-7D-DA-71-13.json") }

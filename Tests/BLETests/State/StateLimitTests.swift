@@ -12,8 +12,10 @@ import Testing
 @testable import BLEKeyStore
 
 @Suite("Size limits of a state file")
-struct StateLimitTests {
+final class StateLimitTests {
     private let directory = FileManager.default.temporaryDirectory.path + "/limits-\(UUID().uuidString)"
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
     private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
     private let peer = DeviceAddress(0xF000_0000_0002, isRandom: true)
 

@@ -224,6 +224,7 @@ struct PeerDirectoryTests {
     @Test("Known peers keep identifier and name over restarts, except those with private addresses")
     func knownPeersKeepIdentifierAndNameOverRestarts() async throws {
         let path = temporaryPath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
         let store = await open(path)
         let first = PeerDirectory(store: store) { UUID() }
         let identifiers = [lasting, fixed, resolvable].map(first.identifier)
@@ -265,6 +266,7 @@ struct PeerDirectoryTests {
     @Test("10,000 advertisers cause no write and replace no known peer")
     func advertisersCauseNoWriteAndEvictNothing() async throws {
         let path = temporaryPath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
         let store = await open(path)
         let directory = PeerDirectory(store: store) { UUID() }
         let retrieved = directory.heard(lasting, name: "lamp", services: ["180F"]).identifier
@@ -317,6 +319,7 @@ struct PeerDirectoryTests {
     @Test("A peer that connects is saved only once it is bonded")
     func strangersAreNotSaved() async {
         let path = temporaryPath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
         let store = await open(path)
         let directory = PeerDirectory(store: store) { UUID() }
         let identifier = directory.identifier(of: lasting)
@@ -330,7 +333,8 @@ struct PeerDirectoryTests {
 
     @Test("An invalid record is ignored")
     func invalidRecordIsIgnored() async throws {
-        let path = FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
+        let path = temporaryPath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
         let file = StateFile(directory: path, name: "A.json")
         let identifier = UUID()
         let records = [
