@@ -69,14 +69,15 @@ public struct Peripheral: Sendable {
     ///
     /// The accesses of one client are handled strictly in the order in which the client made them, one at a time, also
     /// over several calls of this method. Clients do not wait for each other. While a handler runs, at most one request
-    /// and 64 commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F,
+    /// for each bearer and 64 commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F,
     /// 3.3.2), and counted in ``ConnectedClient/droppedCommandCount``.
     ///
     /// When a client's link ends, the request that is handled is cancelled, and one that waits is not handled. The
     /// commands are still handled. At most 1,024 accesses of all clients wait or are handled at one time. Beyond that,
     /// a request is answered with an error (Insufficient Resources). A handler that never returns delays its client
     /// only, but it counts until it returns. The server sets no time limit for it: a client gives up after 30 s without
-    /// a response and disconnects (Vol 3, Part F, 3.3.3), which cancels the handler's task.
+    /// a response and ends the bearer (Vol 3, Part F, 3.3.3). The end of the link cancels the handler's task; the end of an
+    /// enhanced bearer does not.
     ///
     /// ```swift
     /// try await adapter.peripheral.publish([lamp]) { client, access in

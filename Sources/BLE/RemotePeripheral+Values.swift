@@ -62,7 +62,7 @@ extension RemotePeripheral {
     ///
     /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses.
     public nonisolated(nonsending) func read(_ descriptor: RemoteDescriptor) async throws(BLEError) -> [UInt8] {
-        try await perform(ReadLongValue(handle: descriptor.handle))
+        try await perform(ReadLongValue(handle: descriptor.handle), of: descriptor.handle)
     }
 
     /// Reads the whole value of an attribute, up to 512 bytes.

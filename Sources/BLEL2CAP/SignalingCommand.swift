@@ -42,6 +42,13 @@ public struct SignalingCode: RawRepresentable, Hashable, Sendable {
         }
     }
 
+    /// Whether a device may have to answer a frame that begins with this byte.
+    package static func isAnswered(_ byte: UInt8?) -> Bool {
+        guard let byte else { return true }
+        let code = SignalingCode(rawValue: byte)
+        return !code.isResponse && code != .flowControlCredit
+    }
+
     /// Appends the header of a command with `length` bytes of data.
     func encodeHeader(identifier: UInt8, length: Int, into buffer: inout PacketBuffer) {
         buffer.append(rawValue)

@@ -102,7 +102,7 @@ private final class BondedFixture {
     func confirmServiceChanged() throws -> [UInt8] {
         var buffer = PacketBuffer()
         session.indicate([1, 0, 0xFF, 0xFF].rawSpan, of: try #require(server.serviceChanged), into: &buffer)
-        session.serviceChangedConfirmed()
+        session.serviceChangedConfirmed(revision: session.databaseRevision)
         return [UInt8](copying: buffer.bytes)
     }
 }
@@ -202,9 +202,13 @@ struct BondedClientTests {
         try fixture.configureCaching()
         try fixture.change()
         var buffer = PacketBuffer()
-        fixture.session.indicate([1, 0, 2, 0].rawSpan, of: try #require(fixture.server.serviceChanged), into: &buffer)
+        let revision = fixture.session.databaseRevision
+        let handle = try #require(fixture.server.serviceChanged)
+        fixture.session.indicate([1, 0, 2, 0].rawSpan, of: handle, into: &buffer)
         try fixture.change()
-        fixture.session.serviceChangedConfirmed()
+        // The indication of the second change may be sent before the host handles the confirmation of the first.
+        fixture.session.indicate([1, 0, 2, 0].rawSpan, of: handle, into: &buffer)
+        fixture.session.serviceChangedConfirmed(revision: revision)
         #expect(fixture.session.isServiceChangedOwed)
         #expect(fixture.kept?.knownDatabaseHash == nil)
     }

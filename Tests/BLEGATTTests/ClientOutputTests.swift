@@ -96,6 +96,45 @@ struct ClientOutputTests {
         #expect(throws: ClientError.cancelled) { try cancelled.output() }
     }
 
+    @Test("Writes that were prepared are cancelled if their procedure ends during the elevation", arguments: 0..<3)
+    func preparedWritesAreCancelledAfterAnElevation(ending: Int) {
+        let client = Client()
+        client.elevatesSecurity = true
+        let run = client.perform(PreparedWrites([.init(handle: 3, value: [1]), .init(handle: 4, value: [2])]))
+        var buffer = PacketBuffer()
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == .prepareWriteRequest)
+        buffer.reset()
+        #expect(client.receive([0x17, 3, 0, 0, 0, 1].rawSpan, mtu: 23, into: &buffer) == .prepareWriteRequest)
+        buffer.reset()
+        #expect(client.receive([0x01, 0x16, 4, 0, 0x05].rawSpan, mtu: 23, into: &buffer) == nil)
+        #expect(client.isElevating && client.isPreparingWrite)
+        if ending == 2 { client.refuseProcedures(.insufficientAuthentication) } else { client.cancel(run) }
+        let opcode =
+            switch ending {
+            case 0: client.securityElevated(.success(()), handle: 4, mtu: 23, into: &buffer)
+            default: client.elevationDeclined(mtu: 23, into: &buffer)
+            }
+        #expect(opcode == .executeWriteRequest && [UInt8](copying: buffer.bytes) == [0x18, 0x00])
+        buffer.reset()
+        #expect(client.receive([0x19].rawSpan, mtu: 23, into: &buffer) == nil)
+        #expect(!client.isBusyForCommands && client.isIdle)
+    }
+
+    @Test("A response that was sent before ATT_MTU grew is not taken for the end of the value")
+    func valueIsReadToItsEndAlthoughTheMTUGrows() throws {
+        let client = Client()
+        let run = client.perform(ReadLongValue(handle: 3))
+        var buffer = PacketBuffer()
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
+        buffer.reset()
+        let part = [UInt8](repeating: 7, count: 22)
+        #expect(client.receive(([0x0B] + part).rawSpan, mtu: 517, into: &buffer) == .readBlobRequest)
+        #expect([UInt8](copying: buffer.bytes) == [0x0C, 3, 0, 22, 0])
+        buffer.reset()
+        #expect(client.receive([0x0D, 8].rawSpan, mtu: 517, into: &buffer) == nil)
+        #expect(try run.output() == part + [8])
+    }
+
     @Test("A client without elevation ends the procedure at once, without an output for it")
     func procedureEndsAtOnceWithoutElevation() {
         let client = Client()

@@ -118,7 +118,7 @@ final class Conversation {
             [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
         }
         session.indicate(value.rawSpan, of: handle, into: &buffer)
-        session.serviceChangedConfirmed()
+        session.serviceChangedConfirmed(revision: session.databaseRevision)
         client.indicationReceived(from: handle)
         run()
     }

@@ -1,3 +1,4 @@
+import BLEByteCoding
 import BLEL2CAP
 import BluetoothTypes
 import Testing
@@ -38,6 +39,25 @@ struct ChannelFlowTests {
         #expect(end.frames() == [.init(channel: 0x60, payload: Array(unit[44...]))])
         #expect(end.channels[channel(0x40)]?.sendCredits == 4)
         #expect(end.channels[channel(0x40)]?.unsentCount == 0)
+    }
+
+    @Test("Credits that cannot be sent yet are not granted, and come together later")
+    func creditsThatCannotBeSentAreNotGranted() throws {
+        var end = try openEnd(.init(mtu: 23, mps: 23, receiveByteCapacity: 400))
+        let granted = try #require(end.channels[channel(0x40)]).receiveCredits
+        var buffer = PacketBuffer()
+        for _ in 0..<granted {
+            #expect(end.receive([0, 0], on: 0x40) == .taken)
+            _ = end.channels.read(from: channel(0x40))
+            let hasCommand = end.channels.nextCommand(
+                at: end.now,
+                identifiers: &end.identifiers,
+                grantsCredits: false,
+                into: &buffer
+            )
+            #expect(!hasCommand)
+        }
+        #expect(end.commands() == [[0x16, 1, 4, 0, 0x40, 0, UInt8(granted), 0]])
     }
 
     @Test("An empty SDU is a K-frame with its length only, and arrives as one")

@@ -174,7 +174,7 @@ struct BondedAttributesTests {
         let changed = try #require(server.serviceChanged)
         let confirmation = bonded.fixture.exchange([0x1D] + octets(changed) + [0x01, 0x00, 0xFF, 0xFF])
         #expect(confirmation == [[0x1E], hashRequest])
-        again.serviceChangedConfirmed()
+        again.serviceChangedConfirmed(revision: again.databaseRevision)
         _ = try serve(again, [hashRequest], bonded)
         #expect(try discover(bonded) == ["1801", "180F", "180A"])
     }

@@ -21,7 +21,8 @@ import Synchronization
 ///
 /// ## Bounds
 ///
-/// A client has at most one open request (Vol 3, Part F, 3.3.2). A command has no response and no flow control: at most
+/// A client has at most one open request on each bearer (Vol 3, Part F, 3.3.2); with up to 16 of bearers that have ended,
+/// whose responses nobody gets. A command has no response and no flow control: at most
 /// ``commandLimit`` commands wait. A further command is dropped and counted, which the specification allows (Vol 3, Part F,
 /// 3.3.2). Commands of a client that has disconnected are still handled, so a client that connects again and again could
 /// add to them without bound. Therefore all queues of a server share an ``AccessBudget``. An access counts until its handler

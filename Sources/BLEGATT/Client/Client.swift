@@ -254,6 +254,7 @@ public final class Client {
         }
         if running.hasEnded {
             // It was cancelled while security was raised.
+            if preparesWrite { return cancelPreparedWrites(into: &buffer) }
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }
@@ -278,6 +279,7 @@ public final class Client {
         hasElevated = false
         if running.hasEnded {
             // It was cancelled while it waited.
+            if preparesWrite { return cancelPreparedWrites(into: &buffer) }
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }

@@ -34,12 +34,15 @@ public struct ReadLongValue: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
     private var value: [UInt8] = []
+    /// ATT_MTU when the request was sent. The response has at most as many bytes, also if ATT_MTU has grown since.
+    private var requestMTU = 0
 
     /// Creates a read of the attribute with this handle: a characteristic value or a descriptor.
     public init(handle: AttributeHandle) { self.handle = handle }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[UInt8]> {
-        send(ReadRequest(handle: handle), into: &buffer)
+        requestMTU = mtu
+        return send(ReadRequest(handle: handle), into: &buffer)
     }
 
     public mutating func receive(
@@ -51,7 +54,9 @@ public struct ReadLongValue: ClientProcedure {
         let part = response.extracting(first: min(response.byteCount, mtu)).extracting(droppingFirst: 1)
         let taken = part.extracting(first: min(part.byteCount, maximumAttributeValueLength - value.count))
         if value.isEmpty { value = [UInt8](copying: taken) } else { value.append(copying: taken) }
-        if part.byteCount < mtu - 1 || value.count >= maximumAttributeValueLength { return .finished(.success(value)) }
+        let isLast = part.byteCount < min(requestMTU, mtu) - 1 || value.count >= maximumAttributeValueLength
+        if isLast { return .finished(.success(value)) }
+        requestMTU = mtu
         return send(ReadBlobRequest(handle: handle, offset: UInt16(value.count)), into: &buffer)
     }
 

@@ -33,7 +33,8 @@ extension ServerSession {
             dropPreparedWrites()
             if bearerCount > 1 { refusedRevision = revision }
         }
-        if isRefused && bearerCount == 1 || readsDatabaseHash(opcode, pdu) { awareness.tell(of: revision) }
+        // A refused read of the Database Hash has told the client nothing.
+        if isRefused ? bearerCount == 1 : readsDatabaseHash(opcode, pdu) { awareness.tell(of: revision) }
         return isRefused
             ? ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .databaseOutOfSync) : nil
     }
@@ -62,12 +63,14 @@ extension ServerSession {
         }
     }
 
-    /// Records that the client has confirmed Service Changed, and so knows the revision of which it was sent. This does
-    /// not make a client with several bearers change-aware (Vol 3, Part G, 2.5.2.1).
-    public func serviceChangedConfirmed() {
-        guard let sentRevision else { return }
-        if bearerCount == 1 { awareness.confirm(sentRevision) }
-        announcedRevision = sentRevision
+    /// The revision of the database, which ``serviceChangedConfirmed(revision:)`` takes later.
+    public var databaseRevision: UInt64 { server.revision }
+
+    /// Records that the client has confirmed an indication of Service Changed, and so knows the revision of which it was
+    /// queued. This does not make a client with several bearers change-aware (Vol 3, Part G, 2.5.2.1).
+    public func serviceChangedConfirmed(revision: UInt64) {
+        if bearerCount == 1 { awareness.confirm(revision) }
+        announcedRevision = revision
         persistentStateChanged()
     }
 
@@ -122,7 +125,6 @@ extension ServerSession {
 
     /// Writes an indication; the value is cut to the length that fits.
     public func indicate(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
-        if handle == server.serviceChanged { sentRevision = server.revision }
         HandleValueIndication(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
             .encode(into: &buffer)
     }

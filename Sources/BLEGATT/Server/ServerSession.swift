@@ -13,7 +13,7 @@ import BluetoothTypes
 /// rest as ``ServerOutput``s: actions of the client, and changes of ``persistentState``. After each input, and before
 /// it sends a response, the owner takes them with ``takeOutput()`` until that returns nil. The inputs are
 /// ``receive(_:into:)``, ``complete(_:with:into:)``, ``complete(_:isAuthorized:into:)``, ``receiveVerified(_:_:)``,
-/// ``restore(_:)``, ``serviceChangedConfirmed()`` and ``servicesRemoved(in:)``. The session is in a consistent state
+/// ``restore(_:)``, ``serviceChangedConfirmed(revision:)`` and ``servicesRemoved(in:)``. The session is in a consistent state
 /// then, so the owner may pass it further inputs before it takes the next output.
 public final class ServerSession {
     /// Maximum number of prepared parts, and of bytes in them, per client.
@@ -46,8 +46,6 @@ public final class ServerSession {
     var awareness: ChangeAwareness
     /// The revision that the client knows of by Service Changed; nil if it has missed one.
     var announcedRevision: UInt64?
-    /// The revision of which the last Service Changed was sent.
-    var sentRevision: UInt64?
     private(set) var preparedWrites: [AttributeWrite] = []
     private var preparedBytes = 0
 

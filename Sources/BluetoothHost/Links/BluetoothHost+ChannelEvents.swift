@@ -7,7 +7,9 @@ extension BluetoothHost {
     // MARK: Receiving
 
     /// Handles a frame on the signaling channel.
-    func receiveSignaling(_ payload: RawSpan, on link: Link) {
+    ///
+    /// - Parameter canAnswer: whether an answer can be sent.
+    func receiveSignaling(_ payload: RawSpan, canAnswer: Bool, on link: Link) {
         var buffer = sender.takeBuffer()
         let outcome = link.channels.receiveSignaling(
             payload,
@@ -20,7 +22,11 @@ extension BluetoothHost {
         case .none, .forChannels, .malformed, .malformedForChannels, .overloaded, .parameterUpdateFinished:
             sender.recycle(buffer)
         case .send, .rejected, .parameterUpdateRequested:
-            send(consume buffer, .signaling, on: .signaling, of: link)
+            if canAnswer {
+                send(consume buffer, .signaling, on: .signaling, of: link)
+            } else {
+                sender.recycle(buffer)
+            }
         }
         switch outcome {
         case .none, .send: break
@@ -75,7 +81,7 @@ extension BluetoothHost {
     }
 
     private func sendChannelFrames(of link: Link) {
-        sendChannelCommands(of: link)
+        var awaitsGrants = sendChannelCommands(of: link)
         var hasSentFrame = false
         while sender.channelRoom(link.slot) > 0 {
             var buffer = sender.takeBuffer()
@@ -86,15 +92,20 @@ extension BluetoothHost {
             sender.enqueue(buffer, .channel, on: channel, of: link.slot)
             hasSentFrame = true
         }
-        sender.awaitChannelRoom(link.slot)
         // This frame may have been the last one of a channel that finishes.
-        if hasSentFrame { sendChannelCommands(of: link) }
+        if hasSentFrame { awaitsGrants = sendChannelCommands(of: link) }
+        sender.awaitChannelRoom(link.slot, grantLimit: awaitsGrants ? BluetoothHost.creditGrantLimit : nil)
     }
 
-    private func sendChannelCommands(of link: Link) {
+    /// - Returns: whether grants of credits wait until others have left the host.
+    private func sendChannelCommands(of link: Link) -> Bool {
         while true {
+            let grantsCredits = sender.unsent(.signaling, link.slot) < BluetoothHost.creditGrantLimit
             var buffer = sender.takeBuffer()
-            guard link.channels.nextCommand(at: loop.now, into: &buffer) else { return sender.recycle(buffer) }
+            guard link.channels.nextCommand(at: loop.now, grantsCredits: grantsCredits, into: &buffer) else {
+                sender.recycle(buffer)
+                return !grantsCredits
+            }
             send(consume buffer, .signaling, on: .signaling, of: link)
         }
     }

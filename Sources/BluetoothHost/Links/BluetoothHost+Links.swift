@@ -10,6 +10,9 @@ extension BluetoothHost {
     static let securityReplyLimit = 16
     /// Maximum number of unsent signaling commands per link.
     static let signalingReplyLimit = 8
+    /// Maximum number of unsent signaling commands with which the peer is granted credits. Half of the limit of replies is
+    /// left for these.
+    static let creditGrantLimit = signalingReplyLimit / 2
 
     func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         if let link = links[identifier] { return link }
@@ -149,10 +152,15 @@ extension BluetoothHost {
             receiveAttributePDU(frame.payload, on: link)
             turn.phase = phase
         case .signaling:
-            guard hasRoomForAnswers(.signaling, on: link) else { return }
-            receiveSignaling(frame.payload, on: link)
+            // Responses, and the credits without which channels stand still, need no answer.
+            let isAnswered = SignalingCode.isAnswered(frame.payload[checked: 0])
+            let canAnswer = sender.unsent(.signaling, link.slot) < BluetoothHost.signalingReplyLimit
+            guard canAnswer || !isAnswered else { return countFlooding(by: link) }
+            receiveSignaling(frame.payload, canAnswer: canAnswer, on: link)
         case .securityManager:
-            guard hasRoomForAnswers(.security, on: link) else { return }
+            guard sender.unsent(.security, link.slot) < BluetoothHost.securityReplyLimit else {
+                return countFlooding(by: link)
+            }
             receiveSecurityPDU(frame.payload, on: link)
         case let channel where channel.isDynamic: receiveChannelFrame(frame.payload, on: channel, of: link)
         default: metrics.unknownChannelFrames.increment()
@@ -166,15 +174,6 @@ extension BluetoothHost {
         of link: Link
     ) {
         sender.enqueue(payload, kind, on: channel, of: link.slot)
-    }
-
-    /// Whether the host accepts another PDU on a channel, although the peer does not take the answers to earlier ones.
-    /// Beyond the limit, PDUs are dropped and counted.
-    private func hasRoomForAnswers(_ kind: FrameKind, on link: Link) -> Bool {
-        let limit = kind == .security ? BluetoothHost.securityReplyLimit : BluetoothHost.signalingReplyLimit
-        if sender.unsent(kind, link.slot) < limit { return true }
-        countFlooding(by: link)
-        return false
     }
 
     /// Counts a PDU that was dropped because the peer does not take the answers to earlier ones. A peer that continues

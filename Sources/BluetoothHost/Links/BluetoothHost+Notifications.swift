@@ -249,12 +249,12 @@ extension BluetoothHost {
             $0.append(range.start.rawValue)
             $0.append(range.end.rawValue)
         }
-        let identifier = link.identifier
+        let (identifier, revision) = (link.identifier, link.session.databaseRevision)
         let caller = Caller.callback { [weak self] result in
             guard case .success = result else { return }
             self?.assumeIsolated { host in
                 guard let link = host.links[identifier] else { return }
-                link.session.serviceChangedConfirmed()
+                link.session.serviceChangedConfirmed(revision: revision)
                 host.performServerEffects(of: link)
             }
         }

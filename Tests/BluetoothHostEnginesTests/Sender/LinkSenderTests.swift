@@ -50,6 +50,20 @@ struct LinkSenderTests {
         #expect(sender.unsent(.reply, slot) == 0)
     }
 
+    @Test("Grants that wait come after signaling commands that were sent")
+    func grantsThatWaitComeAfterSignalingCommands() {
+        var sender = LinkSender(packetLength: 27, packetCount: 4)
+        let slot = sender.open(0x0040)
+        for _ in 0..<3 { sender.enqueue(buffer(count: 8), .signaling, on: .signaling, of: slot) }
+        sender.awaitChannelRoom(slot, grantLimit: 2)
+        _ = send(&sender)
+        let isEarly = sender.takeChannelRoom(slot)
+        _ = send(&sender)
+        let isDue = sender.takeChannelRoom(slot)
+        let isRepeated = sender.takeChannelRoom(slot)
+        #expect(!isEarly && isDue && !isRepeated)
+    }
+
     @Test("A frame is cut into fragments, each with its header")
     func frameIsCutIntoFragments() throws {
         var sender = LinkSender(packetLength: 27, packetCount: 4)

@@ -60,6 +60,24 @@ struct FloodingTests {
         #expect(try calls.fixture.run { await host.inspect().frames } <= BluetoothHost.signalingReplyLimit)
     }
 
+    @Test func grantsOfCreditsAreBoundedAndLeaveRoomForThePeersCommands() throws {
+        let calls = try CallFixture(buffers: 1)
+        let (host, link) = (calls.host, calls.link)
+        try calls.fixture.run { try await host.publishReader() }
+        calls.receive([0x14, 0x01, 10, 0, 0x80, 0, 0x41, 0, 200, 0, 50, 0, 3, 0], channel: 5)
+        _ = calls.drain()
+        calls.receive([0x0A, 0xFF, 0xFF])
+        #expect(calls.takeSent().count == 1, "the only buffer is in use now")
+        // Empty SDUs, which the app reads at once. A grant may be written after each few of them.
+        for _ in 0..<2000 { calls.receive([0, 0], channel: 0x40) }
+        #expect(try calls.fixture.run { await host.inspect().frames } <= BluetoothHost.creditGrantLimit)
+        // A Flow Control Credit of the peer and a response need no answer, so they are not flooding.
+        for identifier in UInt8(1)..<100 { calls.receive([0x16, identifier, 4, 0, 0x41, 0, 1, 0], channel: 5) }
+        #expect(try calls.fixture.run { await host.isConnected(link) })
+        let grants = calls.drain().filter { $0.first == 0x16 }
+        #expect(grants.count > 1, "the others follow")
+    }
+
     @Test(arguments: [[0x1D], [0x1D, 0x03]] as [[UInt8]])
     func malformedIndicationIsNotConfirmed(pdu: [UInt8]) throws {
         let calls = try CallFixture(role: .central)
@@ -68,4 +86,18 @@ struct FloodingTests {
         calls.receive([0x1D, 0x03, 0x00, 0x01])
         #expect(calls.drain() == [[0x1E]])
     }
+}
+
+extension BluetoothHost {
+    /// Publishes a service at PSM 0x80 that reads all that arrives.
+    fileprivate func publishReader() throws {
+        _ = try publishChannels(.init(mtu: 64, mps: 64, receiveByteCapacity: 0), at: SPSM(rawValue: 0x80)) { [self] opened in
+            { [self] event in
+                guard case .readable = event else { return }
+                assumeIsolated { _ = $0.readAll(from: opened.identifier) }
+            }
+        }
+    }
+
+    fileprivate func isConnected(_ link: LinkIdentifier) -> Bool { links[link] != nil }
 }

@@ -51,7 +51,7 @@ private func notify(_ packet: Script.Packet, _ session: ServerSession, _ buffer:
         buffer.reset()
         if configuration.contains(.indication) {
             session.indicate(packet.octets.rawSpan, of: handle, into: &buffer)
-            if packet.delay & 2 != 0 { session.serviceChangedConfirmed() }
+            if packet.delay & 2 != 0 { session.serviceChangedConfirmed(revision: session.databaseRevision) }
         }
         require(buffer.count <= session.mtu, "an indication of \(buffer.count) bytes")
     }

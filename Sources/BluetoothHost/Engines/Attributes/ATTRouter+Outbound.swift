@@ -110,7 +110,7 @@ extension ATTRouter {
         return switch work {
         case .procedure: conditions.isGateOpen
         case .write(let call): canSend(call, conditions)
-        case .channelRequest: conditions.isGateOpen && !client.isBusyForCommands
+        case .channelRequest: conditions.isGateOpen && !client.isBusyForCommands && !isElevatingElsewhere
         case .notification: conditions.hasRoom
         case .indication: indicationInFlight == nil
         case .answer: true
@@ -120,8 +120,11 @@ extension ATTRouter {
     /// A signature proves the client's identity to the server and nothing about the server, so it need not wait for the gate.
     private func canSend(_ call: borrowing WriteCall, _ conditions: Conditions) -> Bool {
         (call.signature != nil || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands
-            && !bearer.isDead && !(enhanced?.hasProcedure(of: call.handle) ?? false)
+            && !bearer.isDead && !(enhanced?.hasProcedure(of: call.handle) ?? false) && !isElevatingElsewhere
     }
+
+    /// Whether an enhanced bearer waits until the link's security has been raised.
+    private var isElevatingElsewhere: Bool { enhanced?.isElevating ?? false }
 
     private var isBlockedByIndication: Bool {
         guard case .indication? = lanes.server.first?.work else { return false }

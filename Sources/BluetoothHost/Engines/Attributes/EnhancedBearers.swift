@@ -79,6 +79,9 @@ final class EnhancedBearers {
         return deadline
     }
 
+    /// Whether a bearer waits until the link's security has been raised.
+    var isElevating: Bool { bearers.contains { $0.client.isElevating } }
+
     /// The bearer with a channel.
     func bearer(on channel: HostChannelIdentifier) -> EnhancedBearer? {
         bearers.first { $0.channel == channel }

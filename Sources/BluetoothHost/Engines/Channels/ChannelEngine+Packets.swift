@@ -62,8 +62,13 @@ extension ChannelEngine {
     /// Writes the next signaling command of the channels.
     ///
     /// - Returns: whether there was a command.
-    mutating func nextCommand(at now: Instant, into buffer: inout PacketBuffer) -> Bool {
-        channels.nextCommand(at: now, identifiers: &signaling.identifiers, into: &buffer)
+    mutating func nextCommand(at now: Instant, grantsCredits: Bool = true, into buffer: inout PacketBuffer) -> Bool {
+        channels.nextCommand(
+            at: now,
+            identifiers: &signaling.identifiers,
+            grantsCredits: grantsCredits,
+            into: &buffer
+        )
     }
 
     /// Ends the requests whose time has expired.

@@ -173,9 +173,12 @@ struct LinkSender: ~Copyable {
         isOpen(slot) ? max(0, channelFrameLimit - queues[Int(slot.index)].unsent(.channel)) : 0
     }
 
-    /// Waits for room for K-frames, if the link's queue has none.
-    mutating func awaitChannelRoom(_ slot: SenderSlot) {
-        if isOpen(slot) { queues[Int(slot.index)].awaitsChannelRoom = channelRoom(slot) == 0 }
+    /// Waits for room for K-frames, if the link's queue has none, and until fewer than `grantLimit` signaling commands are
+    /// unsent, if it is given.
+    mutating func awaitChannelRoom(_ slot: SenderSlot, grantLimit: Int? = nil) {
+        guard isOpen(slot) else { return }
+        queues[Int(slot.index)].awaitsChannelRoom = channelRoom(slot) == 0
+        queues[Int(slot.index)].grantLimit = grantLimit ?? 0
     }
 
     /// Ends the wait of ``awaitChannelRoom(_:)``.
@@ -183,8 +186,14 @@ struct LinkSender: ~Copyable {
     /// - Returns: whether the wait has ended now.
     @inline(__always)
     mutating func takeChannelRoom(_ slot: SenderSlot) -> Bool {
-        guard isOpen(slot), queues[Int(slot.index)].awaitsChannelRoom, channelRoom(slot) > 0 else { return false }
-        queues[Int(slot.index)].awaitsChannelRoom = false
+        guard isOpen(slot) else { return false }
+        let index = Int(slot.index)
+        guard
+            queues[index].awaitsChannelRoom && channelRoom(slot) > 0
+                || queues[index].unsent(.signaling) < queues[index].grantLimit
+        else { return false }
+        queues[index].awaitsChannelRoom = false
+        queues[index].grantLimit = 0
         return true
     }
 

@@ -22,6 +22,8 @@ struct OutboundQueue {
     private var isScheduled = false
     /// Whether channels wait until the queue accepts another K-frame.
     var awaitsChannelRoom = false
+    /// Grants of credits wait until fewer signaling commands are unsent; 0 if none waits.
+    var grantLimit = 0
     /// Packets that the controller holds for this link.
     private(set) var packetsInController = 0
     /// Whether the controller has completed a packet since the last stall check.
