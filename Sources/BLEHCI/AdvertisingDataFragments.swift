@@ -73,22 +73,44 @@ public struct PeriodicAdvertisingDataFragment: Sendable, Equatable {
     }
 }
 
-/// Up to 251 bytes of data of a periodic advertising subevent, or of a response to one, sent after their length (Vol 4,
-/// Part E, 7.8.125 and 7.8.126).
-public struct PeriodicAdvertisingPayload: Sendable, Hashable {
-    /// The maximum length, in bytes.
-    public static let maximumLength = 251
+/// Up to 249 bytes of data of a periodic advertising subevent, sent after their length (Vol 4, Part E, 7.8.125).
+public struct PeriodicAdvertisingSubeventPayload: Sendable, Hashable {
+    /// The maximum length, in bytes: what one command has room for.
+    public static let maximumLength = 249
 
     /// The AD structures: at most ``maximumLength`` bytes.
     public let bytes: [UInt8]
 
-    /// - Parameter bytes: cut after 251 bytes.
+    /// - Parameter bytes: cut after 249 bytes.
     public init(_ bytes: [UInt8] = []) {
         self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
     }
 
     init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
-        bytes = try reader.readFragment(maximumLength: Self.maximumLength, field: "Data_Length")
+        bytes = try reader.readFragment(maximumLength: Self.maximumLength, field: "Subevent_Data_Length")
+    }
+
+    func encode(into buffer: inout PacketBuffer) {
+        buffer.append(UInt8(truncatingIfNeeded: bytes.count))
+        buffer.append(bytes)
+    }
+}
+
+/// Up to 247 bytes of a response to a periodic advertising subevent, sent after their length (Vol 4, Part E, 7.8.126).
+public struct PeriodicAdvertisingResponsePayload: Sendable, Hashable {
+    /// The maximum length, in bytes: what one command has room for.
+    public static let maximumLength = 247
+
+    /// The AD structures: at most ``maximumLength`` bytes.
+    public let bytes: [UInt8]
+
+    /// - Parameter bytes: cut after 247 bytes.
+    public init(_ bytes: [UInt8] = []) {
+        self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
+    }
+
+    init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
+        bytes = try reader.readFragment(maximumLength: Self.maximumLength, field: "Response_Data_Length")
     }
 
     func encode(into buffer: inout PacketBuffer) {

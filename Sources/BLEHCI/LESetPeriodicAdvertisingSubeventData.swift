@@ -12,15 +12,15 @@ public struct LESetPeriodicAdvertisingSubeventData: Command, Equatable {
         public var responseSlotStart: UInt8
         /// The number of response slots from the first on, 0x00 to 0xFF.
         public var responseSlotCount: UInt8
-        /// At most 251 bytes.
-        public var data: PeriodicAdvertisingPayload
+        /// At most 249 bytes.
+        public var data: PeriodicAdvertisingSubeventPayload
 
         /// Creates the data of a subevent.
         public init(
             subevent: UInt8,
             responseSlotStart: UInt8 = 0,
             responseSlotCount: UInt8,
-            data: PeriodicAdvertisingPayload
+            data: PeriodicAdvertisingSubeventPayload
         ) {
             self.subevent = subevent
             self.responseSlotStart = responseSlotStart
@@ -73,7 +73,7 @@ public struct LESetPeriodicAdvertisingSubeventData: Command, Equatable {
             let subevent = try reader.readUInt8()
             let start = try reader.readUInt8()
             let slots = try reader.readUInt8()
-            let data = try PeriodicAdvertisingPayload(decoding: &reader)
+            let data = try PeriodicAdvertisingSubeventPayload(decoding: &reader)
             subevents.append(
                 Subevent(subevent: subevent, responseSlotStart: start, responseSlotCount: slots, data: data)
             )

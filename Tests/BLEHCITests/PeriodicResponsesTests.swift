@@ -167,21 +167,40 @@ struct PeriodicResponsesTests {
         #expect(end)
     }
 
-    @Test func subeventsThatDoNotFitOneCommandAreDropped() {
-        let long = LESetPeriodicAdvertisingSubeventData.Subevent(
-            subevent: 1,
-            responseSlotCount: 0,
-            data: PeriodicAdvertisingPayload([UInt8](repeating: 0, count: 300))
+    /// A length of more than 255 bytes would be cut to its low byte.
+    @Test func longestDataFillsItsCommand() throws {
+        let bytes = [UInt8](repeating: 0xA5, count: 300)
+        let subevents = LESetPeriodicAdvertisingSubeventData(
+            advertisingHandle: 3,
+            subevents: [.init(subevent: 1, responseSlotCount: 2, data: .init(bytes))]
         )
-        #expect(long.byteCount == 255)
-        #expect(LESetPeriodicAdvertisingSubeventData(advertisingHandle: 0, subevents: [long]).subevents.isEmpty)
+        #expect(subevents.subevents.map(\.data.bytes.count) == [249])
+        let response = LESetPeriodicAdvertisingResponseData(
+            syncHandle: 0x0123,
+            requestEvent: 1,
+            requestSubevent: 2,
+            responseSubevent: 2,
+            responseSlot: 3,
+            responseData: .init(bytes)
+        )
+        #expect(response.responseData.bytes.count == 247)
+        let packets = [
+            PacketBuffer.bytes { subevents.encodePacket(into: &$0) },
+            PacketBuffer.bytes { response.encodePacket(into: &$0) },
+        ]
+        for packet in packets { #expect(packet.count == 258 && packet[2] == 255) }
+        #expect(try LESetPeriodicAdvertisingSubeventData(decoding: Array(packets[0][3...]).span.bytes) == subevents)
+        #expect(try LESetPeriodicAdvertisingResponseData(decoding: Array(packets[1][3...]).span.bytes) == response)
+    }
+
+    @Test func subeventsThatDoNotFitOneCommandAreDropped() {
         let short = LESetPeriodicAdvertisingSubeventData.Subevent(subevent: 1, responseSlotCount: 0, data: .init())
         let many = Array(repeating: short, count: 20)
         #expect(LESetPeriodicAdvertisingSubeventData(advertisingHandle: 0, subevents: many).subevents.count == 15)
         let two = LESetPeriodicAdvertisingSubeventData.Subevent(
             subevent: 1,
             responseSlotCount: 0,
-            data: PeriodicAdvertisingPayload([UInt8](repeating: 0, count: 123))
+            data: PeriodicAdvertisingSubeventPayload([UInt8](repeating: 0, count: 123))
         )
         #expect(LESetPeriodicAdvertisingSubeventData.count(fitting: [two, two, short]) == 1)
     }

@@ -144,8 +144,8 @@ public struct LESetPeriodicAdvertisingResponseData: Command, Equatable {
     public var responseSubevent: UInt8
     /// `Response_Slot`: the response slot of that subevent, 0x00 to 0xFE.
     public var responseSlot: UInt8
-    /// `Response_Data`: at most 251 bytes.
-    public var responseData: PeriodicAdvertisingPayload
+    /// `Response_Data`: at most 247 bytes.
+    public var responseData: PeriodicAdvertisingResponsePayload
 
     /// Creates the command from its parameters.
     public init(
@@ -154,7 +154,7 @@ public struct LESetPeriodicAdvertisingResponseData: Command, Equatable {
         requestSubevent: UInt8,
         responseSubevent: UInt8,
         responseSlot: UInt8,
-        responseData: PeriodicAdvertisingPayload = PeriodicAdvertisingPayload()
+        responseData: PeriodicAdvertisingResponsePayload = PeriodicAdvertisingResponsePayload()
     ) {
         self.syncHandle = syncHandle
         self.requestEvent = requestEvent
@@ -172,7 +172,7 @@ public struct LESetPeriodicAdvertisingResponseData: Command, Equatable {
         requestSubevent = try reader.readUInt8()
         responseSubevent = try reader.readUInt8()
         responseSlot = try reader.readUInt8()
-        responseData = try PeriodicAdvertisingPayload(decoding: &reader)
+        responseData = try PeriodicAdvertisingResponsePayload(decoding: &reader)
         try reader.requireEnd()
     }
 
