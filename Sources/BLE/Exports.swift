@@ -32,6 +32,11 @@ import BLESMP
 @_exported import struct BluetoothHost.FailedSyncTransfer
 @_exported import struct BluetoothHost.PeriodicAdvertisement
 @_exported import struct BluetoothHost.PeriodicAdvertisingConfiguration
+@_exported import struct BluetoothHost.PeriodicPlace
+@_exported import struct BluetoothHost.PeriodicResponse
+@_exported import struct BluetoothHost.PeriodicSubeventConfiguration
+@_exported import struct BluetoothHost.PeriodicSubeventData
+@_exported import struct BluetoothHost.PeriodicSubeventTiming
 @_exported import struct BluetoothHost.PeriodicSyncTransferParameters
 @_exported import struct BluetoothHost.PeriodicTrain
 @_exported import struct BluetoothHost.PeriodicTrainRequest

@@ -8,8 +8,10 @@ import BluetoothTypes
 public enum PeriodicAdvertisingEvent: Sendable, Hashable {
     /// The controller receives the train from now on.
     case synchronized(PeriodicTrain)
-    /// The data of one event of the train.
+    /// The data of one event of the train, or of one of its subevents.
     case received(PeriodicAdvertisement)
+    /// The controller has received no packet in a requested subevent.
+    case missed(PeriodicPlace)
     /// The train was not received for the timeout of the request, or the controller was reset. The train is searched for
     /// again.
     case lost
@@ -39,8 +41,8 @@ extension Central {
 ///
 /// Each iteration is a synchronization of its own, which starts with the first call of `next()` and stops when its iterator
 /// is released. It ends with an error if the controller cannot receive the train (``BLEError/notSupported(_:)``,
-/// ``BLEError/controllerFailed(_:)``), the request is invalid or its train is received already
-/// (``BLEError/invalidArgument(_:)``), or the adapter is closed. Cancellation and overflow are described in
+/// ``BLEError/controllerFailed(_:)``), the request is invalid, its train is received already or does not have the requested
+/// subevents (``BLEError/invalidArgument(_:)``), or the adapter is closed. Cancellation and overflow are described in
 /// <doc:EventSequences>.
 public struct PeriodicAdvertisingEvents: AsyncSequence, Sendable {
     public typealias Element = PeriodicAdvertisingEvent
@@ -93,6 +95,7 @@ private struct Synchronization {
             switch event {
             case .synchronized(let train): buffer.append(.synchronized(train))
             case .report(let advertisement): buffer.append(.received(advertisement))
+            case .missed(let place): buffer.append(.missed(place))
             case .lost: buffer.append(.lost)
             case .ended(let error): buffer.finish(BLEError(error))
             }

@@ -265,8 +265,8 @@ extension BluetoothHost {
 
 /// An active advertisement. It stops when the last reference to it is released.
 public final class AdvertisingSet: Sendable {
-    private let host: BluetoothHost
-    private let identifier: AdvertisementIdentifier
+    let host: BluetoothHost
+    let identifier: AdvertisementIdentifier
     /// Whether ``stop()`` was called.
     private let isStopped = Atomic(false)
 
@@ -287,8 +287,8 @@ public final class AdvertisingSet: Sendable {
     /// Data of more than 252 bytes needs several commands, which a running train does not accept (Vol 4, Part E, 7.8.62). So
     /// the train ends and another one begins: receivers lose it and have to find the new one.
     ///
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the advertisement has no train, or the data is too long for the
-    ///   controller; ``BLEError/closed`` if the advertisement was stopped.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the advertisement has no train, the train has subevents, or the data is
+    ///   too long for the controller; ``BLEError/closed`` if the advertisement was stopped.
     public func setPeriodicData(_ data: AdvertisingData) async throws(BLEError) {
         let (host, identifier) = (host, identifier)
         try await translating { () throws(HostError) in try await host.setPeriodicData(data, of: identifier) }

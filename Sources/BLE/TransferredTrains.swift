@@ -221,6 +221,7 @@ extension TransferredTrain {
                 switch event {
                 case .synchronized, .lost: break
                 case .report(let advertisement): buffer.append(.received(advertisement))
+                case .missed(let place): buffer.append(.missed(place))
                 case .ended(let error):
                     if error == .timedOut { buffer.append(.lost) }
                     buffer.finish()

@@ -13,6 +13,9 @@ package struct HostInspection: Hashable, Sendable {
     package var commands = 0
     package var scans = 0
     package var advertisements = 0
+    /// Trains of advertisements with subevents.
+    package var subeventTrains = 0
+    package var subeventObservers = 0
     package var synchronizations = 0
     package var connectionAttempts = 0
     /// Peers that share the filter accept list in turns, and links that must end before a connection attempt starts.
@@ -91,6 +94,8 @@ extension BluetoothHost {
         inspection.commands = session.commands.count
         inspection.scans = gap.scanning.scans.sessions.count
         inspection.advertisements = gap.advertising.entries.count
+        inspection.subeventTrains = gap.subevents.advertisements.count
+        inspection.subeventObservers = observers.subevents.count
         inspection.synchronizations = gap.synchronizing.entries.count
         #if DEBUG
             inspection.tasks = turn.taskCount
@@ -188,6 +193,9 @@ extension BluetoothHost {
         if Set(gap.synchronizing.entries.map(\.identifier)) != Set(observers.synchronizations.keys) {
             return "the synchronizations and their observers differ"
         }
+        if !Set(observers.subevents.keys).isSubset(of: gap.subevents.advertisements) {
+            return "subevents of an advertisement that has ended are observed"
+        }
         if Set(gap.synchronizing.reception.receivers.map(\.identifier)) != Set(observers.receptions.keys) {
             return "the receptions of transferred synchronizations and their observers differ"
         }
@@ -225,6 +233,7 @@ extension BluetoothHost {
                 links[link] == nil
             case .startOfAdvertisement(let identifier), .endOfAdvertisement(let identifier):
                 !gap.advertising.entries.contains { $0.identifier == identifier }
+            case .subeventData(let identifier): !gap.subevents.advertisements.contains(identifier)
             case .connection(let attempt): !gap.connecting.attempts.contains { $0.identifier == attempt }
             }
         }

@@ -83,8 +83,13 @@ extension BluetoothHost {
         case .leAdvertisingSetTerminated(let event): advertisingSetTerminated(event)
         case .leScanTimeout: perform(gap.scanEndedByController(gapContext))
         case .lePeriodicAdvertisingReport(let event): receive(event)
+        case .lePeriodicAdvertisingReportV2(let event): receive(event)
         case .lePeriodicAdvertisingSyncEstablished(let event):
+            perform(gap.synchronizationEstablished(.init(event), gapContext))
+        case .lePeriodicAdvertisingSyncEstablishedV2(let event):
             perform(gap.synchronizationEstablished(event, gapContext))
+        case .lePeriodicAdvertisingSubeventDataRequest(let event): perform(gap.subeventDataRequested(event, gapContext))
+        case .lePeriodicAdvertisingResponseReport(let event): try receive(event)
         case .lePeriodicAdvertisingSyncLost(let event): perform(gap.synchronizationLost(event.syncHandle, gapContext))
         case .leLongTermKeyRequest(let event): longTermKeyRequested(event)
         case .encryptionChange(let event):
@@ -102,7 +107,8 @@ extension BluetoothHost {
             controllerFailed("its buffers have overflowed")
         case .leCISEstablished(let event): perform(isochronous.established(event))
         case .leCISRequest(let event): streamRequested(event)
-        case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(event)
+        case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(.init(event))
+        case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): syncTransferReceived(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
             .leChannelSelectionAlgorithm, .leCreateBIGComplete, .leTerminateBIGComplete, .leBIGSyncEstablished,
@@ -118,11 +124,6 @@ extension BluetoothHost {
             soundingChanged(event.connectionHandle) { $0.received(event, at: $1) }
         case .leCSSubeventResult(let event): receive(event)
         case .leCSSubeventResultContinue(let event): receive(event)
-        // The host does not enable these events.
-        case .lePeriodicAdvertisingSyncEstablishedV2, .lePeriodicAdvertisingReportV2,
-            .lePeriodicAdvertisingSyncTransferReceivedV2, .lePeriodicAdvertisingSubeventDataRequest,
-            .lePeriodicAdvertisingResponseReport:
-            break
         case .unknown(let code, let subeventCode, _):
             logger.debug("unknown event \(code), subevent \(subeventCode.map(String.init) ?? "none")")
         }

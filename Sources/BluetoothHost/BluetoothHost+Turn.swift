@@ -81,6 +81,8 @@ enum Delivery {
     indirect case scanEvent(ScanIdentifier, ScanEvent)
     indirect case synchronizationEvent(SynchronizationIdentifier, SynchronizationEvent)
     case synchronizationEnd(@Sendable (SynchronizationEvent) -> Void, HostError)
+    indirect case subeventEvent(AdvertisementIdentifier, UInt64, SubeventEvent)
+    case subeventEnd(@Sendable (SubeventEvent) -> Void)
     case receptionReady(SyncTransferReceptionIdentifier)
     indirect case transferred(SyncTransferReceptionIdentifier, ReceivedSyncTransfer)
     indirect case transferFailed(SyncTransferReceptionIdentifier, FailedSyncTransfer)
@@ -186,6 +188,9 @@ extension BluetoothHost {
         case .soundingEvent(let session, let event): report(event, of: session)
         case .synchronizationEvent(let identifier, let event): observers.synchronizations[identifier]?(event)
         case .synchronizationEnd(let deliver, let error): deliver(.ended(error))
+        case .subeventEvent(let advertisement, let observer, let event):
+            observers.subevents[advertisement]?[observer]?(event)
+        case .subeventEnd(let observer): observer(.ended)
         case .receptionReady(let reception): _ = observers.receptions[reception]?(.ready)
         case .transferred(let reception, let transfer): report(transfer, to: reception)
         case .transferFailed(let reception, let transfer): _ = observers.receptions[reception]?(.failed(transfer))

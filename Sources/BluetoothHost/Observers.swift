@@ -18,6 +18,8 @@ struct Observers {
     var scans: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
     /// The closures of synchronizations with periodic advertising trains.
     var synchronizations: [SynchronizationIdentifier: @Sendable (SynchronizationEvent) -> Void] = [:]
+    /// The closures for the subevents of advertisements' trains.
+    var subevents: [AdvertisementIdentifier: OrderedDictionary<UInt64, @Sendable (SubeventEvent) -> Void>] = [:]
     /// The closures of receptions of transferred synchronizations.
     var receptions: [SyncTransferReceptionIdentifier: SyncTransferObserver] = [:]
     /// The closures of sessions of Channel Sounding, by the numbers of the sessions.

@@ -140,6 +140,7 @@ extension CentralTask {
                     if !isSynchronized { ledger.violate("\(place): lost, but it was never received") }
                     if !ledger.hasFaults { ledger.violate("\(place): lost, although there are no faults") }
                     isSynchronized = false
+                case .missed: ledger.violate("\(place): a subevent of a train that has none")
                 case .eventsDropped: ledger.violate("\(place): events were dropped")
                 }
             }

@@ -18,10 +18,14 @@ struct TrainLine {
 
     var text: String {
         switch event {
-        case .train(.synchronized(let train), _): "synchronized with \(name): every \(train.interval), \(train.phy)"
+        case .train(.synchronized(let train), _):
+            "synchronized with \(name): every \(train.interval), \(train.phy)"
+                + (train.subevents.map { ", \($0.count) subevents" } ?? "")
         case .train(.received(let advertisement), _):
-            "\(advertisement.rssi.map(String.init) ?? "?") dBm  \(advertisement.data.bytes.hexadecimal)"
+            (advertisement.place?.subevent.map { "subevent \($0): " } ?? "")
+                + "\(advertisement.rssi.map(String.init) ?? "?") dBm  \(advertisement.data.bytes.hexadecimal)"
                 + (advertisement.isTruncated ? "  (truncated)" : "")
+        case .train(.missed(let place), _): "subevent \(place.subevent ?? 0): no packet received"
         case .train(.lost, isTransferred: true): "lost; waiting for another transfer"
         case .train(.lost, isTransferred: false): "lost; searching again"
         case .train(.eventsDropped(let count), _): "\(count) events were dropped"
@@ -56,8 +60,9 @@ extension TrainLine.Event {
                     .init(key: "txPower", value: JSON(advertisement.txPower)),
                     .init(key: "data", value: JSON(advertisement.data.bytes)),
                     .init(key: "truncated", value: .bool(advertisement.isTruncated)),
-                ]
+                ] + (advertisement.place.map { Self.members(of: $0) } ?? [])
             )
+        case .train(.missed(let place), _): ("missed", Self.members(of: place))
         case .train(.lost, _): ("lost", [])
         case .train(.eventsDropped(let count), _): ("eventsDropped", [.init(key: "count", value: JSON(count))])
         case .transferred(let peer, let serviceData):
@@ -83,6 +88,13 @@ extension TrainLine.Event {
         [
             .init(key: "intervalMilliseconds", value: .decimal(train.interval / .milliseconds(1))),
             .init(key: "phy", value: .string("\(train.phy)")),
+        ] + (train.subevents.map { [.init(key: "subevents", value: JSON($0.count))] } ?? [])
+    }
+
+    private static func members(of place: PeriodicPlace) -> [JSON.Member] {
+        [
+            .init(key: "eventCounter", value: JSON(Int(place.event))),
+            .init(key: "subevent", value: JSON(place.subevent.map(Int.init))),
         ]
     }
 }

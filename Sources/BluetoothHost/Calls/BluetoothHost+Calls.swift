@@ -54,6 +54,7 @@ extension BluetoothHost {
             gap.advertising.remove(call, of: identifier)
             endAdvertisement(identifier)
         case .endOfAdvertisement(let identifier): gap.advertising.remove(call, of: identifier)
+        case .subeventData(let identifier): gap.subevents.remove(call, of: identifier)
         case .connection(let attempt): endAttempt(attempt, .cancelled)
         case .security(let identifier): cancelSecurity(call, of: identifier)
         }

@@ -36,6 +36,8 @@ final class CallTable: Sendable {
         case reconfiguration(LinkIdentifier)
         case startOfAdvertisement(AdvertisementIdentifier)
         case endOfAdvertisement(AdvertisementIdentifier)
+        /// The controller to accept data for subevents.
+        case subeventData(AdvertisementIdentifier)
         /// Room in the queue of an isochronous stream.
         case stream(IsochronousStreamIdentifier)
         /// Time to pass.

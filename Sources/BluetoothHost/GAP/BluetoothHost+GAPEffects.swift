@@ -56,6 +56,7 @@ extension BluetoothHost {
             deliver(.synchronizationEvent(identifier, .synchronized(train)))
         case .synchronizationLost(let identifier): deliver(.synchronizationEvent(identifier, .lost))
         case .endSynchronization(let identifier, let error): endSynchronization(identifier, error)
+        case .subeventEvent(let advertisement, let event): report(event, of: advertisement)
         case .receptionReady(let reception): deliver(.receptionReady(reception))
         case .transferred(let reception, let synchronization): transferred(synchronization, to: reception)
         case .transferFailed(let reception, let link, let serviceData, let status):

@@ -153,7 +153,7 @@ extension BluetoothHost {
         deliver(.receptionEnd(observer, error))
     }
 
-    func syncTransferReceived(_ event: LEPeriodicAdvertisingSyncTransferReceived) {
+    func syncTransferReceived(_ event: LEPeriodicAdvertisingSyncTransferReceivedV2) {
         let identifier = SynchronizationIdentifier(value: observers.makeIdentifier())
         perform(gap.transferReceived(event, as: identifier, gapContext))
     }

@@ -39,12 +39,30 @@ extension BluetoothHost {
 
     func receive(_ event: borrowing LEPeriodicAdvertisingReport) {
         guard let received = gap.synchronizing.receive(event) else { return }
+        deliver(received, rssi: event.rssi, txPower: event.txPower, place: nil)
+    }
+
+    func receive(_ event: borrowing LEPeriodicAdvertisingReportV2) {
+        let place = event.place
+        guard event.dataStatus != .failedToReceive else {
+            guard place.subevent != nil, let identifier = gap.synchronizing.synchronization(event.syncHandle) else {
+                return
+            }
+            return deliver(.synchronizationEvent(identifier, .missed(place)))
+        }
+        guard let received = gap.synchronizing.receive(event) else { return }
+        deliver(received, rssi: event.rssi, txPower: event.txPower, place: place)
+    }
+
+    private func deliver(_ received: ReceivedTrainData, rssi: Int8, txPower: Int8, place: PeriodicPlace?) {
         let advertisement = PeriodicAdvertisement(
             data: AdvertisingData(decoding: received.data),
-            rssi: event.rssi == 127 ? nil : Int(event.rssi),
-            txPower: event.txPower == 127 ? nil : Int(event.txPower),
+            rssi: rssi == 127 ? nil : Int(rssi),
+            txPower: txPower == 127 ? nil : Int(txPower),
             isTruncated: received.isTruncated,
-            time: loop.now
+            time: loop.now,
+            place: place,
+            synchronization: received.identifier
         )
         deliver(.synchronizationEvent(received.identifier, .report(advertisement)))
     }

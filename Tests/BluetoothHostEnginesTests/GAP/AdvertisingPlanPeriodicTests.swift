@@ -191,6 +191,72 @@ struct AdvertisingPlanPeriodicTests {
         )
     }
 
+    private static let responseCommands = [
+        LESetPeriodicAdvertisingParametersV2.opcode, LESetPeriodicAdvertisingSubeventData.opcode,
+    ]
+
+    private static func subevents(_ subevents: PeriodicSubeventConfiguration) -> AdvertisementConfiguration {
+        var configuration = configuration([])
+        configuration.periodic?.subevents = subevents
+        return configuration
+    }
+
+    @Test("A train with subevents is set up without data, after its events were enabled")
+    func trainWithSubeventsIsSetUp() throws {
+        var fixture = Self.fixture()
+        let subevents = Self.subevents(.init(count: 5))
+        let error = HostError.notSupported("this controller does not send periodic advertising with responses")
+        #expect(throws: error) { try fixture.start(subevents) }
+        fixture.context.information.features.insert(.periodicAdvertisingWithResponsesAdvertiser)
+        for opcode in Self.responseCommands { fixture.context.information.commands.insert(opcode) }
+        let advertisement = try fixture.start(subevents)
+        fixture.settle(commands: 2)
+        let mask = try fixture.requireNext()
+        let events: LEEventMask = [.periodicAdvertisingSubeventDataRequest, .periodicAdvertisingResponseReport]
+        #expect(mask.command == GAPCommand(LESetEventMask(leEventMask: events)) && mask.events == events)
+        _ = fixture.plan.finished(mask.step, at: fixture.now)
+        let parameters = GAPCommand(
+            LESetPeriodicAdvertisingParametersV2(
+                advertisingHandle: 0,
+                periodicAdvertisingIntervalMin: 80,
+                periodicAdvertisingIntervalMax: 80,
+                numSubevents: 5,
+                subeventInterval: 16,
+                responseSlotDelay: 8,
+                responseSlotSpacing: 20,
+                numResponseSlots: 4
+            )
+        )
+        #expect(fixture.settle() == [parameters, Self.on, Fixture.enable(0)])
+        let text = HostError.invalidArgument("a train with subevents has the data of its subevents only")
+        #expect(throws: text) {
+            try fixture.plan.setPeriodicData(AdvertisingData(), of: advertisement, fixture.context.information)
+        }
+        _ = fixture.plan.controllerLost()
+        #expect(fixture.settle().contains(parameters))
+    }
+
+    @Test(
+        "Subevents out of range are refused",
+        arguments: [
+            PeriodicSubeventConfiguration(count: 0), .init(count: 129), .init(count: 6),
+            .init(count: 1, interval: .microseconds(6250)), .init(count: 1, interval: .milliseconds(320)),
+            .init(count: 1, responseSlotCount: 5), .init(count: 1, responseSlotCount: 256),
+            .init(count: 1, responseSlotDelay: .microseconds(1249)),
+            .init(count: 1, responseSlotSpacing: .microseconds(249)),
+            .init(count: 1, responseSlotCount: 1, responseSlotSpacing: .milliseconds(32)),
+        ]
+    )
+    func subeventsOutOfRangeAreRefused(_ subevents: PeriodicSubeventConfiguration) {
+        var fixture = Self.fixture()
+        fixture.context.information.features.insert(.periodicAdvertisingWithResponsesAdvertiser)
+        for opcode in Self.responseCommands { fixture.context.information.commands.insert(opcode) }
+        #expect(throws: HostError.self) { try fixture.start(Self.subevents(subevents)) }
+        var withData = Self.subevents(.init(count: 1))
+        withData.periodic?.data = AdvertisingData(decoding: [2, 1, 6])
+        #expect(throws: HostError.self) { try fixture.start(withData) }
+    }
+
     @Test("A controller without the commands, and sets that accept connections, are refused")
     func impossibleTrainsAreRefused() {
         var without = Fixture()

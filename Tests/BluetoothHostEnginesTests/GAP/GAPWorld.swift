@@ -204,7 +204,7 @@ struct GAPWorld: ~Copyable {
             periodicAdvertisingInterval: 80,
             advertiserClockAccuracy: 0
         )
-        perform(engine.synchronizationEstablished(event, context))
+        perform(engine.synchronizationEstablished(.init(event), context))
     }
 
     /// Runs until no pass is scheduled and no command is pending.

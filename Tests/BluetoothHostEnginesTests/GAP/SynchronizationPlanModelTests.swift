@@ -91,6 +91,7 @@ struct SynchronizationPlanModelTests {
                     #expect(mayEnd, "a synchronization has ended that the controller did not refuse: \(failure)")
                     #expect(isEstablished.removeValue(forKey: identifier) != nil)
                 case .ignore: break
+                case .endUnusable: Issue.record("no subevents were requested")
                 case .endTransferred, .transferred, .transferFailed, .endReception:
                     Issue.record("nothing was transferred")
                 }

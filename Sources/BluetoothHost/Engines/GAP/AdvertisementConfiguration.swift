@@ -57,20 +57,24 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
 public struct PeriodicAdvertisingConfiguration: Sendable, Hashable {
     /// The time between two events: 7.5 ms to 81.92 s, in steps of 1.25 ms.
     public var interval: Duration
-    /// The data of each event: up to 1,650 bytes, as far as the controller accepts it.
+    /// The data of each event: up to 1,650 bytes, as far as the controller accepts it. Empty for a train with subevents.
     public var data: AdvertisingData
     /// Whether each event has the transmit power.
     public var includesTXPower: Bool
+    /// The subevents, each with its own data, and with slots for responses; nil for a train without subevents.
+    public var subevents: PeriodicSubeventConfiguration?
 
     /// Creates a configuration.
     public init(
         interval: Duration = .milliseconds(100),
         data: AdvertisingData = AdvertisingData(),
-        includesTXPower: Bool = false
+        includesTXPower: Bool = false,
+        subevents: PeriodicSubeventConfiguration? = nil
     ) {
         self.interval = interval
         self.data = data
         self.includesTXPower = includesTXPower
+        self.subevents = subevents
     }
 
     /// Checks what the caller has chosen.
@@ -90,6 +94,15 @@ public struct PeriodicAdvertisingConfiguration: Sendable, Hashable {
         }
         guard interval >= .microseconds(7500), interval <= .milliseconds(81_918) else {
             throw .invalidArgument("a periodic advertising interval is 7.5 ms to 81.92 s, not \(interval)")
+        }
+        if let subevents {
+            guard information.canAdvertiseWithResponses else {
+                throw .notSupported("this controller does not send periodic advertising with responses")
+            }
+            guard data.length == 0 else {
+                throw .invalidArgument("a train with subevents has the data of its subevents only")
+            }
+            try subevents.check(eventInterval: interval)
         }
         guard data.length <= information.maximumAdvertisingDataLength else {
             throw .invalidArgument(

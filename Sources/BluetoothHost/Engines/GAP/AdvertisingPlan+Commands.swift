@@ -22,6 +22,9 @@ extension AdvertisingPlan {
         case updatePeriodicData(AdvertisementIdentifier, AdvertisingData)
         case remove(AdvertisementIdentifier)
 
+        /// The events that the command enables.
+        var events: LEEventMask { if case .setUp(_, .subeventEvents) = self { .subevents } else { [] } }
+
         var advertisement: AdvertisementIdentifier {
             switch self {
             case .turnOff(let identifier, _), .setUp(let identifier, _), .setAddress(let identifier, _),
@@ -36,6 +39,8 @@ extension AdvertisingPlan {
     enum SetupPart: Equatable {
         case parameters
         case data([UInt8], AdvertisingDataOperation, isScanResponse: Bool)
+        /// The controller reports requests for data of subevents, and responses.
+        case subeventEvents
         case periodicParameters
         case periodicData([UInt8], AdvertisingDataOperation)
         /// The controller sends the train while it advertises the set.
@@ -45,7 +50,7 @@ extension AdvertisingPlan {
         var dependsOnPeriodicData: Bool {
             switch self {
             case .periodicData, .startPeriodic: true
-            case .parameters, .data, .periodicParameters: false
+            case .parameters, .data, .subeventEvents, .periodicParameters: false
             }
         }
     }
@@ -83,7 +88,8 @@ extension AdvertisingPlan.Entry {
 
     /// The commands that set up the periodic train. It is not sent before the set is turned on.
     private var periodicParts: [AdvertisingPlan.SetupPart] {
-        guard configuration.periodic != nil else { return [] }
+        guard let periodic = configuration.periodic else { return [] }
+        guard periodic.subevents == nil else { return [.subeventEvents, .periodicParameters, .startPeriodic] }
         let length = PeriodicAdvertisingDataFragment.maximumLength
         return [.periodicParameters]
             + Self.pieces(of: periodicData.bytes, length).map { .periodicData($0, $1) } + [.startPeriodic]
@@ -202,6 +208,8 @@ extension AdvertisingPlan.Entry {
         case .setUp(_, .parameters): parametersCommand(context, addressing(context, &resolver, &random))
         case .setUp(_, .data(let data, let operation, let isScanResponse)):
             dataCommand(data, operation, isScanResponse: isScanResponse, context)
+        case .setUp(_, .subeventEvents):
+            GAPCommand(LESetEventMask(leEventMask: context.information.leEvents.union(.subevents)))
         case .setUp(_, .periodicParameters): periodicParametersCommand
         case .setUp(_, .periodicData(let data, let operation)): periodicDataCommand(data, operation)
         case .updatePeriodicData(_, let data): periodicDataCommand(data.bytes, .complete)
@@ -215,12 +223,30 @@ extension AdvertisingPlan.Entry {
 
     private var periodicParametersCommand: GAPCommand {
         let interval = (configuration.periodic?.interval ?? .zero).inUnits(of: .microseconds(1250))
+        let properties: PeriodicAdvertisingProperties =
+            configuration.periodic?.includesTXPower == true ? .includeTXPower : []
+        guard let subevents = configuration.periodic?.subevents else {
+            return GAPCommand(
+                LESetPeriodicAdvertisingParameters(
+                    advertisingHandle: handle,
+                    periodicAdvertisingIntervalMin: interval,
+                    periodicAdvertisingIntervalMax: interval,
+                    periodicAdvertisingProperties: properties
+                )
+            )
+        }
+        let hasSlots = subevents.responseSlotCount > 0
         return GAPCommand(
-            LESetPeriodicAdvertisingParameters(
+            LESetPeriodicAdvertisingParametersV2(
                 advertisingHandle: handle,
                 periodicAdvertisingIntervalMin: interval,
                 periodicAdvertisingIntervalMax: interval,
-                periodicAdvertisingProperties: configuration.periodic?.includesTXPower == true ? .includeTXPower : []
+                periodicAdvertisingProperties: properties,
+                numSubevents: UInt8(clamping: subevents.count),
+                subeventInterval: subevents.interval.inByteUnits(of: .microseconds(1250)),
+                responseSlotDelay: hasSlots ? subevents.responseSlotDelay.inByteUnits(of: .microseconds(1250)) : 0,
+                responseSlotSpacing: hasSlots ? subevents.responseSlotSpacing.inByteUnits(of: .microseconds(125)) : 0,
+                numResponseSlots: UInt8(clamping: subevents.responseSlotCount)
             )
         )
     }
@@ -321,4 +347,16 @@ extension AdvertisingPlan.Entry {
             )
         }
     }
+}
+
+extension LEEventMask {
+    /// The events of a train with subevents.
+    fileprivate static let subevents: LEEventMask = [
+        .periodicAdvertisingSubeventDataRequest, .periodicAdvertisingResponseReport,
+    ]
+}
+
+extension Duration {
+    /// The duration in a field of one byte, rounded down.
+    fileprivate func inByteUnits(of unit: Duration) -> UInt8 { UInt8(clamping: inUnits(of: unit)) }
 }

@@ -72,12 +72,14 @@ struct AdvertisingPlan {
     /// Adds an advertisement.
     ///
     /// - Parameter call: finished when the advertisement has started.
+    /// - Returns: the advertising handle.
+    @discardableResult
     mutating func start(
         _ identifier: AdvertisementIdentifier,
         _ configuration: AdvertisementConfiguration,
         _ information: ControllerInformation,
         for call: CallToken
-    ) throws(HostError) {
+    ) throws(HostError) -> UInt8 {
         try configuration.check(against: information)
         let limit = information.numberOfAdvertisingSets
         let handle = (0...0xEF).first { handle in !entries.contains { $0.handle == handle } }
@@ -93,6 +95,12 @@ struct AdvertisingPlan {
         )
         entry.calls.append(call)
         entries.append(entry)
+        return handle
+    }
+
+    /// Whether an advertisement has not ended, and does not end now.
+    func isActive(_ identifier: AdvertisementIdentifier) -> Bool {
+        index(of: identifier).map { !entries[$0].isEnding } ?? false
     }
 
     /// Ends an advertisement.
@@ -118,6 +126,9 @@ struct AdvertisingPlan {
         guard let index = index(of: identifier), !entries[index].isEnding else { throw .closed }
         guard var periodic = entries[index].configuration.periodic else {
             throw .invalidArgument("the advertisement has no periodic train")
+        }
+        guard periodic.subevents == nil else {
+            throw .invalidArgument("a train with subevents has the data of its subevents only")
         }
         periodic.data = data
         try periodic.check(in: entries[index].configuration, against: information)
@@ -185,7 +196,7 @@ struct AdvertisingPlan {
         hasEndedEarly = false
         if case .turnOn = purpose { entries[index].mayBeOn = true }
         let command = entries[index].command(for: purpose, context, &resolver, &random)
-        return PlannedCommand(command: command, step: pending.begin(purpose))
+        return PlannedCommand(command: command, step: pending.begin(purpose), events: purpose.events)
     }
 
     private func nextPurpose(_ context: Context) -> (Int, Purpose)? {

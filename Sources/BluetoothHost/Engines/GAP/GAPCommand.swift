@@ -32,6 +32,7 @@ enum GAPPlan: Hashable, Sendable {
     case advertising
     case addresses
     case synchronization
+    case subevents
 }
 
 /// Names one command of a plan. A reply names the command that it is for.

@@ -51,6 +51,8 @@ enum GAPEffect: Equatable {
 
     // MARK: Advertisements and addresses
 
+    /// Report an event of the subevents of an advertisement's train. After the end, there are no more.
+    case subeventEvent(AdvertisementIdentifier, SubeventEvent)
     /// End a call that waited for the start or the end of an advertisement. Nil means success.
     case finish(CallToken, HostError?)
     /// This host has the given address on a link.

@@ -16,7 +16,10 @@ extension GAPEngine {
         for call: CallToken,
         _ context: GAPContext
     ) throws(HostError) -> [GAPEffect] {
-        try advertising.start(advertisement, configuration, controller, for: call)
+        let handle = try advertising.start(advertisement, configuration, controller, for: call)
+        if let configuration = configuration.periodic?.subevents {
+            subevents.add(advertisement, handle: handle, configuration)
+        }
         // The controller has one random address for all legacy advertising.
         if configuration.address != nil, !controller.usesExtendedCommands { requestAddressPass(context) }
         requestAdvertisingPass(context)
@@ -26,6 +29,7 @@ extension GAPEngine {
     /// Ends an advertisement. Does nothing if it has ended.
     mutating func stopAdvertising(_ advertisement: AdvertisementIdentifier, _ context: GAPContext) -> [GAPEffect] {
         perform(advertising.stop(advertisement, isOn: context.isOn), context)
+        removeEndedSubevents()
         requestAdvertisingPass(context)
         return takeEffects()
     }
@@ -86,6 +90,7 @@ extension GAPEngine {
     }
 
     mutating func perform(_ effects: [AdvertisingEffect], _ context: GAPContext) {
+        if !effects.isEmpty { removeEndedSubevents() }
         for effect in effects {
             switch effect {
             case .finish(let call, let error): add(.finish(call, error))

@@ -17,6 +17,9 @@ extension GAPEngine {
         guard controller.canReceiveTransfers else {
             throw .notSupported("this controller does not receive transferred synchronizations")
         }
+        guard receiver.parameters.subevents.isEmpty || controller.canRespondToTrains else {
+            throw .notSupported("this controller does not receive periodic advertising with responses")
+        }
         try synchronizing.reception.start(receiver, existing: links)
         reportReadyReceptions()
         requestSynchronizationPass(context)
@@ -38,7 +41,7 @@ extension GAPEngine {
 
     /// Handles a transferred synchronization.
     mutating func transferReceived(
-        _ event: LEPeriodicAdvertisingSyncTransferReceived,
+        _ event: LEPeriodicAdvertisingSyncTransferReceivedV2,
         as identifier: SynchronizationIdentifier,
         _ context: GAPContext
     ) -> [GAPEffect] {

@@ -15,6 +15,9 @@ extension GAPEngine {
         guard controller.canSynchronize else {
             throw .notSupported("this controller does not receive periodic advertising")
         }
+        guard request.subevents.isEmpty || controller.canRespondToTrains else {
+            throw .notSupported("this controller does not receive periodic advertising with responses")
+        }
         try synchronizing.start(identifier, request)
         synchronizationsChanged(context)
         return takeEffects()
@@ -31,7 +34,7 @@ extension GAPEngine {
 
     /// Handles the end of the creation of a synchronization.
     mutating func synchronizationEstablished(
-        _ event: LEPeriodicAdvertisingSyncEstablished,
+        _ event: LEPeriodicAdvertisingSyncEstablishedV2,
         _ context: GAPContext
     ) -> [GAPEffect] {
         perform(synchronizing.established(event))
@@ -98,6 +101,7 @@ extension GAPEngine {
             case .synchronized(let identifier, let train): add(.synchronized(identifier, train))
             case .lost(let identifier): add(.synchronizationLost(identifier))
             case .end(let identifier, let failure): add(.endSynchronization(identifier, .command(failure)))
+            case .endUnusable(let identifier, let error): add(.endSynchronization(identifier, error))
             case .endTransferred(let identifier): add(.endSynchronization(identifier, .timedOut))
             case .transferred(let receiver, let synchronization): add(.transferred(receiver, synchronization))
             case .transferFailed(let receiver, let link, let serviceData, let status):

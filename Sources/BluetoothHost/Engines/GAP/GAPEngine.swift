@@ -35,8 +35,8 @@ struct GAPContext {
 /// Brings the controller's scanning, initiating, advertising, synchronizations and addresses to what the apps want.
 ///
 /// # Plans
-/// Each of five plans decides about one of these activities: ``ScanPlan``, ``ConnectionPlan``, ``AdvertisingPlan``,
-/// ``SynchronizationPlan`` and ``AddressPlan``. The engine decides what they share. It gives each plan what it must know of the others, and has a plan
+/// Each of six plans decides about one of these activities: ``ScanPlan``, ``ConnectionPlan``, ``AdvertisingPlan``,
+/// ``SubeventDataPlan``, ``SynchronizationPlan`` and ``AddressPlan``. The engine decides what they share. It gives each plan what it must know of the others, and has a plan
 /// run when the state of another one has changed.
 ///
 /// # Passes
@@ -66,6 +66,7 @@ struct GAPEngine: ~Copyable {
     var scanning: ScanPlan
     var connecting = ConnectionPlan()
     var advertising: AdvertisingPlan
+    var subevents = SubeventDataPlan()
     var synchronizing = SynchronizationPlan()
     var addresses: AddressPlan
     /// Nil if no set-up is in progress.
@@ -107,6 +108,7 @@ struct GAPEngine: ~Copyable {
         case .advertising: advertisingPass(context, &random)
         case .addresses: addressPass(context)
         case .synchronization: synchronizationPass(context)
+        case .subevents: subeventPass()
         }
         return takeEffects()
     }
@@ -122,6 +124,7 @@ struct GAPEngine: ~Copyable {
         case .advertising: advertisingCommandEnded(step, failure, context)
         case .addresses: addressCommandEnded(step, failure, context)
         case .synchronization: synchronizationCommandEnded(step, failure, context)
+        case .subevents: subeventCommandEnded(step, failure)
         }
         return takeEffects()
     }
@@ -144,6 +147,7 @@ struct GAPEngine: ~Copyable {
     /// Records that the controller was reset and has nothing of the plans.
     mutating func controllerWasLost(_ context: GAPContext) -> [GAPEffect] {
         scanning.controllerLost()
+        subevents.controllerLost()
         perform(advertising.controllerLost(), context)
         perform(synchronizing.controllerLost())
         scanning.isSynchronizing = synchronizing.isSearching
@@ -166,6 +170,7 @@ struct GAPEngine: ~Copyable {
     mutating func endAllOperations(_ error: HostError, _ context: GAPContext) -> [GAPEffect] {
         for scan in scanning.endScans() { add(.endScan(scan, error)) }
         for attempt in connecting.endAll(at: context.now) { add(.attemptFailed(attempt, error)) }
+        perform(subevents.remove(subevents.advertisements, error))
         perform(advertising.removeAll(error), context)
         for identifier in synchronizing.removeAll() { add(.endSynchronization(identifier, error)) }
         for identifier in synchronizing.reception.removeAll() { add(.endReception(identifier, error)) }

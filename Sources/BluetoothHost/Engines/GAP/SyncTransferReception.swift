@@ -14,16 +14,30 @@ public struct PeriodicSyncTransferParameters: Hashable, Sendable {
     /// The time without an event after which a train counts as lost: 100 ms to 163.84 s, in steps of 10 ms.
     public var timeout: Duration
 
+    /// The subevents to receive, 0 to 127 each; empty if the trains have none. A train without one of them is not received.
+    public var subevents: [UInt8]
+    /// Whether each response has the transmit power.
+    public var respondsWithTXPower: Bool
+
     /// Creates parameters.
-    public init(skip: UInt16 = 0, timeout: Duration = .seconds(10)) {
+    public init(
+        skip: UInt16 = 0,
+        timeout: Duration = .seconds(10),
+        subevents: [UInt8] = [],
+        respondsWithTXPower: Bool = false
+    ) {
         self.skip = skip
         self.timeout = timeout
+        self.subevents = subevents
+        self.respondsWithTXPower = respondsWithTXPower
     }
 
     /// Checks what the caller has chosen.
     ///
     /// - Throws: ``HostError/invalidArgument(_:)`` if a value is out of its range.
-    func check() throws(HostError) { try PeriodicTrainRequest.check(skip: skip, timeout: timeout) }
+    func check() throws(HostError) {
+        try PeriodicTrainRequest.check(skip: skip, timeout: timeout, subevents: subevents)
+    }
 }
 
 /// The synchronization with a train that a connected device has transferred.
@@ -94,6 +108,9 @@ struct SyncTransferReception {
         let own = link.flatMap { link in receivers.last { $0.link?.handle == link } }
         return own ?? receivers.last { $0.link == nil }
     }
+
+    /// Whether a reception is for trains with subevents.
+    var wantsSubevents: Bool { receivers.contains { !$0.parameters.subevents.isEmpty } }
 
     /// The reception that gets the transfers of a link.
     func receiver(for link: ConnectionHandle) -> Receiver? { wanted(for: link) }

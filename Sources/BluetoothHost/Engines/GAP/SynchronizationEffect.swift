@@ -9,6 +9,8 @@ enum SynchronizationEffect: Equatable {
     case lost(SynchronizationIdentifier)
     /// Report to a synchronization that it has ended: the controller refused it. The plan has removed it.
     case end(SynchronizationIdentifier, CommandFailure)
+    /// Report to a synchronization that it has ended: its train is not as requested. The plan has removed it.
+    case endUnusable(SynchronizationIdentifier, HostError)
     /// Report to a transferred synchronization that its train was lost, and that it has ended. The plan has removed it.
     case endTransferred(SynchronizationIdentifier)
     /// Report a synchronization that a connected device has transferred.

@@ -39,8 +39,7 @@ extension SynchronizationPlan {
     /// Has a synchronization created again, after the others that wait.
     mutating func waitForNextTurn(at index: Int) {
         var entry = entries.remove(at: index)
-        entry.state = .waiting
-        entry.partialData = nil
+        entry.wait()
         entries.append(entry)
     }
 
@@ -54,7 +53,7 @@ extension SynchronizationPlan {
     /// Ends the creation, which has succeeded. Synchronizations that it could also have become wait again.
     ///
     /// - Returns: the index of the synchronization that it has become; nil if no app wants it.
-    mutating func takeCreated(_ event: LEPeriodicAdvertisingSyncEstablished) -> Int? {
+    mutating func takeCreated(_ event: LEPeriodicAdvertisingSyncEstablishedV2) -> Int? {
         guard let creation = creation.take() else { return nil }
         let found = creation.identifiers.first { identifier in
             guard creation.usesList else { return true }
@@ -74,7 +73,7 @@ extension PeriodicTrainRequest {
     /// reported by its identity address, which is not known to be its own.
     fileprivate var isListable: Bool { address.kind != .resolvablePrivate }
 
-    fileprivate func isTrain(of event: LEPeriodicAdvertisingSyncEstablished) -> Bool {
+    fileprivate func isTrain(of event: LEPeriodicAdvertisingSyncEstablishedV2) -> Bool {
         event.advertiserAddress.deviceAddress == address && event.advertisingSID == sid
     }
 }

@@ -2,28 +2,72 @@ import BLEByteCoding
 import BLEHCI
 import BluetoothTypes
 
+/// The place of a packet in a train.
+public struct PeriodicPlace: Hashable, Sendable {
+    /// The number of the event, which wraps after 65,535.
+    public let event: UInt16
+    /// The subevent: 0 to 127; nil for a train without subevents.
+    public let subevent: UInt8?
+}
+
+/// What the plan makes of a report.
+struct ReceivedTrainData {
+    let identifier: SynchronizationIdentifier
+    let data: [UInt8]
+    /// Whether a part of the data is missing.
+    let isTruncated: Bool
+}
+
 extension SynchronizationPlan {
     /// The longest data of one event in bytes (Vol 4, Part E, 7.8.62).
     private static let maximumDataLength = 1650
 
     /// Takes the data of an event of a train, or a fragment of it (Vol 4, Part E, 7.7.65.15).
     ///
-    /// - Returns: the synchronization and the whole data, and whether a part of it is missing; nil while more fragments
-    ///   follow, or if no app wants the train.
-    mutating func receive(
-        _ report: borrowing LEPeriodicAdvertisingReport
-    ) -> (identifier: SynchronizationIdentifier, data: [UInt8], isTruncated: Bool)? {
-        let handle = report.syncHandle
+    /// - Returns: nil while more fragments follow, or if no app wants the train.
+    mutating func receive(_ report: borrowing LEPeriodicAdvertisingReport) -> ReceivedTrainData? {
+        receive(report.syncHandle, report.data, report.dataStatus, at: nil)
+    }
+
+    /// Takes the data of an event or of a subevent, reported by version 2 of the event.
+    ///
+    /// - Returns: nil while more fragments follow, or if no app wants the train.
+    mutating func receive(_ report: borrowing LEPeriodicAdvertisingReportV2) -> ReceivedTrainData? {
+        receive(report.syncHandle, report.data, report.dataStatus, at: report.place)
+    }
+
+    private mutating func receive(
+        _ handle: UInt16,
+        _ fragment: RawSpan,
+        _ status: DataStatus,
+        at place: PeriodicPlace?
+    ) -> ReceivedTrainData? {
         guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return nil }
-        var data = entries[index].partialData.take() ?? []
+        // The rest of the data of another place is missing.
+        let partial = entries[index].partial.take()
+        var data = partial?.place == place ? partial?.bytes ?? [] : []
         let room = Self.maximumDataLength - data.count
-        data += [UInt8](copying: report.data.extracting(first: min(room, report.data.byteCount)))
-        switch report.dataStatus {
+        data += [UInt8](copying: fragment.extracting(first: min(room, fragment.byteCount)))
+        let isTruncated: Bool
+        switch status {
         case .incompleteMoreToCome:
-            entries[index].partialData = data
+            entries[index].partial = PartialData(place: place, bytes: data)
             return nil
-        case .complete: return (entries[index].identifier, data, report.data.byteCount > room)
-        default: return (entries[index].identifier, data, true)
+        case .complete: isTruncated = fragment.byteCount > room
+        default: isTruncated = true
         }
+        return ReceivedTrainData(identifier: entries[index].identifier, data: data, isTruncated: isTruncated)
+    }
+
+    /// The synchronization that the controller reports under a handle; nil if there is none.
+    func synchronization(_ handle: UInt16) -> SynchronizationIdentifier? {
+        entries.first { $0.state == .established(handle) }?.identifier
+    }
+}
+
+extension LEPeriodicAdvertisingReportV2 {
+    /// The place of the packet in its train.
+    var place: PeriodicPlace {
+        PeriodicPlace(event: periodicEventCounter, subevent: subevent == 0xFF ? nil : subevent)
     }
 }

@@ -11,12 +11,20 @@ extension SynchronizationPlan {
         return nil
     }
 
+    /// Handles a transferred synchronization, reported by version 1 of the event.
+    mutating func transferReceived(
+        _ event: LEPeriodicAdvertisingSyncTransferReceived,
+        as identifier: SynchronizationIdentifier
+    ) -> [SynchronizationEffect] {
+        transferReceived(LEPeriodicAdvertisingSyncTransferReceivedV2(event), as: identifier)
+    }
+
     /// Handles a synchronization that a connected device has transferred, or the failure to synchronize (Vol 4, Part E,
     /// 7.7.65.24). If an app waits for this train already, its own synchronization receives it.
     ///
     /// - Parameter identifier: the identifier of the synchronization, if it becomes one of its own.
     mutating func transferReceived(
-        _ event: LEPeriodicAdvertisingSyncTransferReceived,
+        _ event: LEPeriodicAdvertisingSyncTransferReceivedV2,
         as identifier: SynchronizationIdentifier
     ) -> [SynchronizationEffect] {
         let receiver = reception.receiver(for: event.connectionHandle)
@@ -26,10 +34,7 @@ extension SynchronizationPlan {
         // A controller must not give the same handle to two trains.
         let isKnown = entries.contains { $0.state == .established(event.syncHandle) }
         guard !isKnown else { return [] }
-        let train = PeriodicTrain(
-            interval: .microseconds(1250 * Int(event.periodicAdvertisingInterval)),
-            phy: event.advertiserPHY
-        )
+        let train = PeriodicTrain(event)
         guard let address = event.advertiserAddress.deviceAddress, event.advertisingSID <= 0x0F else {
             terminate(event.syncHandle)
             return []
@@ -38,7 +43,9 @@ extension SynchronizationPlan {
             address: address,
             sid: event.advertisingSID,
             skip: receiver?.parameters.skip ?? 0,
-            timeout: receiver?.parameters.timeout ?? .seconds(10)
+            timeout: receiver?.parameters.timeout ?? .seconds(10),
+            subevents: receiver?.parameters.subevents ?? [],
+            respondsWithTXPower: receiver?.parameters.respondsWithTXPower ?? false
         )
         if let index = entries.firstIndex(where: { $0.request.train == request.train }) {
             return completed(index, event.syncHandle, train)
@@ -47,14 +54,10 @@ extension SynchronizationPlan {
             terminate(event.syncHandle)
             return receiver.map { [failed(event, .memoryCapacityExceeded, $0)] } ?? []
         }
-        entries.append(
-            Entry(
-                identifier: identifier,
-                request: request,
-                isTransferred: true,
-                state: .established(event.syncHandle)
-            )
-        )
+        entries.append(Entry(identifier: identifier, request: request, isTransferred: true))
+        if established(entries.count - 1, event.syncHandle, train) != [.synchronized(identifier, train)] {
+            return [failed(event, .unsupportedFeatureOrParameterValue, receiver)]
+        }
         let transferred = TransferredSynchronization(
             identifier: identifier,
             link: event.connectionHandle,
@@ -78,12 +81,11 @@ extension SynchronizationPlan {
         case .creating: abandonCreation(of: entries[index].identifier)
         case .waiting: break
         }
-        entries[index].state = .established(handle)
-        return [.synchronized(entries[index].identifier, train)]
+        return established(index, handle, train)
     }
 
     private func failed(
-        _ event: LEPeriodicAdvertisingSyncTransferReceived,
+        _ event: LEPeriodicAdvertisingSyncTransferReceivedV2,
         _ status: HCIErrorCode,
         _ receiver: SyncTransferReception.Receiver
     ) -> SynchronizationEffect {

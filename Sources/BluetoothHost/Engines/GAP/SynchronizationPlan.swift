@@ -16,6 +16,10 @@ import BluetoothTypes
 /// A controller changes its resolving list only while it creates no synchronization (Vol 4, Part E, 7.8.38). So a creation is
 /// cancelled for such a change.
 ///
+/// # Subevents
+/// The controller receives a train with subevents, but reports none of them before the host has chosen some. So
+/// the choice of the request is the first command after the train was found.
+///
 /// # Transfers
 /// Connected devices may transfer their synchronizations: see ``SyncTransferReception``. The controller then receives the train
 /// without scanning. If such a train is lost, the synchronization ends, and the host does not scan for it.
@@ -43,8 +47,16 @@ struct SynchronizationPlan {
         /// Whether a connected device has transferred it.
         var isTransferred = false
         var state = State.waiting
+        /// Whether the controller has to be told which subevents the app wants.
+        var needsSubevents = false
         /// The data of an event that the controller reports in several fragments; nil if no fragment waits.
-        var partialData: [UInt8]?
+        var partial: PartialData?
+    }
+
+    /// The fragments of the data of one event, or of one subevent.
+    struct PartialData {
+        let place: PeriodicPlace?
+        var bytes: [UInt8] = []
     }
 
     private enum Purpose {
@@ -54,6 +66,7 @@ struct SynchronizationPlan {
         /// Create the first of these, or any of them by the periodic advertiser list.
         case create([SynchronizationIdentifier], usesList: Bool)
         case cancelCreation
+        case chooseSubevents(SynchronizationIdentifier, UInt16)
         case terminate(UInt16)
 
         /// The events that the command enables.
@@ -79,6 +92,10 @@ struct SynchronizationPlan {
     private static let trainEvents: LEEventMask = [
         .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
     ]
+    /// The events that trains with subevents need. The controller then sends no older version of them.
+    private static let subeventEvents: LEEventMask = [
+        .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2,
+    ]
 
     /// The synchronizations: those that wait in the order of their turns.
     var entries: [Entry] = []
@@ -92,14 +109,25 @@ struct SynchronizationPlan {
     /// The events of the plan that the controller reports. They are enabled when an app first needs them.
     private var events: LEEventMask = []
     /// Handles that the controller still reports and no app wants.
-    private var unwantedHandles: [UInt16] = []
+    var unwantedHandles: [UInt16] = []
 
     // MARK: State
 
     /// Whether the controller must scan, because a train is to be found.
     var isSearching: Bool { entries.contains { $0.state == .waiting || $0.state == .creating } }
 
-    private var reportsTrains: Bool { events.isSuperset(of: Self.trainEvents) }
+    var reportsTrains: Bool { events.isSuperset(of: Self.trainEvents) }
+
+    /// The events that the synchronizations and receptions need.
+    private var neededEvents: LEEventMask {
+        var needed = Self.trainEvents
+        let wantsSubevents = entries.contains { !$0.request.subevents.isEmpty } || reception.wantsSubevents
+        if wantsSubevents { needed.formUnion(Self.subeventEvents) }
+        guard reception.nextSetting != nil else { return needed }
+        needed.insert(.periodicAdvertisingSyncTransferReceived)
+        if reception.wantsSubevents { needed.insert(.periodicAdvertisingSyncTransferReceivedV2) }
+        return needed
+    }
 
     /// Whether the controller creates no synchronization.
     var isResting: Bool { creation == nil }
@@ -175,7 +203,7 @@ struct SynchronizationPlan {
             creation?.isEnding = true
             creation?.endDeadline = now + Self.cancellationTimeout
         case .setTransfers(let setting): reception.begin(setting)
-        case .enableEvents, .changeList, .terminate: break
+        case .enableEvents, .changeList, .chooseSubevents, .terminate: break
         }
         return PlannedCommand(
             command: command(for: purpose, controller),
@@ -186,16 +214,18 @@ struct SynchronizationPlan {
 
     private func nextPurpose(_ controller: ControllerInformation, isHeld: Bool) -> Purpose? {
         if let handle = unwantedHandles.first { return .terminate(handle) }
+        for entry in entries where entry.needsSubevents {
+            if case .established(let handle) = entry.state { return .chooseSubevents(entry.identifier, handle) }
+        }
         if let setting = reception.nextSetting {
-            let needed = Self.trainEvents.union(.periodicAdvertisingSyncTransferReceived)
-            return events.isSuperset(of: needed) ? .setTransfers(setting) : .enableEvents(needed)
+            return events.isSuperset(of: neededEvents) ? .setTransfers(setting) : .enableEvents(neededEvents)
         }
         if let creation {
             return (creation.isEnding || isHeld) && creation.endDeadline == nil ? .cancelCreation : nil
         }
         let group = isHeld ? [] : nextGroup(controller)
         guard !group.isEmpty else { return nil }
-        guard reportsTrains else { return .enableEvents(Self.trainEvents) }
+        guard events.isSuperset(of: neededEvents) else { return .enableEvents(neededEvents) }
         guard group.count > 1 else { return .create(group.map(\.identifier), usesList: false) }
         if let change = list.change(to: group.map(\.request.train)) { return .changeList(change) }
         return .create(group.map(\.identifier), usesList: true)
@@ -210,6 +240,8 @@ struct SynchronizationPlan {
         case .create(let identifiers, let usesList):
             createCommand(entries[index(of: identifiers.first) ?? 0].request, usesList: usesList)
         case .cancelCreation: GAPCommand(LEPeriodicAdvertisingCreateSyncCancel())
+        case .chooseSubevents(let identifier, let handle):
+            GAPCommand(chooseSubevents: entries[index(of: identifier) ?? 0].request, handle)
         case .terminate(let handle): GAPCommand(LEPeriodicAdvertisingTerminateSync(syncHandle: handle))
         }
     }
@@ -235,6 +267,7 @@ struct SynchronizationPlan {
         case .setTransfers(let setting): reception.finished(setting)
         case .changeList(let change): list.changed(change)
         case .terminate(let handle): unwantedHandles.removeAll { $0 == handle }
+        case .chooseSubevents(let identifier, let handle): subeventsChosen(identifier, handle)
         case .create: endDoubt = .none
         case .cancelCreation, nil: break
         }
@@ -259,6 +292,7 @@ struct SynchronizationPlan {
         case .terminate(let handle):
             unwantedHandles.removeAll { $0 == handle }
             return [.ignore(failure)]
+        case .chooseSubevents(let identifier, let handle): return subeventsRefused(identifier, handle, failure)
         // The synchronization was established at the same time, which the controller reports, or there is none.
         case .cancelCreation: return [.ignore(failure)]
         case .changeList(let change):
@@ -305,49 +339,7 @@ struct SynchronizationPlan {
         creation?.isEnding = true
     }
 
-    // MARK: Events
-
-    /// Handles the end of a creation: the controller receives the train, or has given up (Vol 4, Part E, 7.7.65.14).
-    mutating func established(_ event: LEPeriodicAdvertisingSyncEstablished) -> [SynchronizationEffect] {
-        // The late end of an earlier creation that was cancelled.
-        if event.status == .operationCancelledByHost, creation?.endDeadline == nil { return [] }
-        guard event.status == .success else {
-            endCreation()
-            return []
-        }
-        guard let index = takeCreated(event) else {
-            terminate(event.syncHandle)
-            return []
-        }
-        entries[index].state = .established(event.syncHandle)
-        entries[index].partialData = nil
-        let train = PeriodicTrain(
-            interval: .microseconds(1250 * Int(event.periodicAdvertisingInterval)),
-            phy: event.advertiserPHY
-        )
-        return [.synchronized(entries[index].identifier, train)]
-    }
-
-    /// Has the controller end a synchronization that no app wants. A controller that does not report trains has none: the
-    /// event is from before its reset.
-    mutating func terminate(_ handle: UInt16) {
-        let isWanted = entries.contains { $0.state == .established(handle) }
-        guard reportsTrains, !isWanted, !unwantedHandles.contains(handle) else { return }
-        unwantedHandles.append(handle)
-    }
-
-    /// Handles the loss of a train (Vol 4, Part E, 7.7.65.16).
-    mutating func lost(_ handle: UInt16) -> [SynchronizationEffect] {
-        unwantedHandles.removeAll { $0 == handle }
-        guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return [] }
-        let identifier = entries[index].identifier
-        guard !entries[index].isTransferred else {
-            entries.remove(at: index)
-            return [.endTransferred(identifier)]
-        }
-        waitForNextTurn(at: index)
-        return [.lost(identifier)]
-    }
+    // MARK: The controller
 
     /// Records that the controller was reset and receives no train.
     mutating func controllerLost() -> [SynchronizationEffect] {
@@ -366,8 +358,7 @@ struct SynchronizationPlan {
             } else if case .established = entries[index].state {
                 effects.append(.lost(entries[index].identifier))
             }
-            entries[index].state = .waiting
-            entries[index].partialData = nil
+            entries[index].wait()
         }
         entries.removeAll(where: \.isTransferred)
         return effects

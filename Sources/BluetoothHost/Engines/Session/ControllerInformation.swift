@@ -158,6 +158,20 @@ public struct ControllerInformation: Sendable, Equatable {
         usesExtendedCommands && commands.contains(LESetPeriodicAdvertisingEnable.self)
     }
 
+    /// Whether the controller can send trains with subevents, and receive the responses.
+    var canAdvertiseWithResponses: Bool {
+        canAdvertisePeriodically && features.contains(.periodicAdvertisingWithResponsesAdvertiser)
+            && commands.contains(LESetPeriodicAdvertisingParametersV2.self)
+            && commands.contains(LESetPeriodicAdvertisingSubeventData.self)
+    }
+
+    /// Whether the controller can receive trains with subevents, and respond to them.
+    var canRespondToTrains: Bool {
+        canSynchronize && features.contains(.periodicAdvertisingWithResponsesScanner)
+            && commands.contains(LESetPeriodicSyncSubevent.self)
+            && commands.contains(LESetPeriodicAdvertisingResponseData.self)
+    }
+
     /// Whether the controller can scan while it initiates a connection.
     func canScanWhileInitiating(actively: Bool) -> Bool {
         supportsState(bit: actively ? 23 : 22)

@@ -1,0 +1,186 @@
+import BLEHCI
+import BluetoothTypes
+
+// The events of synchronizations.
+extension SynchronizationPlan {
+    /// Handles the end of a creation: the controller receives the train, or has given up (Vol 4, Part E, 7.7.65.14).
+    mutating func established(_ event: LEPeriodicAdvertisingSyncEstablished) -> [SynchronizationEffect] {
+        established(LEPeriodicAdvertisingSyncEstablishedV2(event))
+    }
+
+    /// Handles the end of a creation, reported by version 2 of the event.
+    mutating func established(_ event: LEPeriodicAdvertisingSyncEstablishedV2) -> [SynchronizationEffect] {
+        // The late end of an earlier creation that was cancelled.
+        if event.status == .operationCancelledByHost, creation?.endDeadline == nil { return [] }
+        guard event.status == .success else {
+            endCreation()
+            return []
+        }
+        guard let index = takeCreated(event) else {
+            terminate(event.syncHandle)
+            return []
+        }
+        return established(index, event.syncHandle, PeriodicTrain(event))
+    }
+
+    /// Records that the controller receives the train of a synchronization.
+    mutating func established(_ index: Int, _ handle: UInt16, _ train: PeriodicTrain) -> [SynchronizationEffect] {
+        let entry = entries[index]
+        if let problem = entry.request.problem(with: train) {
+            entries.remove(at: index)
+            terminate(handle)
+            return [.endUnusable(entry.identifier, problem)]
+        }
+        entries[index].state = .established(handle)
+        entries[index].needsSubevents = !entry.request.subevents.isEmpty
+        entries[index].partial = nil
+        return [.synchronized(entry.identifier, train)]
+    }
+
+    /// Has the controller end a synchronization that no app wants. A controller that does not report trains has none: the
+    /// event is from before its reset.
+    mutating func terminate(_ handle: UInt16) {
+        let isWanted = entries.contains { $0.state == .established(handle) }
+        guard reportsTrains, !isWanted, !unwantedHandles.contains(handle) else { return }
+        unwantedHandles.append(handle)
+    }
+
+    /// Handles the loss of a train (Vol 4, Part E, 7.7.65.16).
+    mutating func lost(_ handle: UInt16) -> [SynchronizationEffect] {
+        unwantedHandles.removeAll { $0 == handle }
+        guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return [] }
+        let identifier = entries[index].identifier
+        guard !entries[index].isTransferred else {
+            entries.remove(at: index)
+            return [.endTransferred(identifier)]
+        }
+        waitForNextTurn(at: index)
+        return [.lost(identifier)]
+    }
+
+    // MARK: Subevents
+
+    /// The handle with which the controller reports the train of a synchronization; nil if it does not receive the train.
+    func handle(of identifier: SynchronizationIdentifier) -> UInt16? {
+        guard let index = index(of: identifier) else { return nil }
+        return if case .established(let handle) = entries[index].state { handle } else { nil }
+    }
+
+    /// Records that the controller knows which subevents the app wants.
+    mutating func subeventsChosen(_ identifier: SynchronizationIdentifier, _ handle: UInt16) {
+        // The train may have been lost, and found again, in the meantime.
+        guard let index = index(of: identifier), entries[index].state == .established(handle) else { return }
+        entries[index].needsSubevents = false
+    }
+
+    /// Handles the refusal of the subevents that the app wants. If the controller has lost the train, that is reported by an
+    /// event.
+    mutating func subeventsRefused(
+        _ identifier: SynchronizationIdentifier,
+        _ handle: UInt16,
+        _ failure: CommandFailure
+    ) -> [SynchronizationEffect] {
+        guard let index = index(of: identifier), entries[index].state == .established(handle) else {
+            return [.ignore(failure)]
+        }
+        if case .status(.unknownAdvertisingIdentifier, _) = failure {
+            entries[index].needsSubevents = false
+            return [.ignore(failure)]
+        }
+        entries.remove(at: index)
+        terminate(handle)
+        return [.end(identifier, failure)]
+    }
+}
+
+extension SynchronizationPlan.Entry {
+    /// Has the train found again.
+    mutating func wait() {
+        state = .waiting
+        needsSubevents = false
+        partial = nil
+    }
+}
+
+extension PeriodicTrainRequest {
+    /// Why a train cannot be received as requested; nil if it can.
+    fileprivate func problem(with train: PeriodicTrain) -> HostError? {
+        guard let last = subevents.max() else { return nil }
+        let name = "the train of \(address) with SID \(sid)"
+        guard let count = train.subevents?.count else { return .invalidArgument("\(name) has no subevents") }
+        return last < count ? nil : .invalidArgument("\(name) has subevents 0 to \(count - 1), not \(last)")
+    }
+}
+
+extension GAPCommand {
+    /// The command that chooses the subevents of a request (Vol 4, Part E, 7.8.127).
+    init(chooseSubevents request: PeriodicTrainRequest, _ handle: UInt16) {
+        self.init(
+            LESetPeriodicSyncSubevent(
+                syncHandle: handle,
+                periodicAdvertisingProperties: request.respondsWithTXPower ? .includeTXPower : [],
+                subevents: request.subevents
+            )
+        )
+    }
+}
+
+extension LEPeriodicAdvertisingSyncEstablishedV2 {
+    /// The event of version 1, which describes no subevents.
+    init(_ event: LEPeriodicAdvertisingSyncEstablished) {
+        self.init(
+            status: event.status,
+            syncHandle: event.syncHandle,
+            advertisingSID: event.advertisingSID,
+            advertiserAddress: event.advertiserAddress,
+            advertiserPHY: event.advertiserPHY,
+            periodicAdvertisingInterval: event.periodicAdvertisingInterval,
+            advertiserClockAccuracy: event.advertiserClockAccuracy
+        )
+    }
+}
+
+extension LEPeriodicAdvertisingSyncTransferReceivedV2 {
+    /// The event of version 1, which describes no subevents.
+    init(_ event: LEPeriodicAdvertisingSyncTransferReceived) {
+        self.init(
+            status: event.status,
+            connectionHandle: event.connectionHandle,
+            serviceData: event.serviceData,
+            syncHandle: event.syncHandle,
+            advertisingSID: event.advertisingSID,
+            advertiserAddress: event.advertiserAddress,
+            advertiserPHY: event.advertiserPHY,
+            periodicAdvertisingInterval: event.periodicAdvertisingInterval,
+            advertiserClockAccuracy: event.advertiserClockAccuracy
+        )
+    }
+}
+
+extension PeriodicTrain {
+    fileprivate init(_ event: LEPeriodicAdvertisingSyncEstablishedV2) {
+        self.init(
+            interval: .microseconds(1250 * Int(event.periodicAdvertisingInterval)),
+            phy: event.advertiserPHY,
+            subevents: PeriodicSubeventTiming(
+                count: event.numSubevents,
+                interval: event.subeventInterval,
+                responseSlotDelay: event.responseSlotDelay,
+                responseSlotSpacing: event.responseSlotSpacing
+            )
+        )
+    }
+
+    init(_ event: LEPeriodicAdvertisingSyncTransferReceivedV2) {
+        self.init(
+            interval: .microseconds(1250 * Int(event.periodicAdvertisingInterval)),
+            phy: event.advertiserPHY,
+            subevents: PeriodicSubeventTiming(
+                count: event.numSubevents,
+                interval: event.subeventInterval,
+                responseSlotDelay: event.responseSlotDelay,
+                responseSlotSpacing: event.responseSlotSpacing
+            )
+        )
+    }
+}

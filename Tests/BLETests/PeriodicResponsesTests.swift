@@ -1,0 +1,272 @@
+import BluetoothTesting
+import BluetoothTypes
+import Testing
+
+@testable import BLE
+
+@Suite("Periodic advertising with responses")
+struct PeriodicResponsesTests {
+    /// 4 subevents of 20 ms in an interval of 100 ms.
+    static func configuration(
+        _ subevents: PeriodicSubeventConfiguration = .init(count: 4)
+    ) -> AdvertisementConfiguration {
+        AdvertisementConfiguration(
+            isConnectable: false,
+            isScannable: false,
+            periodic: PeriodicAdvertisingConfiguration(
+                interval: .milliseconds(100),
+                includesTXPower: true,
+                subevents: subevents
+            )
+        )
+    }
+
+    static func data(_ bytes: [UInt8]) -> AdvertisingData {
+        AdvertisingData([.manufacturerData(CompanyIdentifier(rawValue: 0xFFFF), bytes)])
+    }
+
+    static func value(_ data: AdvertisingData) -> [UInt8]? { data.manufacturerData.first.map { Array($0.data) } }
+
+    /// Answers the data of a train's subevents with the slot and the same data.
+    static func answer(
+        _ central: Central,
+        _ request: PeriodicTrainRequest,
+        slot: UInt8,
+        _ handle: @Sendable (PeriodicAdvertisingEvent) -> Void = { _ in }
+    ) async throws {
+        for try await event in central.periodicAdvertising(request) {
+            handle(event)
+            guard case .received(let advertisement) = event, let value = value(advertisement.data) else { continue }
+            try await central.respond(data([slot] + value), to: advertisement, slot: slot)
+        }
+    }
+
+    /// Sends numbered data in subevent 2 until each of two slots has answered a number of times from now on.
+    static func exchange(_ advertising: AdvertisingSet, answers: Int) async throws {
+        var left: [UInt8: Int] = [0: answers, 1: answers]
+        var number: UInt8 = 0
+        for await event in try await advertising.subeventEvents() {
+            switch event {
+            case .dataRequested(let subevents):
+                guard subevents.contains(2) else { continue }
+                number += 1
+                try await advertising.send(data([number]), subevent: 2, responseSlots: 0..<3)
+            case .response(let response):
+                #expect(response.subevent == 2)
+                guard response.outcome == .received else { continue }
+                #expect(value(response.data)?.first == response.slot)
+                #expect(response.rssi != nil && response.txPower != nil && response.slot < 2)
+                left[response.slot]? -= 1
+            case .notSent, .eventsDropped: Issue.record("\(event)")
+            }
+            if left.values.allSatisfy({ $0 <= 0 }) { return }
+        }
+        Issue.record("the events have ended")
+    }
+
+    @Test("Two responders in one subevent answer in their own slots, also after resets of the controllers")
+    func respondersAnswerAlsoAfterResets() throws {
+        try World.run { world in
+            let advertiser = world.device("advertiser")
+            let sender = try await advertiser.openAdapter()
+            let devices = [world.device("first"), world.device("second")]
+            var centrals: [Central] = []
+            for device in devices { centrals.append(try await device.openAdapter().central) }
+            let advertising = try await sender.peripheral.startAdvertising(Self.configuration())
+            let request = PeriodicTrainRequest(
+                address: try await sender.information.identityAddress,
+                sid: 0,
+                timeout: .seconds(1),
+                subevents: [2],
+                respondsWithTXPower: true
+            )
+            await withThrowingTaskGroup(of: Void.self) { group in
+                for (slot, central) in centrals.enumerated() {
+                    group.addTask {
+                        // A response to a packet from before the reset is refused.
+                        while !Task.isCancelled { try? await Self.answer(central, request, slot: UInt8(slot)) }
+                    }
+                }
+                group.addTask {
+                    try await Self.exchange(advertising, answers: 3)
+                    advertiser.failWithHardwareError()
+                    try await Self.exchange(advertising, answers: 3)
+                    devices[0].failWithHardwareError()
+                    try await world.sleep(for: .seconds(1))
+                    try await Self.exchange(advertising, answers: 3)
+                }
+                // The last task has ended.
+                await #expect(throws: Never.self) { try await group.next() }
+                group.cancelAll()
+            }
+            await advertising.stop()
+            await #expect(throws: BLEError.closed) {
+                try await advertising.send(AdvertisingData(), subevent: 0)
+            }
+            await #expect(throws: BLEError.closed) { _ = try await advertising.subeventEvents() }
+        }
+    }
+
+    @Test("The receiver learns the timing of the subevents, the place of each packet, and which it has missed")
+    func receiverLearnsThePlaces() throws {
+        try World.run { world in
+            let sender = try await world.device("sender").openAdapter()
+            let receiver = try await world.device("receiver").openAdapter()
+            let advertising = try await sender.peripheral.startAdvertising(Self.configuration())
+            let address = try await sender.information.identityAddress
+            let request = PeriodicTrainRequest(address: address, sid: 0, subevents: [1, 3])
+            var places: [PeriodicPlace] = []
+            var missed: PeriodicPlace?
+            for try await event in receiver.central.periodicAdvertising(request) {
+                switch event {
+                case .synchronized(let train):
+                    let subevents = try #require(train.subevents)
+                    #expect(train.interval == .milliseconds(100))
+                    #expect(subevents.count == 4 && subevents.interval == .milliseconds(20))
+                    #expect(subevents.responseSlotDelay == .milliseconds(10))
+                    #expect(subevents.responseSlotSpacing == .microseconds(2500))
+                case .received(let advertisement):
+                    places.append(try #require(advertisement.place))
+                    if places.count == 4 { world.conditions = RadioConditions(isDead: true) }
+                case .missed(let place): missed = place
+                case .lost, .eventsDropped: Issue.record("\(event)")
+                }
+                if missed != nil { break }
+            }
+            #expect(places.map(\.subevent) == [1, 3, 1, 3] || places.map(\.subevent) == [3, 1, 3, 1])
+            let first = try #require(places.first)
+            let last = try #require(places.last)
+            #expect(last.event &- first.event == (first.subevent == 1 ? 1 : 2))
+            #expect(missed?.event == last.event &+ (last.subevent == 3 ? 1 : 0))
+            await advertising.stop()
+        }
+    }
+
+    @Test("A response that is too late, too long, or to a packet of another train is refused")
+    func impossibleResponsesAreRefused() throws {
+        try World.run { world in
+            let sender = try await world.device("sender").openAdapter()
+            let central = try await world.device("receiver").openAdapter().central
+            let advertising = try await sender.peripheral.startAdvertising(Self.configuration())
+            let request = PeriodicTrainRequest(
+                address: try await sender.information.identityAddress,
+                sid: 0,
+                subevents: [0]
+            )
+            var packet: PeriodicAdvertisement?
+            for try await case .received(let advertisement) in central.periodicAdvertising(request) {
+                packet = advertisement
+                let long = AdvertisingData(decoding: [UInt8](repeating: 0, count: 248))
+                await #expect(throws: BLEError.invalidArgument("a response has at most 247 bytes, not 248")) {
+                    try await central.respond(long, to: advertisement, slot: 0)
+                }
+                await #expect(throws: BLEError.invalidArgument("a response slot is 0 to 254, not 255")) {
+                    try await central.respond(AdvertisingData(), to: advertisement, slot: 255)
+                }
+                try await world.sleep(for: .milliseconds(30))
+                do throws(BLEError) {
+                    try await central.respond(AdvertisingData(), to: advertisement, slot: 0)
+                    Issue.record("a late response was accepted")
+                } catch {
+                    guard case .controllerFailed = error else { throw error }
+                }
+                break
+            }
+            let received = try #require(packet)
+            // The synchronization that the loop has left ends in the background.
+            try await world.sleep(for: .milliseconds(1))
+            await #expect(throws: BLEError.invalidArgument("the train of the advertisement is not received now")) {
+                try await central.respond(AdvertisingData(), to: received, slot: 0)
+            }
+            await advertising.stop()
+        }
+    }
+
+    @Test("Controllers without the features, and advertisements without subevents, are refused")
+    func missingFeaturesAreRefused() throws {
+        try World.run { world in
+            let plain = world.device("plain") {
+                $0.features.remove([
+                    .periodicAdvertisingWithResponsesAdvertiser, .periodicAdvertisingWithResponsesScanner,
+                ])
+            }
+            let adapter = try await plain.openAdapter()
+            let address = DeviceAddress(0xC000_0000_0001, isRandom: true)
+            await #expect(
+                throws: BLEError.notSupported("this controller does not send periodic advertising with responses")
+            ) {
+                try await adapter.peripheral.startAdvertising(Self.configuration())
+            }
+            await #expect(
+                throws: BLEError.notSupported("this controller does not receive periodic advertising with responses")
+            ) {
+                let request = PeriodicTrainRequest(address: address, sid: 0, subevents: [0])
+                for try await _ in adapter.central.periodicAdvertising(request) {}
+            }
+            let advertising = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+            let error = BLEError.invalidArgument("the advertisement has no subevents")
+            await #expect(throws: error) { _ = try await advertising.subeventEvents() }
+            await #expect(throws: error) { try await advertising.send(AdvertisingData(), subevent: 0) }
+            await advertising.stop()
+        }
+    }
+
+    @Test("A cancelled call sends nothing, and events end with the advertisement")
+    func cancelledCallSendsNothing() throws {
+        try World.run { world in
+            let sender = try await world.device("sender").openAdapter()
+            let advertising = try await sender.peripheral.startAdvertising(Self.configuration())
+            let events = try await advertising.subeventEvents()
+            await withThrowingTaskGroup(of: Void.self) { group in
+                // One is taken by the open request, the other waits.
+                for _ in 0..<2 { group.addTask { try await advertising.send(Self.data([1]), subevent: 3) } }
+                await #expect(throws: Never.self) { try await group.next() }
+                group.cancelAll()
+                await #expect(throws: BLEError.cancelled) { try await group.next() }
+            }
+            var isRequested = false
+            for await case .dataRequested(let subevents) in events where subevents == [3] || subevents.count == 4 {
+                // The second request finds nothing queued, so the app is asked.
+                if isRequested { break }
+                isRequested = true
+            }
+            await advertising.stop()
+            for await event in events { if case .response = event { Issue.record("\(event)") } }
+        }
+    }
+
+    @Test("A transferred synchronization receives subevents, and responds")
+    func transferredSynchronizationResponds() throws {
+        try World.run { world in
+            let sender = try await world.device("sender").openAdapter()
+            let receiver = try await world.device("receiver").openAdapter()
+            let set = try await sender.peripheral.startAdvertising(AdvertisementConfiguration())
+            let peer = try await receiver.central.connect(to: sender.information.identityAddress)
+            await set.stop()
+            let advertising = try await sender.peripheral.startAdvertising(Self.configuration())
+            let client = try #require(await sender.peripheral.clients.first?.id)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    let parameters = PeriodicSyncTransferParameters(subevents: [2], respondsWithTXPower: true)
+                    for try await event in peer.transferredTrains(parameters) {
+                        if case .ready = event {
+                            try await sender.peripheral.transferTrain(of: advertising, to: client)
+                        }
+                        guard case .received(let train) = event else { continue }
+                        #expect(train.train.subevents?.count == 4)
+                        for await case .received(let packet) in train.events {
+                            guard let value = Self.value(packet.data) else { continue }
+                            // A responder has one response for a subevent, so it answers in the two slots in turn.
+                            let slot = value[0] % 2
+                            try await receiver.central.respond(Self.data([slot] + value), to: packet, slot: slot)
+                        }
+                    }
+                }
+                group.addTask { try await Self.exchange(advertising, answers: 2) }
+                try await group.next()
+                group.cancelAll()
+            }
+            await advertising.stop()
+        }
+    }
+}
