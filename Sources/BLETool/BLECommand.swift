@@ -19,7 +19,7 @@ struct BLECommand: AsyncParsableCommand {
                 name: "Central",
                 subcommands: [Scan.self, Sync.self, Explore.self, Read.self, Write.self, Subscribe.self, Link.self]
             ),
-            CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
+            CommandGroup(name: "Peripheral", subcommands: [Serve.self, Advertise.self]),
             CommandGroup(name: "Both", subcommands: [Channel.self, Iso.self, Sounding.self, Throughput.self]),
             CommandGroup(name: "Security", subcommands: [Pair.self, Bonds.self]),
             CommandGroup(name: "Captures", subcommands: [Monitor.self, Decode.self, ReplayCapture.self]),

@@ -13,6 +13,8 @@ struct Sync: AsyncParsableCommand {
             With --transferred, connects to the device and receives the trains that it transfers, one at a time, without \
             scanning for them. With --transfer-to, connects to another device first, and transfers the synchronization to \
             it each time that the train is found.
+            With --subevent, receives subevents of trains with responses (PAwR), which ble advertise sends. With --respond, \
+            answers each packet that has data.
             """
     )
 
@@ -59,6 +61,18 @@ struct Sync: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A value for the app of that device, 0 to 65535.", valueName: "n"))
     var serviceData: UInt16 = 0
 
+    @Option(help: ArgumentHelp("A subevent to receive, 0 to 127. May be repeated.", valueName: "n"))
+    var subevent: [UInt8] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The response to each packet with data: a response slot and up to 247 bytes.",
+            valueName: "slot:hex"
+        ),
+        transform: { try SlotResponse(argument: $0) }
+    )
+    var respond: SlotResponse?
+
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count is 1 or more") }
         if let sid, sid > 15 { throw ValidationError("--sid is 0 to 15") }
@@ -66,6 +80,11 @@ struct Sync: AsyncParsableCommand {
         if transferred, targets.count > 1 { throw ValidationError("--transferred takes one device") }
         if transferred, sid != nil {
             throw ValidationError("--transferred excludes --sid: the device selects the train")
+        }
+        if subevent.contains(where: { $0 > 127 }) { throw ValidationError("--subevent is 0 to 127") }
+        if respond != nil, subevent.isEmpty { throw ValidationError("--respond needs --subevent") }
+        if let respond, respond.data.count > 247 {
+            throw ValidationError("a response has at most 247 bytes, not \(respond.data.count)")
         }
         if transferred, transferTo != nil { throw ValidationError("--transferred excludes --transfer-to") }
     }
@@ -75,7 +94,7 @@ struct Sync: AsyncParsableCommand {
         try await options.withAdapter { adapter in
             if command.transferred {
                 try await command.withConnection(to: command.targets[0], adapter.central) { peer in
-                    try await command.receiveTransfers(of: peer)
+                    try await command.receiveTransfers(of: peer, with: adapter.central)
                 }
             } else if let transferTo = command.transferTo {
                 try await command.withConnection(to: transferTo, adapter.central) { peer in
@@ -108,6 +127,7 @@ struct Sync: AsyncParsableCommand {
             return PeriodicTrainRequest(address: address, sid: identifier)
         }
         request.skip = skip
+        request.subevents = subevent
         if let lostAfter { request.timeout = lostAfter.duration }
         return request
     }
@@ -159,6 +179,7 @@ struct Sync: AsyncParsableCommand {
                 for request in requests {
                     group.addTask {
                         for try await event in central.periodicAdvertising(request) {
+                            try await respond(to: event, with: central)
                             if try printer.print(event, of: request) { return }
                             guard case .synchronized = event, let peer else { continue }
                             try await peer.transferSynchronization(with: request, serviceData: serviceData)
@@ -173,14 +194,29 @@ struct Sync: AsyncParsableCommand {
         }
     }
 
-    private func receiveTransfers(of peer: RemotePeripheral) async throws {
-        var parameters = PeriodicSyncTransferParameters(skip: skip)
+    /// Responds to a packet, if the command has a response. A response that is too late is only reported.
+    private func respond(to event: PeriodicAdvertisingEvent, with central: Central) async throws {
+        guard let respond, case .received(let packet) = event, packet.data.length > 0, packet.place?.subevent != nil
+        else {
+            return
+        }
+        do throws(BLEError) {
+            try await central.respond(AdvertisingData(decoding: respond.data), to: packet, slot: respond.slot)
+        } catch {
+            guard case .controllerFailed = error else { throw error }
+            Output.complain("no response in slot \(respond.slot): \(error)")
+        }
+    }
+
+    private func receiveTransfers(of peer: RemotePeripheral, with central: Central) async throws {
+        var parameters = PeriodicSyncTransferParameters(skip: skip, subevents: subevent)
         if let lostAfter { parameters.timeout = lostAfter.duration }
         try await receive { [parameters] printer in
             for try await event in peer.transferredTrains(parameters) {
                 try printer.print(event)
                 guard case .received(let train) = event else { continue }
                 for await event in train.events {
+                    try await respond(to: event, with: central)
                     if try printer.print(event, of: train.request, isTransferred: true) { return }
                 }
             }
