@@ -178,10 +178,13 @@ struct Sync: AsyncParsableCommand {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for request in requests {
                     group.addTask {
+                        var timing: PeriodicSubeventTiming?
                         for try await event in central.periodicAdvertising(request) {
                             try await respond(to: event, with: central)
-                            if try printer.print(event, of: request) { return }
-                            guard case .synchronized = event, let peer else { continue }
+                            if try printer.print(event, of: request) { return try await awaitSlots(timing) }
+                            guard case .synchronized(let train) = event else { continue }
+                            timing = train.subevents
+                            guard let peer else { continue }
                             try await peer.transferSynchronization(with: request, serviceData: serviceData)
                             try printer.write(.transferred(to: peer.address, serviceData: serviceData), of: request)
                         }
@@ -208,6 +211,11 @@ struct Sync: AsyncParsableCommand {
         }
     }
 
+    /// Waits until the last response must have been sent.
+    private func awaitSlots(_ timing: PeriodicSubeventTiming?) async throws {
+        if respond != nil, let timing { try await Task.sleep(for: timing.interval) }
+    }
+
     private func receiveTransfers(of peer: RemotePeripheral, with central: Central) async throws {
         var parameters = PeriodicSyncTransferParameters(skip: skip, subevents: subevent)
         if let lostAfter { parameters.timeout = lostAfter.duration }
@@ -217,7 +225,9 @@ struct Sync: AsyncParsableCommand {
                 guard case .received(let train) = event else { continue }
                 for await event in train.events {
                     try await respond(to: event, with: central)
-                    if try printer.print(event, of: train.request, isTransferred: true) { return }
+                    if try printer.print(event, of: train.request, isTransferred: true) {
+                        return try await awaitSlots(train.train.subevents)
+                    }
                 }
             }
         }
