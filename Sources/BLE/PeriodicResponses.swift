@@ -109,9 +109,10 @@ extension Central {
     ///   - slot: the response slot: 0 to 254.
     ///   - subevent: the subevent in which the response is sent; nil for the subevent of the packet. An earlier one is one of
     ///     the next event.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the packet was not received in a subevent, its train is not received now,
-    ///   or an argument is out of its range; ``BLEError/controllerFailed(_:)`` if the controller refuses the response, for
-    ///   example because the slot is over.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if the packet was not received in a subevent, or its train is not received now
+    ///   - ``BLEError/invalidArgument(_:)`` if the data is too long, or there is no such slot
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the response, for example because the slot is over
     public func respond(
         _ data: AdvertisingData,
         to advertisement: PeriodicAdvertisement,

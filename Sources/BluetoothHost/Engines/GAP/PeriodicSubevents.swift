@@ -137,7 +137,7 @@ public struct PeriodicSubeventData: Hashable, Sendable {
 
 /// The content of one response slot of a subevent.
 public struct PeriodicResponse: Hashable, Sendable {
-    /// What was received in the slot.
+    /// The result of receiving in the slot.
     public enum Outcome: Hashable, Sendable {
         /// A whole response.
         case received
@@ -151,7 +151,7 @@ public struct PeriodicResponse: Hashable, Sendable {
     public let subevent: UInt8
     /// The response slot: 0 to 254.
     public let slot: UInt8
-    /// What was received.
+    /// The result of receiving in the slot.
     public let outcome: Outcome
     /// The AD structures, as they were received; empty if nothing was.
     public let data: AdvertisingData

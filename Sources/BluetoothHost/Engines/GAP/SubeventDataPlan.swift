@@ -117,7 +117,7 @@ struct SubeventDataPlan {
         }
     }
 
-    /// Removes what waits of a call, because it has ended.
+    /// Removes the packets of a call that has ended.
     mutating func remove(_ call: CallToken, of identifier: AdvertisementIdentifier) {
         guard openCalls.removeValue(forKey: call) != nil, let index = index(of: identifier) else { return }
         for subevent in trains[index].queues.keys { trains[index].queues[subevent]?.removeAll { $0.call == call } }

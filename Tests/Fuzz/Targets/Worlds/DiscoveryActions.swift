@@ -17,10 +17,10 @@ struct DiscoveryActions {
     let phone: Device
     let heard: HeardAddresses
     let setup: DiscoverySetup
-    private var calls: ConcurrentCalls
+    var calls: ConcurrentCalls
     private var tagAdapter: Adapter
     private let phoneAdapter: Adapter
-    private let advertisements = AdvertisementList()
+    let advertisements = AdvertisementList()
 
     init(
         world: World,
@@ -149,6 +149,8 @@ struct DiscoveryActions {
 
     private mutating func advertise(_ choices: inout Choices) {
         let flags = choices.next()
+        if flags & 0xC0 == 0x40 { return advertiseTrain(&choices) }
+        if flags & 0xC0 == 0x80 { return followTrain(&choices) }
         var configuration = AdvertisementConfiguration()
         configuration.isConnectable = flags & 1 == 0
         configuration.isScannable = flags & 2 == 0
@@ -243,7 +245,7 @@ struct DiscoveryActions {
 }
 
 /// The advertisements that the app has started and not stopped.
-private final class AdvertisementList: Sendable {
+final class AdvertisementList: Sendable {
     private let sets = Mutex<[AdvertisingSet]>([])
 
     func add(_ set: AdvertisingSet) {

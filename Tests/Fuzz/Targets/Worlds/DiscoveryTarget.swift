@@ -49,6 +49,8 @@ enum DiscoveryFuzzing {
             let held = await adapter.host.inspect()
             require(held.scans == 0, "\(held.scans) scans without a caller")
             require(held.advertisements == 0, "\(held.advertisements) advertisements without a caller")
+            require(held.synchronizations == 0, "\(held.synchronizations) synchronizations without a caller")
+            require(held.subeventTrains == 0, "\(held.subeventTrains) trains without a caller")
             require(held.connectionAttempts == 0, "\(held.connectionAttempts) connection attempts without a caller")
             require(held.calls == 0, "\(held.calls) calls without a caller")
             await closeCompletely(adapter)

@@ -17,13 +17,33 @@ var discoverySeeds: [Script] {
         .init(choice: 13, delay: 50, octets: [6]), .init(choice: 15, delay: 100, octets: [1]),
         .init(choice: 0, delay: 200, octets: [PacketType.event.rawValue, 0xFF, 0]),
     ]
-    return (UInt8(0)..<16).flatMap { kind in
-        [
-            Script.Packet(choice: kind << 4 | kind, octets: [2, 1, 4]),
-            .init(choice: kind << 4 | 3, octets: [kind, 0, 0]),
+    let trains = trainActions
+    return (UInt8(0)..<16).flatMap { kind -> [Script] in
+        let setups: [Script.Packet] = [
+            .init(choice: kind << 4 | kind, octets: [2, 1, 4]), .init(choice: kind << 4 | 3, octets: [kind, 0, 0]),
         ]
-        .map { Script([$0] + actions) }
+        return setups.map { Script([$0] + actions) } + setups.map { Script([$0] + trains) }
     }
+}
+
+/// A train with subevents, and a synchronization with one, both with events of the controller.
+private var trainActions: [Script.Packet] {
+    let event = PacketType.event.rawValue
+    let established: [UInt8] = [0, 1, 0, 1, 0, 1, 2, 3, 4, 5, 6, 1, 80, 0, 0, 4, 16, 8, 20]
+    let report: [UInt8] = [1, 0, 0x7F, 0xC4, 0xFF, 5, 0, 2]
+    let responses: [UInt8] = [0x7F, 0xC4, 0xFF, 0, 1, 2, 1, 9, 0x7F, 0xC4, 0xFF, 1, 0, 1, 0]
+    let events: [[UInt8]] = [
+        [0x27, 0, 0, 2], [0x28, 0, 1, 0, 2] + responses, [0x28, 0, 1, 1, 1] + responses.prefix(8), [0x24] + established,
+        [0x25] + report + [1, 2, 1, 9], [0x25] + report + [0, 1, 0], [0x25] + report + [0xFF, 0], [0x10, 1, 0],
+    ]
+    let trains: [Script.Packet] = [
+        .init(choice: 6, octets: [0x40, 3, 2, 1, 6]), .init(choice: 6, octets: [0x80, 40, 1, 2, 1, 2, 1, 6]),
+    ]
+    let rest: [Script.Packet] = [
+        .init(choice: 5, octets: [1]), .init(choice: 13, octets: [1]), .init(choice: 8, delay: 60, octets: [0x80]),
+    ]
+    return trains
+        + events.map { Script.Packet(delay: 10, octets: [event, 0x3E, UInt8($0.count)] + $0) } + rest
 }
 
 /// Scripts for two hosts that pair in every way, and then write with signatures.

@@ -1,0 +1,82 @@
+import BLE
+import BLEProfiles
+import Testing
+
+@testable import BLETool
+@testable import BluetoothHost
+
+@Suite("Periodic advertising with responses in ble")
+struct SubeventLineTests {
+    private static func response(
+        _ outcome: PeriodicResponse.Outcome,
+        _ data: [UInt8] = [],
+        rssi: Int? = nil
+    ) -> SubeventLine {
+        .event(
+            .response(
+                PeriodicResponse(
+                    subevent: 3,
+                    slot: 2,
+                    outcome: outcome,
+                    data: AdvertisingData(decoding: data),
+                    rssi: rssi,
+                    txPower: nil,
+                    time: Instant(nanoseconds: 0)
+                )
+            )
+        )
+    }
+
+    @Test("Text shows responses, and JSON also the slots without one")
+    func textShowsResponses() {
+        let received = Self.response(.received, [2, 1, 6], rssi: -40)
+        #expect(received.text == "subevent 3, slot 2: -40 dBm  020106")
+        #expect(
+            "\(received.json)"
+                == #"{"event":"response","subevent":3,"slot":2,"outcome":"received","rssi":-40,"txPower":null,"#
+                + #""data":"020106"}"#
+        )
+        #expect(Self.response(.truncated, [2]).text == "subevent 3, slot 2: ? dBm  02  (truncated)")
+        #expect(Self.response(.failed).text == nil)
+        #expect("\(Self.response(.failed).json)".contains(#""outcome":"failed""#))
+        #expect(SubeventLine.event(.dataRequested([1])).text == nil)
+        #expect(SubeventLine.event(.notSent(subevent: 4)).text == "subevent 4: the packet was not sent")
+        #expect("\(SubeventLine.event(.dataRequested([1, 2])).json)" == #"{"event":"dataRequested","subevents":[1,2]}"#)
+    }
+
+    @Test("A response is a slot and its data, possibly none")
+    func responseIsASlotAndItsData() throws {
+        let response = try SlotResponse(argument: "254:0x0201")
+        #expect(response.slot == 254 && response.data == [2, 1])
+        #expect(try SlotResponse(argument: "0:").data.isEmpty)
+    }
+
+    @Test("Other texts are no response", arguments: ["", "3", "255:00", "-1:00", "x:00", "1:0", "1:zz"])
+    func otherTextsAreNoResponse(text: String) {
+        #expect(throws: ArgumentProblem.self) { try SlotResponse(argument: text) }
+    }
+
+    @Test(
+        "Options out of their ranges are refused",
+        arguments: [
+            ["--subevents", "0"], ["--subevents", "129"], ["--response-slots", "256"], ["--slot-delay", "1"],
+            ["--slot-spacing", "32"], ["--count", "0"], ["--interval", "7"],
+            ["--subevent-data", "00", "--subevent-data", "01"],
+            ["--subevent-data", String(repeating: "00", count: 250)],
+        ]
+    )
+    func optionsOutOfRangeAreRefused(options: [String]) {
+        #expect(throws: (any Error).self) { try Advertise.parse(options) }
+    }
+
+    @Test(
+        "A response needs a subevent, and fits one command",
+        arguments: [
+            ["--respond", "1:00"], ["--subevent", "128"],
+            ["--subevent", "1", "--respond", "1:" + String(repeating: "00", count: 248)],
+        ]
+    )
+    func impossibleResponsesAreRefused(options: [String]) {
+        #expect(throws: (any Error).self) { try Sync.parse(["label"] + options) }
+    }
+}
