@@ -44,6 +44,7 @@ extension BluetoothHost {
     /// stopped nevertheless.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
         endAdvertisement(identifier)
+        endInput()
         _ = try? await wait(for: .endOfAdvertisement(identifier)) { host, call in
             if !host.gap.advertising.awaitEnd(of: identifier, call) { host.end(call, .success(())) }
         }
