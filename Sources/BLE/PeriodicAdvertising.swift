@@ -26,6 +26,9 @@ extension Central {
     /// The host scans until the controller knows the timing of the train, and again after it was lost. A scan on
     /// ``Central/scan(_:)`` gives the address and the identifier of the advertising set.
     ///
+    /// Of a train with subevents, only those that the request names are received. ``respond(_:to:slot:inSubevent:)`` answers
+    /// their packets.
+    ///
     /// ```swift
     /// let request = PeriodicTrainRequest(address: advertisement.address, sid: sid)
     /// for try await event in adapter.central.periodicAdvertising(request) {

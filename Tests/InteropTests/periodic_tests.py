@@ -1,5 +1,5 @@
 """Periodic advertising: `ble sync` receives trains of Bumble, and Bumble those of `ble serve`. Trains are found, or
-their synchronizations are transferred over a connection."""
+their synchronizations are transferred over a connection. `ble advertise` and `ble sync` exchange responses."""
 
 import asyncio
 import contextlib
@@ -289,3 +289,28 @@ async def bumble_transferred_on(world: World):
                 "the transfer",
             )
             (await process.ended()).succeeded()
+
+
+@test("ble advertise sends subevents, and each ble sync answers its own in a response slot", ("OURS",))
+async def subevents(world: World):
+    data = ("05FFFFFF0102", "05FFFFFF0304")
+    slots = ("--subevents", "2", "--response-slots", "3", "--subevent-data", data[0], "--subevent-data", data[1])
+    async with contextlib.AsyncExitStack() as stack:
+        advertiser = await stack.enter_async_context(world.start("advertise", *slots, "--include-tx-power"))
+        address = (await advertiser.event("ready"))["address"]
+        responders, missing = [], {}
+        for subevent, slot in ((0, 2), (1, 0)):
+            missing[subevent, slot] = f"05ffffff0a0{subevent}"
+            options = ("--subevent", str(subevent), "--respond", f"{slot}:{missing[subevent, slot]}")
+            responders.append(await stack.enter_async_context(world.start("sync", address, *options)))
+        for subevent, responder in enumerate(responders):
+            expect((await responder.event("synchronized"))["subevents"], 2, "number of subevents")
+            event = await responder.event("periodicAdvertisement")
+            expect((event["subevent"], event["data"].upper()), (subevent, data[subevent]), "subevent and data")
+        while missing:
+            event = await advertiser.event("response")
+            if event["outcome"] == "received":
+                expected = missing.pop((event["subevent"], event["slot"]), event["data"])
+                expect(event["data"], expected, "response")
+        for process in (*responders, advertiser):
+            (await process.interrupt()).succeeded()
