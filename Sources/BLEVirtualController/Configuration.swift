@@ -110,4 +110,11 @@ extension LEFeatures {
         .peripheralInitiatedFeaturesExchange, .ping, .dataPacketLengthExtension, .llPrivacy,
         .extendedScanningFilterPolicies,
     ]
+
+    /// The features for streams that are sent; a controller with one of them has the commands for their data.
+    static let sentStreams: LEFeatures = [
+        .connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral, .isochronousBroadcaster,
+    ]
+    /// The features for streams, sent or received.
+    static let streams: LEFeatures = sentStreams.union(.synchronizedReceiver)
 }

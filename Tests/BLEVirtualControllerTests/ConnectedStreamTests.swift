@@ -163,4 +163,33 @@ struct ConnectedStreamTests {
         #expect(world.told(0).last == [0x04, 0x1A, 0x01, 0x02])
         #expect(world.central.statistics.packetsBeyondCredit == 1)
     }
+
+    @Test func requestThatTheHostDoesNotAnswerIsRejectedAfterATime() {
+        let world = Self.world()
+        world.world.succeed(
+            Self.parameters(),
+            LECreateCIS(streams: [.init(cisConnectionHandle: Self.handle, aclConnectionHandle: LinkWorld.handle)]),
+            at: 0
+        )
+        world.run(.seconds(4))
+        #expect(world.world.events(LECISRequest.subeventCode, at: 1).count == 1)
+        #expect(world.world.events(LECISEstablished.subeventCode, at: 0).isEmpty)
+        world.run(.seconds(2))
+        for index in 0...1 {
+            #expect(world.world.events(LECISEstablished.subeventCode, at: index).map { $0.first } == [0x10])
+        }
+        let acceptance = LEAcceptCISRequest(connectionHandle: Self.handle)
+        #expect(world.world.status(of: acceptance, to: 1) == .unknownConnectionIdentifier)
+    }
+
+    @Test(arguments: [
+        LEFeatures.connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral, .isochronousBroadcaster,
+        .synchronizedReceiver,
+    ])
+    func commandsOfDataPathsNeedAnyFeatureOfStreams(_ feature: LEFeatures) {
+        let commands = CommandTable.all.supported(by: feature)
+        #expect(commands.contains(LESetupISODataPath.self) && commands.contains(LERemoveISODataPath.self))
+        #expect(commands.contains(LEReadISOTXSync.self) == (feature != .synchronizedReceiver))
+        #expect(!CommandTable.all.supported(by: .bluetooth42).contains(LESetupISODataPath.self))
+    }
 }

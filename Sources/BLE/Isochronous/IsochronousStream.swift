@@ -29,6 +29,10 @@ public final class IsochronousStream: Sendable {
     public let canReceive: Bool
     /// The time between two events of the stream, each of which has one or more SDUs.
     public let interval: Duration
+    /// The time between two SDUs that this side sends. An SDU that is sent later than that leaves intervals without an SDU.
+    public let sduInterval: Duration
+    /// The longest SDU that this side may send, in bytes.
+    public let maximumSDU: Int
     private let host: BluetoothHost
     private let identifier: IsochronousStreamIdentifier
     private let buffer = AsyncEventBuffer<IsochronousSDU, BLEError>(
@@ -43,6 +47,8 @@ public final class IsochronousStream: Sendable {
         canSend = information.canSend
         canReceive = information.canReceive
         interval = information.interval
+        sduInterval = information.sduInterval
+        maximumSDU = information.maximumSDU
     }
 
     deinit {
@@ -53,7 +59,7 @@ public final class IsochronousStream: Sendable {
     /// Sends an SDU, and waits until the host has accepted it. The host accepts a few SDUs ahead of time.
     ///
     /// - Parameters:
-    ///   - sdu: at most the maximum of the stream's group, 4,095 bytes.
+    ///   - sdu: at most ``maximumSDU`` bytes.
     ///   - timeStamp: the time of the SDU by the controller's clock, in microseconds; nil for the next event.
     /// - Throws: ``BLEError/disconnected(_:)`` if the stream has ended, ``BLEError/invalidArgument(_:)`` if it is closed, only
     ///   receives, or the SDU is too long, ``BLEError/cancelled`` if the task is cancelled. A cancelled SDU is not sent.

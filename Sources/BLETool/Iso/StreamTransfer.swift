@@ -37,7 +37,7 @@ enum StreamFile: Sendable {
 ///
 /// Each SDU begins with the number of its part, four bytes, least significant first. The number ``endMark`` announces the
 /// number of parts, as four bytes. It is repeated until the receiver closes the stream. Empty SDUs precede the first part,
-/// because the receiver may set up its data path later than the sender. One SDU is sent in each interval of the stream, also
+/// because the receiver may set up its data path later than the sender. One SDU is sent in each SDU interval, also
 /// if the controller takes them faster.
 struct StreamTransfer {
     private static let endMark: UInt32 = 0xFFFF_FFFF
@@ -68,7 +68,7 @@ struct StreamTransfer {
         var count: UInt32 = 0
         var byteCount = 0
         var rest: [UInt8] = []
-        var pace = Pace(interval: stream.interval)
+        var pace = Pace(interval: stream.sduInterval)
         for _ in 0..<StreamTransfer.preambleLength {
             try await pace.wait()
             try await stream.send([])

@@ -105,6 +105,7 @@ extension VirtualController {
         (.advertisingCodingSelectionHostSupport, .advertisingCodingSelection),
         (.channelSoundingHostSupport, .channelSounding),
         (.connectedIsochronousStreamHostSupport, .connectedIsochronousStreamPeripheral),
+        (.connectedIsochronousStreamHostSupport, .connectedIsochronousStreamCentral),
     ]
 
     /// The features of the controller and its host.

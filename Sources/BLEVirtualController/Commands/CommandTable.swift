@@ -15,7 +15,13 @@ struct CommandTable: Sendable {
 
     private struct Entry: Sendable {
         let needed: LEFeatures
+        /// The controller needs at least one of these; empty for none.
+        var neededAny: LEFeatures = []
         let run: @Sendable (VirtualController, borrowing CommandPacket) -> Void
+
+        func isSupported(by features: LEFeatures) -> Bool {
+            features.isSuperset(of: needed) && (neededAny.isEmpty || !features.isDisjoint(with: neededAny))
+        }
     }
 
     private var entries: [HCIOpcode: Entry] = [:]
@@ -48,13 +54,13 @@ struct CommandTable: Sendable {
     /// Returns the commands of a controller with these features.
     func supported(by features: LEFeatures) -> SupportedCommands {
         var commands = SupportedCommands()
-        for (opcode, entry) in entries where features.isSuperset(of: entry.needed) { commands.insert(opcode) }
+        for (opcode, entry) in entries where entry.isSupported(by: features) { commands.insert(opcode) }
         return commands
     }
 
     /// Executes a command. Returns false if the controller does not have it.
     func run(_ command: borrowing CommandPacket, on controller: VirtualController) -> Bool {
-        guard let entry = entries[command.opcode], controller.configuration.features.isSuperset(of: entry.needed) else {
+        guard let entry = entries[command.opcode], entry.isSupported(by: controller.configuration.features) else {
             return false
         }
         entry.run(controller, command)
@@ -67,9 +73,10 @@ struct CommandTable: Sendable {
     mutating func answer<C: Command & SendableMetatype>(
         _ type: C.Type,
         needs needed: LEFeatures = [],
+        needsAnyOf neededAny: LEFeatures = [],
         _ handle: @escaping @Sendable (VirtualController, C) -> Result<C.ReturnParameters, HCIErrorCode>
     ) {
-        entries[C.opcode] = Entry(needed: needed) { controller, packet in
+        entries[C.opcode] = Entry(needed: needed, neededAny: neededAny) { controller, packet in
             guard let command = try? packet.decode(C.self) else {
                 return controller.complete(C.self, .failure(.invalidHCICommandParameters))
             }

@@ -95,7 +95,7 @@ extension CommandTable {
     }
 
     private mutating func addDataPaths() {
-        answer(LESetupISODataPath.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+        answer(LESetupISODataPath.self, needsAnyOf: .streams) { controller, command in
             guard let stream = controller.isochronous.streams[command.connectionHandle] else {
                 return .failure(.unknownConnectionIdentifier)
             }
@@ -109,7 +109,7 @@ extension CommandTable {
             stream.paths.insert(path)
             return .success(.init(connectionHandle: command.connectionHandle))
         }
-        answer(LERemoveISODataPath.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+        answer(LERemoveISODataPath.self, needsAnyOf: .streams) { controller, command in
             guard let stream = controller.isochronous.streams[command.connectionHandle] else {
                 return .failure(.unknownConnectionIdentifier)
             }
@@ -117,7 +117,7 @@ extension CommandTable {
             stream.paths.subtract(command.dataPathDirection)
             return .success(.init(connectionHandle: command.connectionHandle))
         }
-        answer(LEReadISOTXSync.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
+        answer(LEReadISOTXSync.self, needsAnyOf: .sentStreams) { controller, command in
             guard let stream = controller.isochronous.streams[command.connectionHandle] else {
                 return .failure(.unknownConnectionIdentifier)
             }

@@ -60,6 +60,8 @@ final class StreamEnd {
     let handle: ConnectionHandle
     let parameters: StreamParameters
     var phase = Phase.idle
+    /// Whether the host has accepted the request for the stream.
+    var isAccepted = false
     /// The connection that the stream belongs to, while it is created or established.
     weak var link: LinkEnd?
     weak var other: StreamEnd?

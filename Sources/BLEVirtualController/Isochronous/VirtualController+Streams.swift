@@ -8,6 +8,9 @@ struct IsochronousState {
     static let packetLength: UInt16 = 255
     /// The number of ISO packets from the host that the controller buffers.
     static let packetCount: UInt8 = 12
+    /// The default of Connection Accept Timeout, after which a request that the host has not answered is rejected (Vol 4,
+    /// Part E, 6.7).
+    static let acceptTimeout = Duration.seconds(5)
     /// The handles of streams, which no link has.
     static let handles: ClosedRange<UInt16> = 0x0E60...0x0EFF
 
@@ -29,9 +32,7 @@ struct IsochronousState {
 extension VirtualController {
     /// Whether the controller supports isochronous streams.
     var hasStreams: Bool {
-        !configuration.features.isDisjoint(
-            with: [.connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral]
-        )
+        !configuration.features.isDisjoint(with: .streams)
     }
 
     /// The time by the controller's clock, in microseconds.
@@ -65,6 +66,13 @@ extension VirtualController {
         stream.other = central
         central.other = stream
         isochronous.streams[handle] = stream
+        schedule(after: IsochronousState.acceptTimeout) { _ in
+            guard stream.phase == .creating, !stream.isAccepted else { return }
+            let isWaiting = central.other === stream
+            stream.end(.connectionAcceptTimeoutExceeded)
+            guard isWaiting else { return }
+            central.end(.connectionAcceptTimeoutExceeded)
+        }
         tellLE(
             LECISRequest(
                 aclConnectionHandle: link.handle,
@@ -80,6 +88,7 @@ extension VirtualController {
         guard let central = stream.other, central.phase == .creating else {
             return stream.end(.connectionFailedToBeEstablished)
         }
+        stream.isAccepted = true
         schedule(after: stream.parameters.interval) { _ in
             guard stream.phase == .creating, central.phase == .creating else { return }
             for end in [central, stream] {

@@ -198,7 +198,7 @@ extension BluetoothHost {
     func disconnected(_ event: DisconnectionComplete) {
         guard event.status == .success else { return }
         guard links[event.connectionHandle] != nil else {
-            if isochronous.knows(event.connectionHandle) { return streamEnded(event) }
+            if isochronous.knows(event.connectionHandle, at: loop.now) { return streamEnded(event) }
             return endedUnknown(event.connectionHandle)
         }
         endLink(event.connectionHandle, .controller(event.reason))

@@ -150,9 +150,6 @@ extension BluetoothHost {
         timeStamp: UInt32?,
         on stream: IsochronousStreamIdentifier
     ) async throws(HostError) {
-        guard sdu.count <= ISODataLoadHeader.maximumSDULength else {
-            throw .invalidArgument("an SDU has at most 4,095 bytes, not \(sdu.count)")
-        }
         try await wait(for: .stream(stream)) { host, call in
             host.send(StreamObserver.WaitingSDU(call: call, bytes: sdu, timeStamp: timeStamp), on: stream)
         }
@@ -163,16 +160,26 @@ extension BluetoothHost {
             observers.streams[stream]?.waiting.append(sdu)
             return
         }
-        switch isochronous.send(sdu.bytes, timeStamp: sdu.timeStamp, on: stream) {
+        submit(sdu, on: stream)
+        endInput()
+    }
+
+    private func submit(_ sdu: StreamObserver.WaitingSDU, on stream: IsochronousStreamIdentifier) {
+        switch isochronous.send(sdu.bytes, timeStamp: sdu.timeStamp, on: stream, at: loop.now) {
         case .taken: end(Caller.task(sdu.call), .success(()))
         case .full where observers.streams[stream] != nil: observers.streams[stream]?.waiting.append(sdu)
+        case .tooLong(let maximum):
+            let error = HostError.invalidArgument(
+                "the SDU has \(sdu.bytes.count) bytes, but SDUs of this stream have at most \(maximum); send a shorter one, or "
+                    + "open the stream with a greater maximum SDU"
+            )
+            end(Caller.task(sdu.call), .failure(error))
         case .full, .notOpen:
             let error: HostError =
                 isochronous.endReason(of: stream).map { .disconnected($0) }
                 ?? .invalidArgument("the stream is closed or only receives")
             end(Caller.task(sdu.call), .failure(error))
         }
-        endInput()
     }
 
     /// Ends a stream. Unsent SDUs are lost.
@@ -227,11 +234,11 @@ extension BluetoothHost {
     }
 
     private func sendWaiting(on stream: IsochronousStreamIdentifier) {
-        while let next = observers.streams[stream]?.waiting.first,
-            isochronous.send(next.bytes, timeStamp: next.timeStamp, on: stream) == .taken
+        // An SDU that waits is sent again, also to be refused: the queue then has the same order as the calls.
+        while observers.streams[stream]?.waiting.isEmpty == false, isochronous.hasRoom(on: stream),
+            let next = observers.streams[stream]?.waiting.popFirst()
         {
-            observers.streams[stream]?.waiting.removeFirst()
-            end(Caller.task(next.call), .success(()))
+            submit(next, on: stream)
         }
     }
 

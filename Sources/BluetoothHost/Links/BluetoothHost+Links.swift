@@ -102,7 +102,7 @@ extension BluetoothHost {
         logger.info("disconnected from \(link.peer): \(reason)")
         sender.close(link.slot)
         services.linkEnded()
-        perform(isochronous.linkEnded(link.identifier, reason))
+        perform(isochronous.linkEnded(link.identifier, reason, at: loop.now))
         perform(gap.linkEnded(link.identifier, with: link.addresses, gapContext))
         session.linkEnded(handle, at: loop.now)
         let error = endSecurity(of: link, reason)

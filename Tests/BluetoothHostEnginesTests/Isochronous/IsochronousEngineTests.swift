@@ -11,6 +11,7 @@ struct IsochronousEngineTests {
 
     private static let link = LinkIdentifier(handle: 0x0040, serial: 1)
     private static let other = LinkIdentifier(handle: 0x0041, serial: 2)
+    private static let now = Instant(nanoseconds: 0)
     private static let lostLink = DisconnectionReason.controller(.connectionTimeout)
 
     /// The opcodes of the commands among effects.
@@ -118,15 +119,72 @@ struct IsochronousEngineTests {
         #expect(Self.commands(effects) == [LERemoveCIG.opcode])
         _ = Self.answer(&engine, .removeGroup(cigID: 0), [0, 0], of: LERemoveCIG.opcode)
         #expect(engine.groupCount == 0 && engine.streams.isEmpty)
-        #expect(engine.knows(0x0060) && !engine.knows(0x0040))
+        #expect(!engine.knows(0x0060, at: Self.now))
     }
 
     @Test func endOfALinkEndsItsStreamsOnce() throws {
         var engine = try Self.opened()
         let first = try Self.identifier(engine, 0x0060)
-        #expect(engine.linkEnded(Self.link, Self.lostLink) == [.ended(first, Self.lostLink)])
-        #expect(engine.knows(0x0060))
+        #expect(engine.linkEnded(Self.link, Self.lostLink, at: Self.now) == [.ended(first, Self.lostLink)])
+        #expect(engine.knows(0x0060, at: Self.now))
         #expect(engine.disconnected(0x0060, Self.lostLink) == [])
+    }
+
+    @Test func handleOfAStreamThatEndedWithItsLinkExpires() throws {
+        var engine = IsochronousEngine()
+        engine.acceptsRequests = true
+        let event = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)
+        let later = Self.now + IsochronousEngine.endedLifetime
+        for isReported in [false, true] {
+            _ = engine.requested(event, on: Self.link, number: 9)
+            _ = try engine.accept(9)
+            _ = engine.established(Self.established(0x0060))
+            _ = engine.linkEnded(Self.link, Self.lostLink, at: Self.now)
+            #expect(engine.knows(0x0060, at: Self.now))
+            if isReported {
+                #expect(engine.disconnected(0x0060, Self.lostLink) == [])
+                #expect(!engine.knows(0x0060, at: Self.now))
+            } else {
+                #expect(!engine.knows(0x0060, at: later))
+            }
+        }
+    }
+
+    @Test(arguments: [HCIErrorCode.commandDisallowed, .hardwareFailure])
+    func groupThatTheControllerDoesNotRemoveStays(_ status: HCIErrorCode) throws {
+        var engine = try Self.opened()
+        for handle in [0x0060, 0x0061] as [ConnectionHandle] { _ = engine.disconnected(handle, Self.lostLink) }
+        #expect(Self.answer(&engine, .removeGroup(cigID: 0), [status.rawValue], of: LERemoveCIG.opcode) == [])
+        #expect(engine.groupCount == 1)
+        let effects = try engine.open(9, to: [Self.link], ConnectedGroupParameters())
+        // The controller is asked again, and the new group has another identifier.
+        #expect(Self.commands(effects) == [LERemoveCIG.opcode, LESetCIGParameters.opcode])
+        guard case .send(let request)? = effects.last else { return }
+        #expect(request.tag == .isochronous(.setParameters(cigID: 1)))
+        _ = Self.answer(&engine, .removeGroup(cigID: 0), [0, 0], of: LERemoveCIG.opcode)
+        #expect(engine.groupCount == 1 && engine.streams.isEmpty)
+    }
+
+    @Test func groupThatTheControllerDoesNotHaveIsForgotten() throws {
+        var engine = try Self.opened()
+        for handle in [0x0060, 0x0061] as [ConnectionHandle] { _ = engine.disconnected(handle, Self.lostLink) }
+        _ = Self.answer(&engine, .removeGroup(cigID: 0), [0x02], of: LERemoveCIG.opcode)
+        #expect(engine.groupCount == 0)
+    }
+
+    @Test func sduBeyondTheMaximumOfTheStreamIsRefused() throws {
+        var engine = try Self.opened()
+        let first = try Self.identifier(engine, 0x0060)
+        let longest = [UInt8](repeating: 0, count: ConnectedGroupParameters().maximumSDUToPeripheral)
+        #expect(engine.send(longest + [0], timeStamp: nil, on: first, at: Self.now) == .tooLong(maximum: longest.count))
+        #expect(engine.send(longest, timeStamp: nil, on: first, at: Self.now) == .taken)
+    }
+
+    @Test(arguments: [(1, 100, 10_000), (2, 100, 5000), (4, 251, 10_000)])
+    func sduIntervalOfThePeripheralFollowsFromTheBurst(_ burst: UInt8, _ maxPDU: UInt16, _ microseconds: Int) {
+        var event = Self.established(0x0060, bursts: (1, burst))
+        event.maxPDUPToC = maxPDU
+        #expect(event.sduIntervalOfPeripheral == .microseconds(microseconds))
     }
 
     @Test func failureOfOneStreamEndsTheOthersAndFailsTheOpening() throws {
@@ -184,7 +242,7 @@ struct IsochronousEngineTests {
         _ = try engine.open(1, to: [Self.link], ConnectedGroupParameters())
         _ = Self.answer(&engine, .setParameters(cigID: 0), [0, 0, 1, 0x60, 0], of: LESetCIGParameters.opcode)
         _ = engine.cancelOpening(1)
-        #expect(Self.commands(engine.linkEnded(Self.link, Self.lostLink)) == [LERemoveCIG.opcode])
+        #expect(Self.commands(engine.linkEnded(Self.link, Self.lostLink, at: Self.now)) == [LERemoveCIG.opcode])
         #expect(engine.established(Self.established(0x0060, .connectionTimeout)) == [])
         #expect(try Self.isFree(&engine))
     }
@@ -208,7 +266,7 @@ struct IsochronousEngineTests {
         _ = try engine.open(1, to: [Self.link, Self.other], ConnectedGroupParameters())
         _ = try engine.open(2, to: [Self.link], ConnectedGroupParameters())
         _ = try engine.open(3, to: [Self.other], ConnectedGroupParameters())
-        #expect(engine.linkEnded(Self.link, Self.lostLink) == [.failed(2, .disconnected(Self.lostLink))])
+        #expect(engine.linkEnded(Self.link, Self.lostLink, at: Self.now) == [.failed(2, .disconnected(Self.lostLink))])
         let effects = Self.answer(
             &engine,
             .setParameters(cigID: 0),
@@ -222,7 +280,7 @@ struct IsochronousEngineTests {
     @Test func packetsOfAStreamOccupyTheirBuffersUntilItHasEnded() throws {
         var engine = try Self.opened()
         let first = try Self.identifier(engine, 0x0060)
-        for _ in 0..<5 { #expect(engine.send([1], timeStamp: nil, on: first) == .taken) }
+        for _ in 0..<5 { #expect(engine.send([1], timeStamp: nil, on: first, at: Self.now) == .taken) }
         var buffer = PacketBuffer()
         while engine.sender.nextPacket(into: &buffer) != nil {}
         #expect(engine.sender.credits == 0)
@@ -239,7 +297,7 @@ struct IsochronousEngineTests {
         let event = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)
         for number in 1...100 as ClosedRange<UInt64> {
             #expect(Self.commands(engine.requested(event, on: Self.link, number: number)) == [])
-            #expect(engine.knows(0x0060))
+            #expect(engine.knows(0x0060, at: Self.now))
             _ = engine.established(Self.established(0x0060, .connectionAcceptTimeoutExceeded))
             #expect(engine.requests.isEmpty)
             #expect(throws: HostError.cancelled) { try engine.accept(number) }
@@ -275,9 +333,9 @@ struct IsochronousEngineTests {
             return
         }
         #expect(streams.map(\.canSend) == [false] && streams.map(\.canReceive) == [true])
-        #expect(engine.send([1], timeStamp: nil, on: streams[0].identifier) == .notOpen)
+        #expect(engine.send([1], timeStamp: nil, on: streams[0].identifier, at: Self.now) == .notOpen)
         #expect(engine.disconnected(0x0060, Self.lostLink) == [.ended(streams[0].identifier, Self.lostLink)])
-        #expect(engine.streams.isEmpty && engine.knows(0x0060))
+        #expect(engine.streams.isEmpty && !engine.knows(0x0060, at: Self.now))
     }
 
     @Test func unansweredRequestsAreBounded() {

@@ -8,11 +8,12 @@ import Testing
 @Suite("The sender of isochronous streams")
 struct IsochronousSenderTests {
     private static let handle: ConnectionHandle = 0x0060
+    private let start = Instant(nanoseconds: 5_000_000)
 
     private static func sender(length: Int = 12, count: Int = 8) -> IsochronousSender {
         var sender = IsochronousSender()
         sender.configure(packetLength: length, packetCount: count)
-        sender.open(handle)
+        sender.open(handle, sduInterval: .milliseconds(10))
         return sender
     }
 
@@ -27,14 +28,14 @@ struct IsochronousSenderTests {
 
     @Test func shortSDUIsOnePacket() {
         var sender = Self.sender()
-        sender.enqueue([0xAA, 0xBB], timeStamp: nil, on: Self.handle)
+        sender.enqueue([0xAA, 0xBB], timeStamp: nil, on: Self.handle, at: start)
         #expect(Self.packets(&sender) == ["0560200600" + "0000" + "0200" + "aabb"])
     }
 
     @Test func longSDUIsCutAndNumbered() {
         var sender = Self.sender()
-        sender.enqueue(Array(0..<10), timeStamp: 0x0102_0304, on: Self.handle)
-        sender.enqueue(Array(0..<21), timeStamp: nil, on: Self.handle)
+        sender.enqueue(Array(0..<10), timeStamp: 0x0102_0304, on: Self.handle, at: start)
+        sender.enqueue(Array(0..<21), timeStamp: nil, on: Self.handle, at: start)
         #expect(
             Self.packets(&sender) == [
                 "0560400c00" + "04030201" + "0000" + "0a00" + "00010203",
@@ -46,16 +47,35 @@ struct IsochronousSenderTests {
         )
     }
 
+    @Test func intervalsWithoutAnSDUHaveNumbers() {
+        var sender = Self.sender()
+        // The second SDU is late, but in its interval; the third one has missed two intervals.
+        for delay in [0, 15, 49, 50] as [Int] {
+            sender.enqueue([], timeStamp: nil, on: Self.handle, at: start + .milliseconds(delay))
+        }
+        // Two SDUs of the same interval: the second one is for the next.
+        #expect(Self.packets(&sender).map { $0.dropFirst(10).prefix(4) } == ["0000", "0100", "0400", "0500"])
+    }
+
+    @Test func sdusAheadOfTimeHaveConsecutiveNumbersThatContinueAtZero() {
+        var sender = Self.sender(count: 100)
+        for _ in 0..<3 { sender.enqueue([], timeStamp: nil, on: Self.handle, at: start) }
+        for delay in [655_350, 655_360] as [Int] {
+            sender.enqueue([], timeStamp: nil, on: Self.handle, at: start + .milliseconds(delay))
+        }
+        #expect(Self.packets(&sender).map { $0.dropFirst(10).prefix(4) } == ["0000", "0100", "0200", "ffff", "0000"])
+    }
+
     @Test func emptySDUIsSent() {
         var sender = Self.sender()
-        sender.enqueue([], timeStamp: nil, on: Self.handle)
+        sender.enqueue([], timeStamp: nil, on: Self.handle, at: start)
         #expect(Self.packets(&sender) == ["0560200400" + "0000" + "0000"])
         #expect(!sender.hasPacket)
     }
 
     @Test func packetsWaitForTheControllersBuffers() {
         var sender = Self.sender(count: 2)
-        for byte in 0..<3 { sender.enqueue([UInt8(byte)], timeStamp: nil, on: Self.handle) }
+        for byte in 0..<3 { sender.enqueue([UInt8(byte)], timeStamp: nil, on: Self.handle, at: start) }
         #expect(Self.packets(&sender).count == 2)
         #expect(sender.credits == 0 && !sender.hasPacket)
         let isKnown = sender.completed(1, on: Self.handle)
@@ -70,9 +90,9 @@ struct IsochronousSenderTests {
 
     @Test func streamsTakeTurns() {
         var sender = Self.sender()
-        sender.open(0x0061)
+        sender.open(0x0061, sduInterval: .milliseconds(10))
         for handle in [Self.handle, 0x0061] {
-            for _ in 0..<2 { sender.enqueue([0x11], timeStamp: nil, on: handle) }
+            for _ in 0..<2 { sender.enqueue([0x11], timeStamp: nil, on: handle, at: start) }
         }
         #expect(Self.packets(&sender).map { $0.prefix(4) } == ["0560", "0561", "0560", "0561"])
     }
@@ -81,14 +101,14 @@ struct IsochronousSenderTests {
         var sender = Self.sender(count: 0)
         for _ in 0..<IsochronousSender.unitLimit {
             #expect(sender.hasRoom(Self.handle))
-            sender.enqueue([1], timeStamp: nil, on: Self.handle)
+            sender.enqueue([1], timeStamp: nil, on: Self.handle, at: start)
         }
         #expect(!sender.hasRoom(Self.handle))
     }
 
     @Test func endOfAStreamFreesItsBuffers() {
         var sender = Self.sender(count: 1)
-        for _ in 0..<2 { sender.enqueue([1], timeStamp: nil, on: Self.handle) }
+        for _ in 0..<2 { sender.enqueue([1], timeStamp: nil, on: Self.handle, at: start) }
         #expect(Self.packets(&sender).count == 1)
         sender.close(Self.handle)
         #expect(sender.credits == 1 && !sender.hasPacket)

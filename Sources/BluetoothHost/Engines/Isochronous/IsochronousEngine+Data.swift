@@ -1,4 +1,5 @@
 import BLEHCI
+import BluetoothTypes
 
 // The data of open streams.
 extension IsochronousEngine {
@@ -31,21 +32,28 @@ extension IsochronousEngine {
         case full
         /// The stream is not open, or does not send.
         case notOpen
+        /// The SDU is longer than this maximum of the stream.
+        case tooLong(maximum: Int)
     }
 
     /// Queues an SDU.
-    ///
-    /// - Precondition: the SDU has at most ``ISODataLoadHeader/maximumSDULength`` bytes.
     mutating func send(
         _ sdu: [UInt8],
         timeStamp: UInt32?,
-        on identifier: IsochronousStreamIdentifier
+        on identifier: IsochronousStreamIdentifier,
+        at now: Instant
     ) -> SendOutcome {
-        guard let handle = handle(of: identifier), streams[handle]?.information?.canSend == true else {
-            return .notOpen
-        }
+        guard let handle = handle(of: identifier), let information = streams[handle]?.information,
+            information.canSend
+        else { return .notOpen }
+        guard sdu.count <= information.maximumSDU else { return .tooLong(maximum: information.maximumSDU) }
         guard sender.hasRoom(handle) else { return .full }
-        sender.enqueue(sdu, timeStamp: timeStamp, on: handle)
+        sender.enqueue(sdu, timeStamp: timeStamp, on: handle, at: now)
         return .taken
+    }
+
+    /// Whether the stream's queue takes another SDU.
+    func hasRoom(on identifier: IsochronousStreamIdentifier) -> Bool {
+        handle(of: identifier).map { sender.hasRoom($0) } ?? false
     }
 }

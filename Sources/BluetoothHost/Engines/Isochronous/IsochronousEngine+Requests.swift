@@ -36,7 +36,7 @@ extension IsochronousEngine {
         guard let handle = handle(ofRequest: number), let request = requests.removeValue(forKey: handle) else {
             throw .cancelled
         }
-        endedHandles.removeAll { $0 == handle }
+        endedHandles.removeAll { $0.handle == handle }
         streams[handle] = Stream(link: request.link, cigID: nil, phase: .creating)
         accepted[handle] = number
         return [.send(CommandRequest(LEAcceptCISRequest(connectionHandle: handle), .isochronous(.accept(handle))))]

@@ -21,7 +21,7 @@ import OrderedCollections
 ///
 /// A stream ends by itself or with its ACL connection. The controller reports the end of a stream by Disconnection
 /// Complete with the stream's handle, possibly after that of the connection. So the engine knows the handles of ended
-/// streams for a while (``knows(_:)``).
+/// streams for a while (``knows(_:at:)``).
 ///
 /// ## Bounds
 ///
@@ -31,6 +31,8 @@ struct IsochronousEngine {
     static let openingLimit = 16
     static let requestLimit = 16
     private static let endedLimit = 64
+    /// How long after the end of a connection the controller may report the ends of its streams.
+    static let endedLifetime = Duration.seconds(5)
 
     var streams: OrderedDictionary<ConnectionHandle, Stream> = [:]
     var sender = IsochronousSender()
@@ -42,7 +44,7 @@ struct IsochronousEngine {
     var requests: OrderedDictionary<ConnectionHandle, IsochronousStreamRequest> = [:]
     /// The requests that were accepted and are not established, by the handles of their streams.
     var accepted: OrderedDictionary<ConnectionHandle, UInt64> = [:]
-    var endedHandles = Deque<ConnectionHandle>()
+    var endedHandles = Deque<EndedHandle>()
     var lastIdentifier: UInt64 = 0
     /// Why streams have ended, for callers that use them later; bounded.
     var endReasons = GenerationalTable<IsochronousStreamIdentifier, DisconnectionReason>(limit: 64)
@@ -58,8 +60,9 @@ struct IsochronousEngine {
     }
 
     /// Whether a handle is, or was just, that of a stream.
-    func knows(_ handle: ConnectionHandle) -> Bool {
-        streams[handle] != nil || requests[handle] != nil || endedHandles.contains(handle)
+    func knows(_ handle: ConnectionHandle, at now: Instant) -> Bool {
+        streams[handle] != nil || requests[handle] != nil
+            || endedHandles.contains { $0.handle == handle && $0.deadline > now }
     }
 
     /// The handle of a stream that is open.
@@ -97,12 +100,13 @@ struct IsochronousEngine {
 
     private mutating func startNext() -> [IsochronousEffect] {
         while currentGroup == nil, let opening = waiting.popFirst() {
+            let removals = removeRefusedGroups()
             guard let cigID = (0...0xEF as ClosedRange<UInt8>).first(where: { groups[$0] == nil }),
                 let command = try? opening.parameters.command(cigID: cigID, streamCount: opening.links.count)
-            else { return [.failed(opening.number, .notReady)] }
+            else { return removals + [.failed(opening.number, .notReady)] }
             groups[cigID] = Group(opening: opening)
             currentGroup = cigID
-            return [.send(CommandRequest(command, .isochronous(.setParameters(cigID: cigID))))]
+            return removals + [.send(CommandRequest(command, .isochronous(.setParameters(cigID: cigID))))]
         }
         return []
     }
@@ -135,7 +139,7 @@ struct IsochronousEngine {
         groups[cigID]?.handles = handles
         for (handle, link) in zip(handles, opening.links) {
             streams[handle] = Stream(link: link, cigID: cigID, phase: .creating)
-            endedHandles.removeAll { $0 == handle }
+            endedHandles.removeAll { $0.handle == handle }
         }
         let command = LECreateCIS(
             streams: zip(handles, opening.links).map {
@@ -174,7 +178,7 @@ struct IsochronousEngine {
             for handle in groups[cigID]?.handles ?? [] { streams[handle]?.phase = .idle }
             if groups[cigID]?.failure == nil { groups[cigID]?.failure = .command(failure) }
             return settle(cigID) + endTurn(of: cigID)
-        case .removeGroup(let cigID): return groupRemoved(cigID)
+        case .removeGroup(let cigID): return removalFailed(cigID, failure)
         case .accept(let handle): return acceptanceFailed(handle, .command(failure))
         case .setUpPath(let handle): return pathAnswered(handle, .command(failure))
         case .disconnect(let handle): return disconnected(handle, .controller(.connectionTerminatedByLocalHost))
@@ -185,6 +189,23 @@ struct IsochronousEngine {
         let group = groups.removeValue(forKey: cigID)
         for handle in group?.handles ?? [] { forget(handle) }
         return []
+    }
+
+    /// Keeps a group that the controller still has, so that its identifier and its handles are not used for another one.
+    private mutating func removalFailed(_ cigID: UInt8, _ failure: CommandFailure) -> [IsochronousEffect] {
+        if case .status(.unknownConnectionIdentifier, _) = failure { return groupRemoved(cigID) }
+        groups[cigID]?.removal = .refused
+        return []
+    }
+
+    /// Has the controller remove the groups whose removal it has refused before.
+    private mutating func removeRefusedGroups() -> [IsochronousEffect] {
+        groups.filter { $0.value.removal == .refused }.keys.map { remove($0) }
+    }
+
+    private mutating func remove(_ cigID: UInt8) -> IsochronousEffect {
+        groups[cigID]?.removal = .requested
+        return .send(CommandRequest(LERemoveCIG(cigID: cigID), .isochronous(.removeGroup(cigID: cigID))))
     }
 
     // MARK: Establishing
@@ -203,6 +224,7 @@ struct IsochronousEngine {
         }
         let isCentral = stream.cigID != nil
         let (sends, receives) = isCentral ? (event.bnCToP > 0, event.bnPToC > 0) : (event.bnPToC > 0, event.bnCToP > 0)
+        let parameters = stream.cigID.flatMap { groups[$0]?.opening?.parameters }
         lastIdentifier += 1
         streams[handle]?.information = IsochronousStreamInformation(
             identifier: IsochronousStreamIdentifier(value: lastIdentifier),
@@ -210,7 +232,9 @@ struct IsochronousEngine {
             canSend: sends,
             canReceive: receives,
             maximumPDU: Int(isCentral ? event.maxPDUCToP : event.maxPDUPToC),
-            interval: .microseconds(1250 * Int(event.isoInterval))
+            interval: .microseconds(1250 * Int(event.isoInterval)),
+            sduInterval: parameters?.sduInterval ?? event.sduIntervalOfPeripheral,
+            maximumSDU: parameters?.maximumSDUToPeripheral ?? ISODataLoadHeader.maximumSDULength
         )
         if let cigID = stream.cigID, groups[cigID]?.failure != nil {
             streams[handle]?.phase = .settingUpPaths(0)
@@ -253,7 +277,7 @@ struct IsochronousEngine {
             return close(handle) + acceptanceFailed(handle, failure)
         }
         streams[handle]?.phase = .open
-        if information.canSend { sender.open(handle) }
+        if information.canSend { sender.open(handle, sduInterval: information.sduInterval) }
         if let cigID = stream.cigID { return creationEnded(cigID) }
         guard let number = accepted.removeValue(forKey: handle) else { return close(handle) }
         streams[handle]?.isReported = true
@@ -310,6 +334,7 @@ struct IsochronousEngine {
     /// Handles the end of a stream. Does nothing for a handle that is not one of an established stream.
     mutating func disconnected(_ handle: ConnectionHandle, _ reason: DisconnectionReason) -> [IsochronousEffect] {
         requests[handle] = nil
+        endedHandles.removeAll { $0.handle == handle }
         guard let stream = streams[handle], stream.phase != .idle else { return [] }
         sender.close(handle)
         streams[handle]?.phase = .idle
@@ -330,7 +355,11 @@ struct IsochronousEngine {
     }
 
     /// Handles the end of an ACL connection: its streams have ended too.
-    mutating func linkEnded(_ link: LinkIdentifier, _ reason: DisconnectionReason) -> [IsochronousEffect] {
+    mutating func linkEnded(
+        _ link: LinkIdentifier,
+        _ reason: DisconnectionReason,
+        at now: Instant
+    ) -> [IsochronousEffect] {
         var effects = waiting.filter { $0.links.contains(link) }.map {
             IsochronousEffect.failed($0.number, .disconnected(reason))
         }
@@ -340,20 +369,20 @@ struct IsochronousEngine {
             if group.opening?.links.contains(link) == true { groups[cigID]?.failure = .disconnected(reason) }
         }
         requests.removeAll { $0.value.link == link }
-        for handle in streams.filter({ $0.value.link == link }).keys { effects += disconnected(handle, reason) }
+        for (handle, stream) in streams where stream.link == link && stream.phase != .idle {
+            effects += disconnected(handle, reason)
+            remember(handle, at: now)
+        }
         return effects
     }
 
     /// Removes a group whose streams have all ended, and reports the failure of its opening.
     private mutating func settle(_ cigID: UInt8) -> [IsochronousEffect] {
-        guard let group = groups[cigID], !group.isBeingRemoved,
+        guard let group = groups[cigID], group.removal == .none,
             group.handles.allSatisfy({ streams[$0]?.phase == .idle })
         else { return [] }
-        groups[cigID]?.isBeingRemoved = true
         groups[cigID]?.opening = nil
-        let removal = IsochronousEffect.send(
-            CommandRequest(LERemoveCIG(cigID: cigID), .isochronous(.removeGroup(cigID: cigID)))
-        )
+        let removal = remove(cigID)
         guard let opening = group.opening else { return [removal] }
         return [removal, .failed(opening.number, group.failure ?? .cancelled)]
     }
@@ -361,7 +390,12 @@ struct IsochronousEngine {
     mutating func forget(_ handle: ConnectionHandle) {
         sender.close(handle)
         streams[handle] = nil
-        endedHandles.append(handle)
+    }
+
+    /// Records a stream that has ended with its link.
+    private mutating func remember(_ handle: ConnectionHandle, at now: Instant) {
+        endedHandles.removeAll { $0.handle == handle || $0.deadline <= now }
+        endedHandles.append(EndedHandle(handle: handle, deadline: now + IsochronousEngine.endedLifetime))
         if endedHandles.count > IsochronousEngine.endedLimit { endedHandles.removeFirst() }
     }
 }

@@ -34,12 +34,27 @@ extension IsochronousEngine {
         let parameters: ConnectedGroupParameters
     }
 
+    /// The removal of a group from the controller.
+    enum Removal {
+        case none
+        /// The answer to the command is awaited.
+        case requested
+        /// The controller has refused. It is asked again before the next opening.
+        case refused
+    }
+
+    /// A handle whose link has ended. The controller may still report the end of the stream.
+    struct EndedHandle {
+        let handle: ConnectionHandle
+        let deadline: Instant
+    }
+
     struct Group {
         var handles: [ConnectionHandle] = []
         /// The opening that has not ended.
         var opening: Opening?
         /// Why the opening fails when its streams have ended.
         var failure: HostError?
-        var isBeingRemoved = false
+        var removal = Removal.none
     }
 }

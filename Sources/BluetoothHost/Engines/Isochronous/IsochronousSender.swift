@@ -8,6 +8,12 @@ import OrderedCollections
 ///
 /// It cuts SDUs into ISO packets that fit the controller's ISO buffers, and hands over as many packets as the controller
 /// has buffers. The streams take turns, one packet each (Vol 4, Part E, 4.1.1).
+///
+/// ## Sequence numbers
+///
+/// The sequence number of an SDU counts SDU intervals, also those without an SDU (Vol 4, Part E, 5.4.5). The interval of the
+/// first SDU has number 0. Each SDU belongs to a later interval than the SDU before it, so SDUs that are queued ahead of time
+/// have consecutive numbers.
 struct IsochronousSender {
     private struct Unit {
         let bytes: [UInt8]
@@ -18,8 +24,27 @@ struct IsochronousSender {
 
     private struct Queue {
         var units = Deque<Unit>()
-        var nextSequenceNumber: UInt16 = 0
+        let sduInterval: Duration
+        /// When the interval with number 0 began; nil before the first SDU.
+        var start: Instant?
+        /// The number of the SDU interval after that of the last SDU.
+        var nextInterval: UInt64 = 0
         var packetsInController = 0
+
+        init(sduInterval: Duration) {
+            self.sduInterval = sduInterval
+        }
+
+        /// Returns the number of the SDU interval of the next SDU.
+        mutating func takeInterval(at now: Instant) -> UInt64 {
+            let start = start ?? now
+            self.start = start
+            let elapsed = now > start ? UInt64((now - start).wholeNanoseconds) : 0
+            let interval = UInt64(max(1, sduInterval.wholeNanoseconds))
+            let number = max(nextInterval, elapsed / interval)
+            nextInterval = number + 1
+            return number
+        }
     }
 
     /// Maximum number of unsent SDUs per stream.
@@ -45,8 +70,8 @@ struct IsochronousSender {
         credits = packetCount
     }
 
-    mutating func open(_ handle: ConnectionHandle) {
-        if queues[handle] == nil { queues[handle] = Queue() }
+    mutating func open(_ handle: ConnectionHandle, sduInterval: Duration) {
+        if queues[handle] == nil { queues[handle] = Queue(sduInterval: sduInterval) }
     }
 
     /// Drops the unsent SDUs of a stream that is being ended. The controller still holds packets of it.
@@ -74,14 +99,13 @@ struct IsochronousSender {
     /// Appends an SDU to the stream's queue.
     ///
     /// - Precondition: the queue has room, and the SDU has at most ``ISODataLoadHeader/maximumSDULength`` bytes.
-    mutating func enqueue(_ sdu: [UInt8], timeStamp: UInt32?, on handle: ConnectionHandle) {
-        guard let number = queues[handle]?.nextSequenceNumber else { return }
+    mutating func enqueue(_ sdu: [UInt8], timeStamp: UInt32?, on handle: ConnectionHandle, at now: Instant) {
+        guard let number = queues[handle]?.takeInterval(at: now) else { return }
         let header = ISODataLoadHeader(
             timeStamp: timeStamp,
-            packetSequenceNumber: number,
+            packetSequenceNumber: UInt16(truncatingIfNeeded: number),
             sduLength: UInt16(truncatingIfNeeded: sdu.count)
         )
-        queues[handle]?.nextSequenceNumber = number &+ 1
         queues[handle]?.units.append(Unit(bytes: sdu, header: header))
     }
 

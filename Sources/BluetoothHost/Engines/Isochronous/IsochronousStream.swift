@@ -128,6 +128,10 @@ package struct IsochronousStreamInformation: Hashable, Sendable {
     package let maximumPDU: Int
     /// The time between two events of the stream.
     package let interval: Duration
+    /// The time between two SDUs that this host sends.
+    package let sduInterval: Duration
+    /// The longest SDU that this host may send, in bytes.
+    package let maximumSDU: Int
 }
 
 /// A request of a central for a stream, as the host of the peripheral gets it.
@@ -159,4 +163,15 @@ enum IsochronousStep: Equatable {
     case accept(ConnectionHandle)
     case setUpPath(ConnectionHandle)
     case disconnect(ConnectionHandle)
+}
+
+extension LECISEstablished {
+    /// The time between two SDUs of the peripheral (Vol 6, Part G, 2.1).
+    ///
+    /// The event does not have it. The burst number counts PDUs. An SDU that fits one PDU has one; a longer one is assumed to
+    /// be the only one of its ISO interval.
+    var sduIntervalOfPeripheral: Duration {
+        let interval = Duration.microseconds(1250 * Int(isoInterval))
+        return maxPDUPToC < 251 ? interval / max(1, Int(bnPToC)) : interval
+    }
 }
