@@ -32,6 +32,8 @@ public enum BLEError: Error, Hashable, Sendable {
     /// Saved state could not be used as it was found, or changes cannot be saved
     /// (``Adapter/Configuration/requiresState``).
     case stateUnavailable(String)
+    /// A broadcast isochronous group cannot be received.
+    case broadcast(BroadcastError)
     /// The controller or the characteristic cannot do it.
     case notSupported(String)
     /// An argument is out of its range, or contradicts another one; the text says which.
@@ -53,6 +55,7 @@ extension BLEError: CustomStringConvertible {
         case .notFound(let attribute, let peer): "\(peer) has no \(attribute)"
         case .channel(let error): "\(error)"
         case .security(let error): "\(error)"
+        case .broadcast(let error): "\(error)"
         case .stateUnavailable(let reason): reason
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): what
@@ -77,6 +80,7 @@ extension BLEError {
             case .client(let error): .malformedResponse("\(error)")
             case .channel(let error): .channel(error)
             case .security(let error): .security(error)
+            case .broadcast(let error): .broadcast(error)
             case .stateUnavailable(let reason): .stateUnavailable(reason)
             case .notSupported(let what): .notSupported(what)
             case .invalidArgument(let what): .invalidArgument(what)

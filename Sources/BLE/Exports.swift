@@ -55,6 +55,11 @@ import BLESMP
 @_exported import enum BluetoothHost.LinkEvent
 @_exported import struct BluetoothHost.LinkIdentifier
 @_exported import struct BluetoothHost.LinkInformation
+@_exported import enum BluetoothHost.BroadcastError
+@_exported import struct BluetoothHost.BroadcastCode
+@_exported import struct BluetoothHost.BroadcastGroupInformation
+@_exported import struct BluetoothHost.BroadcastGroupParameters
+@_exported import struct BluetoothHost.BroadcastReceptionParameters
 @_exported import struct BluetoothHost.ConnectedGroupParameters
 @_exported import struct BluetoothHost.IsochronousSDU
 @_exported import struct BluetoothHost.LocalTransmitPower

@@ -102,6 +102,7 @@ extension LEFeatures {
         .powerControlRequest, .pathLossMonitoring, .connectionSubrating, .advertisingCodingSelection,
         .periodicAdvertisingWithResponsesAdvertiser, .periodicAdvertisingWithResponsesScanner,
         .connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral, .channelSounding,
+        .isochronousBroadcaster, .synchronizedReceiver,
     ]
 
     /// The features of a Bluetooth 4.2 controller: no extended advertising, one PHY.

@@ -14,7 +14,7 @@ import BluetoothTypes
 /// - The data length, PHY, connection parameters, feature and version procedures.
 /// - Subrated connections, power control and path loss monitoring.
 /// - Encryption and LE Ping.
-/// - Connected isochronous groups and streams.
+/// - Connected and broadcast isochronous groups and streams.
 /// - The filter accept list and the resolving list.
 ///
 /// Its supported commands and features name them. It answers any other command with Unknown HCI Command.

@@ -48,6 +48,11 @@ package struct HostInspection: Hashable, Sendable {
     package var indexedLinks = 0
     /// Sessions of Channel Sounding.
     package var soundings = 0
+    /// Isochronous streams, and broadcast groups.
+    package var streams = 0
+    package var broadcastGroups = 0
+    /// Observers of streams, of requests for streams, and callers that open streams.
+    package var streamObservers = 0
     /// Changes of bonds whose save is awaited.
     package var pendingSaves = 0
     /// Outbound queues that are open.
@@ -112,6 +117,11 @@ extension BluetoothHost {
         inspection.receptions = gap.synchronizing.reception.receivers.count
         inspection.receptionObservers = observers.receptions.count
         inspection.soundings = observers.soundings.count
+        inspection.streams = isochronous.streams.count + isochronous.broadcasts.streams.count
+        inspection.broadcastGroups = isochronous.broadcasts.groups.count
+        inspection.streamObservers =
+            observers.streams.count + observers.streamRequests.count + observers.streamOpenings.count
+            + observers.broadcastSynchronizations.count
         inspection.serverClosures = services.closureCount
         inspection.indexedLinks = services.indexedLinkCount
         inspection.pendingSaves = bonds.pendingSaveCount
@@ -190,7 +200,8 @@ extension BluetoothHost {
         if session.commands.callerCount != observers.commands.count { return "a caller waits for no command" }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
         if gap.scanning.scans.sessions.keys != observers.scans.keys { return "the scans and their observers differ" }
-        if Set(gap.synchronizing.entries.map(\.identifier)) != Set(observers.synchronizations.keys) {
+        let synchronizations = observers.broadcastSynchronizations.union(observers.synchronizations.keys)
+        if Set(gap.synchronizing.entries.map(\.identifier)) != synchronizations {
             return "the synchronizations and their observers differ"
         }
         if !Set(observers.subevents.keys).isSubset(of: gap.subevents.advertisements) {

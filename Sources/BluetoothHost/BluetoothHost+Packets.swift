@@ -109,10 +109,14 @@ extension BluetoothHost {
         case .leCISRequest(let event): streamRequested(event)
         case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(.init(event))
         case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): syncTransferReceived(event)
+        case .leCreateBIGComplete(let event): perform(isochronous.created(event))
+        case .leTerminateBIGComplete(let event): perform(isochronous.terminated(event))
+        case .leBIGSyncEstablished(let event): perform(isochronous.synchronized(event))
+        case .leBIGSyncLost(let event): perform(isochronous.lost(event))
+        case .leBIGInfoAdvertisingReport(let event): receive(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
-            .leChannelSelectionAlgorithm, .leCreateBIGComplete, .leTerminateBIGComplete, .leBIGSyncEstablished,
-            .leBIGSyncLost, .leBIGInfoAdvertisingReport:
+            .leChannelSelectionAlgorithm:
             break
         case .leCSReadRemoteFAETableComplete, .leCSTestEndComplete: break
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event):

@@ -28,6 +28,8 @@ struct Observers {
     var links: [LinkObservation: LinkObserver] = [:]
     /// The closures of isochronous streams.
     var streams: [IsochronousStreamIdentifier: StreamObserver] = [:]
+    /// The synchronizations that only broadcast groups need.
+    var broadcastSynchronizations: Set<SynchronizationIdentifier> = []
     /// The callers that open streams or accept requests, by the numbers of the openings and requests.
     var streamOpenings: [UInt64: StreamOpening] = [:]
     /// The closures for requests for streams, in the order in which they were added.

@@ -28,6 +28,7 @@ import demo_tests  # noqa: F401
 import channel_tests  # noqa: F401
 import throughput_tests  # noqa: F401
 import iso_tests  # noqa: F401
+import broadcast_tests  # noqa: F401
 import periodic_tests  # noqa: F401
 import link_tests  # noqa: F401
 import decode_tests  # noqa: F401

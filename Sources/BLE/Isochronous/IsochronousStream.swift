@@ -2,8 +2,8 @@ import BluetoothHost
 import BluetoothTypes
 import Synchronization
 
-/// A connected isochronous stream (CIS): service data units (SDUs) of bounded length and age, on a connection (Vol 6,
-/// Part B, 4.5.13).
+/// An isochronous stream: service data units (SDUs) of bounded length and age. A connected stream (CIS) belongs to a
+/// connection (Vol 6, Part B, 4.5.13); a broadcast stream (BIS) belongs to a ``BroadcastGroup`` or a ``BroadcastReception``.
 ///
 /// ```swift
 /// let parameters = ConnectedGroupParameters(sduInterval: .milliseconds(10), maximumSDUToPeripheral: 100)
@@ -21,8 +21,10 @@ import Synchronization
 /// too slow, the oldest SDUs are dropped and counted. Several readers and cancellation are described in
 /// <doc:EventSequences>. A stream is closed when the last reference to it is released.
 public final class IsochronousStream: Sendable {
-    /// The link that carries the stream; the peer's ``ClientID`` if the peer is a client.
-    public let link: LinkIdentifier
+    /// The link that carries the stream; the peer's ``ClientID`` if the peer is a client. Nil for a broadcast stream.
+    public let link: LinkIdentifier?
+    /// The number of a broadcast stream in its group, 1 to 31; nil for a connected stream.
+    public let broadcastNumber: Int?
     /// Whether this side may send.
     public let canSend: Bool
     /// Whether this side may receive.
@@ -44,6 +46,7 @@ public final class IsochronousStream: Sendable {
         self.host = host
         identifier = information.identifier
         link = information.link
+        broadcastNumber = information.broadcast?.number
         canSend = information.canSend
         canReceive = information.canReceive
         interval = information.interval
@@ -69,16 +72,18 @@ public final class IsochronousStream: Sendable {
         }
     }
 
-    /// Closes the stream; SDUs that the controller has not sent are lost.
+    /// Closes the stream; SDUs that the controller has not sent are lost. A broadcast group ends with its last stream.
     public func close() async {
         await host.closeStream(identifier)
     }
 
     /// The closure for the events of the stream. It does not hold the stream.
     fileprivate var observer: @Sendable (IsochronousStreamEvent) -> Void {
-        { [buffer] event in
+        { [buffer, isBroadcast = broadcastNumber != nil] event in
             switch event {
             case .received(let sdu): buffer.append(sdu)
+            case .ended(.controller(.connectionTerminatedDueToMICFailure)) where isBroadcast:
+                buffer.finish(.broadcast(.wrongCode))
             case .ended(let reason): buffer.finish(.disconnected(reason))
             }
         }
@@ -106,9 +111,10 @@ extension IsochronousStream: AsyncSequence {
 }
 
 /// The streams of one call that opens some, from the host's loop to the calling task.
-private final class OpeningStreams: Sendable {
+final class OpeningStreams: Sendable {
     private struct State {
         var streams: [IsochronousStream] = []
+        var broadcast: BroadcastGroupInformation?
         var result: Result<Void, HostError>?
         var continuation: CheckedContinuation<Void, Never>?
     }
@@ -123,9 +129,15 @@ private final class OpeningStreams: Sendable {
     /// Makes the stream of an opening. Called before its first SDU arrives.
     func observe(_ information: IsochronousStreamInformation) -> @Sendable (IsochronousStreamEvent) -> Void {
         let stream = IsochronousStream(host: host, information)
-        state.withLock { $0.streams.append(stream) }
+        state.withLock {
+            $0.streams.append(stream)
+            $0.broadcast = information.broadcast?.information
+        }
         return stream.observer
     }
+
+    /// What a train has announced about the streams.
+    var broadcast: BroadcastGroupInformation? { state.withLock { $0.broadcast } }
 
     func finish(_ result: Result<[IsochronousStreamInformation], HostError>) {
         let continuation = state.withLock { state in
@@ -185,7 +197,7 @@ extension Central {
 }
 
 extension OpeningStreams {
-    fileprivate nonisolated(nonsending) func result() async -> Result<[IsochronousStream], BLEError> {
+    nonisolated(nonsending) func result() async -> Result<[IsochronousStream], BLEError> {
         do throws(BLEError) {
             return .success(try await wait())
         } catch {

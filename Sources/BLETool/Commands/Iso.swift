@@ -6,13 +6,15 @@ import BluetoothTypes
 struct Iso: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "iso",
-        abstract: "Send or receive a file over a connected isochronous stream.",
+        abstract: "Send or receive a file over an isochronous stream.",
         discussion: """
-            One side sends with --send, the other receives with --receive. Each SDU has the number of its part of the file \
+            With listen and open, the stream belongs to a connection. With broadcast and receive, any number of devices \
+            receive it without a connection.
+            On a connected stream, one side sends with --send, the other receives with --receive. Each SDU has the number of its part of the file \
             and its bytes. The receiver closes the stream after the last part, and counts the parts that were lost. They \
             are missing in the received file.
             """,
-        subcommands: [Listen.self, Open.self]
+        subcommands: [Listen.self, Open.self, Broadcast.self, Receive.self]
     )
 
     struct Listen: AsyncParsableCommand {

@@ -40,7 +40,7 @@ enum StreamFile: Sendable {
 /// because the receiver may set up its data path later than the sender. One SDU is sent in each SDU interval, also
 /// if the controller takes them faster.
 struct StreamTransfer {
-    private static let endMark: UInt32 = 0xFFFF_FFFF
+    static let endMark: UInt32 = 0xFFFF_FFFF
     /// The number of empty SDUs before the first part.
     private static let preambleLength = 10
     /// How often the end is announced at most.
@@ -124,18 +124,18 @@ struct StreamTransfer {
         }
     }
 
-    private static func bytes(_ number: UInt32) -> [UInt8] {
+    static func bytes(_ number: UInt32) -> [UInt8] {
         (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * UInt32($0))) }
     }
 
-    private static func number(in bytes: [UInt8], at offset: Int) -> UInt32? {
+    static func number(in bytes: [UInt8], at offset: Int) -> UInt32? {
         guard bytes.count >= offset + 4 else { return nil }
         return (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) }
     }
 }
 
 /// The times at which SDUs are sent: one in each interval.
-private struct Pace {
+struct Pace {
     let interval: Duration
     private var next = ContinuousClock.now
 
@@ -156,6 +156,14 @@ struct StreamTeller: Sendable {
 
     func ready(at address: DeviceAddress) throws {
         try tell(["event": "ready", "address": .string("\(address)")], "\(address) listens for a stream")
+    }
+
+    func broadcasts(at address: DeviceAddress, _ parameters: BroadcastGroupParameters) throws {
+        let isEncrypted = parameters.code != nil
+        try tell(
+            ["event": "ready", "address": .string("\(address)"), "isEncrypted": .bool(isEncrypted)],
+            "\(address) broadcasts\(isEncrypted ? " with a code" : "")"
+        )
     }
 
     func opened(_ stream: IsochronousStream) throws {

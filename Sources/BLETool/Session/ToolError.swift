@@ -20,6 +20,10 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     case severalHosts([String])
     case noThroughputService(String)
     case unexplored(Seconds)
+    /// A device announced no broadcast stream.
+    case noBroadcast(Target, Seconds)
+    /// The file of a broadcast has more bytes than this.
+    case broadcastTooLong(Int)
     /// The receiver of a file did not close the stream.
     case streamNotClosed
 
@@ -43,6 +47,9 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
         case .noBonds(let directory): "there are no bonds in \(directory)"
         case .severalHosts(let hosts):
             "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
+        case .noBroadcast(let target, let limit):
+            "\(target) announced no broadcast stream within \(limit); does `ble iso broadcast` run there?"
+        case .broadcastTooLong(let limit): "the broadcast file is longer than \(limit) bytes"
         case .streamNotClosed: "the receiver did not close the stream at the end of the file; is it running?"
         case .noThroughputService(let address):
             "\(address) does not have the service that is measured; run `ble throughput serve` there"

@@ -18,6 +18,8 @@ final class PeriodicTrain {
     private(set) var eventCounter: UInt16 = 0xFFFF
     /// When the last event began.
     private(set) var eventStart = Instant(nanoseconds: 0)
+    /// The broadcast group that the train announces; nil for none.
+    weak var broadcast: BroadcastGroup?
     /// Whether the host has enabled it. It starts when the set is first advertised, and continues when that ends.
     var isEnabled = false
     /// Distinguishes a run of the train from earlier runs; nil while it does not run.

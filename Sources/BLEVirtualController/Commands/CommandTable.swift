@@ -48,6 +48,7 @@ struct CommandTable: Sendable {
         table.addSecurity()
         table.addChannelSounding()
         table.addConnectedStreams()
+        table.addBroadcastStreams()
         return table
     }()
 

@@ -96,21 +96,21 @@ extension CommandTable {
 
     private mutating func addDataPaths() {
         answer(LESetupISODataPath.self, needsAnyOf: .streams) { controller, command in
-            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+            guard let stream = controller.isochronous.endpoint(command.connectionHandle) else {
                 return .failure(.unknownConnectionIdentifier)
             }
             guard command.dataPathID == LESetupISODataPath.hci, command.codecID == .transparent else {
                 return .failure(.unsupportedFeatureOrParameterValue)
             }
             let path: ISODataPathDirections = command.dataPathDirection == .input ? .input : .output
-            guard stream.phase == .established, !stream.paths.contains(path) else {
+            guard stream.isEstablished, stream.possiblePaths.contains(path), !stream.paths.contains(path) else {
                 return .failure(.commandDisallowed)
             }
             stream.paths.insert(path)
             return .success(.init(connectionHandle: command.connectionHandle))
         }
         answer(LERemoveISODataPath.self, needsAnyOf: .streams) { controller, command in
-            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+            guard let stream = controller.isochronous.endpoint(command.connectionHandle) else {
                 return .failure(.unknownConnectionIdentifier)
             }
             guard stream.paths.isSuperset(of: command.dataPathDirection) else { return .failure(.commandDisallowed) }
@@ -118,7 +118,7 @@ extension CommandTable {
             return .success(.init(connectionHandle: command.connectionHandle))
         }
         answer(LEReadISOTXSync.self, needsAnyOf: .sentStreams) { controller, command in
-            guard let stream = controller.isochronous.streams[command.connectionHandle] else {
+            guard let stream = controller.isochronous.endpoint(command.connectionHandle) else {
                 return .failure(.unknownConnectionIdentifier)
             }
             guard let last = stream.lastSent else { return .failure(.commandDisallowed) }

@@ -1,7 +1,5 @@
-import BLEByteCoding
 import BLEHCI
 import BluetoothTypes
-import DequeModule
 
 /// The parameters that both sides of a connected isochronous stream have (Vol 6, Part B, 4.5.13).
 struct StreamParameters {
@@ -40,7 +38,7 @@ struct StreamParameters {
 }
 
 /// One controller's side of a connected isochronous stream.
-final class StreamEnd {
+final class StreamEnd: StreamEndpoint {
     enum Phase {
         /// The handle exists, but the stream is not established.
         case idle
@@ -49,15 +47,6 @@ final class StreamEnd {
         case established
     }
 
-    /// An SDU of the host.
-    struct Unit {
-        let bytes: [UInt8]
-        /// The number of ISO packets whose buffers it holds.
-        let packetCount: Int
-    }
-
-    unowned let controller: VirtualController
-    let handle: ConnectionHandle
     let parameters: StreamParameters
     var phase = Phase.idle
     /// Whether the host has accepted the request for the stream.
@@ -65,23 +54,17 @@ final class StreamEnd {
     /// The connection that the stream belongs to, while it is created or established.
     weak var link: LinkEnd?
     weak var other: StreamEnd?
-    var paths: ISODataPathDirections = []
-    /// The SDU whose fragments the host is sending.
-    var partial: (header: ISODataLoadHeader, bytes: [UInt8], packetCount: Int)?
-    private var units: Deque<Unit> = []
-    /// The number of the last SDU that was sent, and its time.
-    private(set) var lastSent: (number: UInt16, time: Instant)?
 
     init(controller: VirtualController, handle: ConnectionHandle, parameters: StreamParameters) {
-        self.controller = controller
-        self.handle = handle
         self.parameters = parameters
+        super.init(controller: controller, handle: handle)
     }
+
+    override var isEstablished: Bool { phase == .established }
 
     var isCentral: Bool { link?.role == .central }
     private var burst: Int { isCentral ? parameters.bursts.central : parameters.bursts.peripheral }
-    /// The longest SDU of the host, in bytes.
-    var maximumSDU: Int { Int(isCentral ? parameters.cis.maxSDUCToP : parameters.cis.maxSDUPToC) }
+    override var maximumSDU: Int { Int(isCentral ? parameters.cis.maxSDUCToP : parameters.cis.maxSDUPToC) }
     private var retransmissions: Int { Int(isCentral ? parameters.cis.rtnCToP : parameters.cis.rtnPToC) }
 
     func tellEstablished(_ status: HCIErrorCode = .success) {
@@ -112,8 +95,6 @@ final class StreamEnd {
 
     // MARK: Data
 
-    func enqueue(_ unit: Unit) { units.append(unit) }
-
     /// Sends the SDUs of one event of the stream to the other side.
     ///
     /// An SDU that is lost with all its retransmissions is reported to the receiver's host as lost.
@@ -122,61 +103,13 @@ final class StreamEnd {
     func sendBurst(to receiver: StreamEnd, counter: UInt64) {
         let phy = PHYChoice.fastest(of: isCentral ? parameters.cis.phyCToP : parameters.cis.phyPToC)
         for index in 0..<burst {
-            guard let unit = units.popFirst() else { return }
             let number = UInt16(truncatingIfNeeded: counter * UInt64(burst) + UInt64(index))
+            guard let unit = takeUnit(number: number) else { return }
             let isReceived = (0...retransmissions).contains { _ in
                 controller.air.getsThrough(from: controller, to: receiver.controller, phy: phy)
             }
-            lastSent = (number, controller.air.now)
-            controller.isochronous.packetsHeld -= unit.packetCount
-            controller.tellCompleted(UInt16(truncatingIfNeeded: unit.packetCount), on: handle)
-            receiver.deliver(
-                isReceived ? unit.bytes : [],
-                ISODataLoadHeader(
-                    timeStamp: receiver.controller.timeStamp(controller.air.now),
-                    packetSequenceNumber: number,
-                    sduLength: UInt16(truncatingIfNeeded: isReceived ? unit.bytes.count : 0),
-                    packetStatus: isReceived ? .valid : .lost
-                )
-            )
+            receiver.deliver(isReceived ? unit.bytes : nil, number: number)
         }
-    }
-
-    /// Sends the host an SDU, in packets of the length of the controller's own buffers.
-    private func deliver(_ bytes: [UInt8], _ header: ISODataLoadHeader) {
-        guard paths.contains(.output) else { return }
-        var sent = 0
-        repeat {
-            let isStart = sent == 0
-            let room = Int(IsochronousState.packetLength) - (isStart ? header.length : 0)
-            let end = min(sent + room, bytes.count)
-            let fragment = Array(bytes[sent..<end])
-            let (handle, isLast) = (handle, end == bytes.count)
-            controller.host.statistics.isoPacketsToHost += 1
-            controller.send(
-                PacketBuffer.bytes { buffer in
-                    buffer.append(PacketType.iso.rawValue)
-                    if isStart {
-                        ISOPacket.encodeStart(
-                            of: header,
-                            on: handle,
-                            isComplete: isLast,
-                            fragment: fragment.rawSpan,
-                            into: &buffer
-                        )
-                    } else {
-                        ISOPacket.encodeContinuation(
-                            on: handle,
-                            isLast: isLast,
-                            fragment: fragment.rawSpan,
-                            into: &buffer
-                        )
-                    }
-                },
-                .data
-            )
-            sent = end
-        } while sent < bytes.count
     }
 
     // MARK: The end
@@ -206,11 +139,7 @@ final class StreamEnd {
         phase = .idle
         link = nil
         other = nil
-        paths = []
-        let held = units.reduce(partial?.packetCount ?? 0) { $0 + $1.packetCount }
-        controller.isochronous.packetsHeld -= held
-        units = []
-        partial = nil
+        dropData()
         if controller.isochronous.groups[parameters.cigID]?.contains(handle) != true {
             controller.isochronous.streams[handle] = nil
         }

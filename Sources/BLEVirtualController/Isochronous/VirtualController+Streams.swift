@@ -17,16 +17,25 @@ struct IsochronousState {
     /// The handles of the groups' streams, by CIG_ID.
     var groups: [UInt8: [ConnectionHandle]] = [:]
     var streams: [ConnectionHandle: StreamEnd] = [:]
+    /// The broadcast groups that the controller sends, by BIG_Handle.
+    var broadcasts: [UInt8: BroadcastGroup] = [:]
+    /// The broadcast groups that the controller receives, or tries to, by BIG_Handle.
+    var receptions: [UInt8: BroadcastReception] = [:]
+    /// The streams of broadcast groups that the controller sends or receives.
+    var broadcastStreams: [ConnectionHandle: StreamEndpoint] = [:]
     /// The number of used buffers for the host's ISO packets.
     var packetsHeld = 0
 
     /// Free handles, lowest first.
     func freeHandles(_ count: Int) -> [ConnectionHandle]? {
-        let free = IsochronousState.handles.lazy.map { ConnectionHandle($0) }.filter { streams[$0] == nil }.prefix(
-            count
-        )
+        let free = IsochronousState.handles.lazy.map { ConnectionHandle($0) }.filter {
+            streams[$0] == nil && broadcastStreams[$0] == nil
+        }.prefix(count)
         return free.count == count ? Array(free) : nil
     }
+
+    /// The stream with a handle, of any kind.
+    func endpoint(_ handle: ConnectionHandle) -> StreamEndpoint? { streams[handle] ?? broadcastStreams[handle] }
 }
 
 extension VirtualController {
@@ -131,6 +140,7 @@ extension VirtualController {
     /// Ends all streams without a report, because the controller is reset.
     func abandonStreams() {
         for stream in isochronous.streams.values { stream.abandon() }
+        abandonBroadcasts()
         isochronous = IsochronousState()
     }
 
@@ -139,7 +149,7 @@ extension VirtualController {
     /// Handles an ISO packet from the host (Vol 4, Part E, 5.4.5).
     func receiveISO(_ packet: RawSpan) {
         guard let packet = try? ISOPacket(decoding: packet),
-            let stream = isochronous.streams[packet.header.connectionHandle], stream.phase == .established,
+            let stream = isochronous.endpoint(packet.header.connectionHandle), stream.isEstablished,
             stream.paths.contains(.input), packet.header.dataLoadLength <= IsochronousState.packetLength
         else {
             host.statistics.malformedPackets += 1
@@ -170,11 +180,11 @@ extension VirtualController {
             host.statistics.malformedPackets += 1
             return discard(partial.packetCount, of: stream)
         }
-        stream.enqueue(StreamEnd.Unit(bytes: partial.bytes, packetCount: partial.packetCount))
+        stream.enqueue(StreamEndpoint.Unit(bytes: partial.bytes, packetCount: partial.packetCount))
     }
 
     /// Returns the buffers of packets that are not sent.
-    private func discard(_ count: Int, of stream: StreamEnd) {
+    private func discard(_ count: Int, of stream: StreamEndpoint) {
         isochronous.packetsHeld -= count
         tellCompleted(UInt16(truncatingIfNeeded: count), on: stream.handle)
     }

@@ -100,7 +100,8 @@ final class PeriodicSync {
             power: power,
             phy: parameters.secondaryPHY,
             interval: interval,
-            event: train.eventCounter
+            event: train.eventCounter,
+            broadcast: octets == payload.bytes.count ? train.broadcast?.announcement(on: handle) : nil
         )
         receiver.perform(after: receiver.air.delay(from: sender, to: receiver)) { $0.takeTrain(self, packet) }
     }
@@ -121,6 +122,8 @@ struct PeriodicPacket {
     /// Nil for a train without subevents.
     var subevent: UInt8?
     var subevents: SubeventTiming?
+    /// The announcement of a broadcast group; nil for none.
+    var broadcast: LEBIGInfoAdvertisingReport?
 }
 
 extension VirtualController {
@@ -273,6 +276,7 @@ extension VirtualController {
                 }
             }
         }
+        if let broadcast = packet.broadcast { tellLE(broadcast) }
     }
 
     private func reportV2(_ sync: PeriodicSync, _ packet: PeriodicPacket) {

@@ -51,6 +51,7 @@ extension BluetoothHost {
     }
 
     func endAdvertisement(_ identifier: AdvertisementIdentifier) {
+        perform(isochronous.advertisementEnded(identifier))
         perform(gap.stopAdvertising(identifier, gapContext))
     }
 

@@ -28,11 +28,13 @@ extension BluetoothHost {
     package func stopSynchronization(_ identifier: SynchronizationIdentifier) {
         // Code of the app that runs at the release may start or stop a synchronization.
         let removed = observers.synchronizations.removeValue(forKey: identifier)
+        broadcastSynchronizationEnded(identifier, .cancelled)
         perform(gap.stopSynchronization(identifier, gapContext))
         withExtendedLifetime(removed) {}
     }
 
     func endSynchronization(_ identifier: SynchronizationIdentifier, _ error: HostError) {
+        broadcastSynchronizationEnded(identifier, error)
         guard let observer = observers.synchronizations.removeValue(forKey: identifier) else { return }
         deliver(.synchronizationEnd(observer, error))
     }

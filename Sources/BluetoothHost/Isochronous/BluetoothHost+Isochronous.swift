@@ -229,7 +229,7 @@ extension BluetoothHost {
             }
             sender.recycle(buffer)
             guard let handle else { return }
-            if let stream = isochronous.streams[handle]?.information?.identifier { sendWaiting(on: stream) }
+            if let stream = isochronous.information(of: handle)?.identifier { sendWaiting(on: stream) }
         }
     }
 
@@ -271,6 +271,7 @@ extension BluetoothHost {
             guard let observer = observers.streams.removeValue(forKey: stream) else { return }
             for waiting in observer.waiting { end(Caller.task(waiting.call), .failure(.disconnected(reason))) }
             deliver(.action { observer.deliver(.ended(reason)) })
+        case .receptionEnded(let synchronization): releaseSynchronization(synchronization)
         }
     }
 

@@ -49,6 +49,7 @@ struct HostActions {
                 case 4: await openChannel(from: client, to: adapter, octets)
                 case 5: await subscribe(octets)
                 case 6: await changeLink(octets)
+                case 8: await broadcast(octets)
                 default: await reconnect()
                 }
             }
@@ -107,6 +108,33 @@ struct HostActions {
         try? await peer.updateConnectionParameters(.init(latencyInEvents: UInt16(octets.first ?? 0)))
         try? await peer.setDataLength(bytes: 27 + UInt16(octets.last ?? 0))
         try? await client.updateConnectionParameters(.init())
+    }
+
+    /// Sends a broadcast isochronous group, and receives one of the lamp.
+    private func broadcast(_ octets: [UInt8]) async {
+        let train = AdvertisementConfiguration(
+            isConnectable: false,
+            isScannable: false,
+            periodic: PeriodicAdvertisingConfiguration(interval: .milliseconds(50))
+        )
+        guard let sent = try? await adapter.peripheral.startAdvertising(train),
+            let received = try? await lamp.adapter.peripheral.startAdvertising(train)
+        else { return }
+        let groups = [try? await sent.startBroadcast(), try? await received.startBroadcast()]
+        for group in groups { try? await group?.streams.first?.send(octets) }
+        let request = try? await firstTrain(of: lamp.address)
+        guard let request, let reception = try? await adapter.central.receiveBroadcast(of: request) else { return }
+        try? await groups[1]?.streams.first?.send(octets)
+        var sdus = reception.streams[0].makeAsyncIterator()
+        _ = try? await sdus.next()
+    }
+
+    private func firstTrain(of address: DeviceAddress) async throws -> PeriodicTrainRequest? {
+        for try await advertisement in adapter.central.scan() where advertisement.address == address {
+            guard let sid = advertisement.advertisingSetIdentifier, !advertisement.isConnectable else { continue }
+            return PeriodicTrainRequest(address: address, sid: sid)
+        }
+        return nil
     }
 
     private func reconnect() async {

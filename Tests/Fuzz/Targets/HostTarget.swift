@@ -42,7 +42,7 @@ enum HostFuzzing {
                 }
             }
             for packet in script.packets {
-                actions.begin(packet.choice >> 3 & 7, packet.octets)
+                actions.begin(packet.choice >> 3 & 15, packet.octets)
                 if packet.delay > 0 { try await world.sleep(for: .milliseconds(Int(packet.delay) * 10)) }
                 device.inject(addressed(packet).rawSpan)
                 let contradiction = await adapter.host.contradiction()

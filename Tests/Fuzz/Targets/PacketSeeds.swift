@@ -43,9 +43,25 @@ var hostSeeds: [[UInt8]] {
     scripts += (UInt8(0)...1).map { link in Script((pairing + pairing).map { data($0, on: 6, link: link) }) }
     scripts += (UInt8(1)...7).map { Script([action($0), action(0), action(0)]) }
     scripts.append(Script((UInt8(1)...6).map(action) + [action(0), action(0)]))
+    // An action with a broadcast group, while the controller sends packets and events of streams.
+    scripts.append(Script([action(8)] + streamPackets + [action(0), action(0)]))
     let channelFrame = data([6, 0, 1, 2, 3, 4], on: 0x40, link: 0)
     scripts.append(Script([action(3), channelFrame, action(4), channelFrame, action(0)]))
     return scripts.map(\.octets)
+}
+
+/// ISO packets of the first streams of a controller: a whole SDU, a lost one, one in fragments, and parts that do not fit.
+private var streamPackets: [Script.Packet] {
+    let bodies: [[UInt8]] = [
+        [0x60, 0x2E, 6, 0, 0, 0, 2, 0, 1, 2], [0x61, 0x2E, 4, 0, 1, 0, 0, 0x80],
+        [0x60, 0x0E, 5, 0, 2, 0, 2, 0, 1], [0x60, 0x3E, 1, 0, 2], [0x60, 0x1E, 2, 0, 3, 4],
+    ]
+    let packets = bodies.map { Script.Packet(delay: 50, octets: [PacketType.iso.rawValue] + $0) }
+    let events: [[UInt8]] = [
+        [0x3E, 0x17, 0x1B, 0, 0, 1, 0, 0, 1, 0, 0, 2, 1, 1, 0, 1, 100, 0, 8, 0, 2, 0x60, 0x0E, 0x61, 0x0E],
+        [0x3E, 3, 0x1E, 0, 0x3D], [0x3E, 3, 0x1C, 0, 0x16],
+    ]
+    return packets + events.map { Script.Packet(delay: 50, octets: [PacketType.event.rawValue] + $0) } + packets
 }
 
 /// An action of the app or a peer, followed by an unknown event.

@@ -32,7 +32,7 @@ enum ClientErrorCode {
         case .security: Int32(ATTErrorCode.insufficientAuthentication.rawValue)
         case .invalidArgument: Int32(ATTErrorCode.invalidAttributeValueLength.rawValue)
         case .notSupported: Int32(ATTErrorCode.requestNotSupported.rawValue)
-        case .controllerFailed, .timedOut, .malformedResponse, .channel, .stateUnavailable: failed
+        case .controllerFailed, .timedOut, .malformedResponse, .channel, .broadcast, .stateUnavailable: failed
         }
     }
 

@@ -28,6 +28,8 @@ public enum HostError: Error, Equatable, Sendable {
     case security(SecurityError)
     /// The saved state could not be used as it was, or changes cannot be saved, and the configuration requires both.
     case stateUnavailable(String)
+    /// A broadcast isochronous group cannot be received.
+    case broadcast(BroadcastError)
     /// The controller does not support the operation.
     case notSupported(String)
     /// An argument is outside the range that the specification allows.
@@ -47,6 +49,7 @@ extension HostError: CustomStringConvertible {
         case .client(let error): "\(error)"
         case .channel(let error): "\(error)"
         case .security(let error): "\(error)"
+        case .broadcast(let error): "\(error)"
         case .stateUnavailable(let reason): reason
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): "invalid argument: \(what)"

@@ -16,11 +16,25 @@ extension IsochronousEngine {
     /// Handles a received ISO packet.
     mutating func receive(_ packet: borrowing ISOPacket) -> Reception {
         let handle = packet.header.connectionHandle
+        if let stream = broadcasts.streams[handle] { return receive(packet, on: handle, stream) }
         guard let stream = streams[handle], stream.phase == .open, let information = stream.information else {
             return .stray
         }
         switch streams[handle]?.assembler.receive(packet) {
         case .unit(let sdu): return .received(information.identifier, sdu)
+        case .incomplete: return .incomplete
+        case .violation, nil: return .violation
+        }
+    }
+
+    private mutating func receive(
+        _ packet: borrowing ISOPacket,
+        on handle: ConnectionHandle,
+        _ stream: BroadcastGroups.Stream
+    ) -> Reception {
+        guard broadcasts.groups[stream.bigHandle]?.phase == .open, !stream.isClosed else { return .stray }
+        switch broadcasts.streams[handle]?.assembler.receive(packet) {
+        case .unit(let sdu): return .received(stream.information.identifier, sdu)
         case .incomplete: return .incomplete
         case .violation, nil: return .violation
         }
@@ -43,8 +57,8 @@ extension IsochronousEngine {
         on identifier: IsochronousStreamIdentifier,
         at now: Instant
     ) -> SendOutcome {
-        guard let handle = handle(of: identifier), let information = streams[handle]?.information,
-            information.canSend
+        guard let handle = handle(of: identifier),
+            let information = information(of: handle), information.canSend
         else { return .notOpen }
         guard sdu.count <= information.maximumSDU else { return .tooLong(maximum: information.maximumSDU) }
         guard sender.hasRoom(handle) else { return .full }

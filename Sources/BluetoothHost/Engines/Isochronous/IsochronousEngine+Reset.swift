@@ -12,6 +12,7 @@ extension IsochronousEngine {
         for group in groups.values { if let opening = group.opening { effects.append(.failed(opening.number, error)) } }
         effects += waiting.map { .failed($0.number, error) }
         effects += accepted.values.map { .failed($0, error) }
+        effects += resetBroadcasts(error, reason)
         let (identifier, accepts, reasons) = (lastIdentifier, acceptsRequests, endReasons)
         self = IsochronousEngine()
         (lastIdentifier, acceptsRequests, endReasons) = (identifier, accepts, reasons)

@@ -4,7 +4,8 @@ import BluetoothTypes
 import DequeModule
 import OrderedCollections
 
-/// The connected isochronous streams of a host: their groups, their data paths and their data (Vol 6, Part B, 4.5.13).
+/// The isochronous streams of a host: their groups, their data paths and their data. Connected streams are those of Vol 6,
+/// Part B, 4.5.13; broadcast streams (``BroadcastGroups``) are those of 4.4.6.
 ///
 /// ## Central
 ///
@@ -30,11 +31,12 @@ import OrderedCollections
 struct IsochronousEngine {
     static let openingLimit = 16
     static let requestLimit = 16
-    private static let endedLimit = 64
+    static let endedLimit = 64
     /// How long after the end of a connection the controller may report the ends of its streams.
     static let endedLifetime = Duration.seconds(5)
 
     var streams: OrderedDictionary<ConnectionHandle, Stream> = [:]
+    var broadcasts = BroadcastGroups()
     var sender = IsochronousSender()
     var groups: OrderedDictionary<UInt8, Group> = [:]
     var waiting = Deque<Opening>()
@@ -65,9 +67,15 @@ struct IsochronousEngine {
             || endedHandles.contains { $0.handle == handle && $0.deadline > now }
     }
 
+    /// The properties of a stream; nil if it is not established.
+    func information(of handle: ConnectionHandle) -> IsochronousStreamInformation? {
+        streams[handle]?.information ?? broadcasts.streams[handle]?.information
+    }
+
     /// The handle of a stream that is open.
     func handle(of identifier: IsochronousStreamIdentifier) -> ConnectionHandle? {
         streams.first { $0.value.phase == .open && $0.value.information?.identifier == identifier }?.key
+            ?? broadcasts.handle(of: identifier)
     }
 
     // MARK: Opening
@@ -91,6 +99,7 @@ struct IsochronousEngine {
 
     /// Gives an opening up. Its caller gets no effect for it any more.
     mutating func cancelOpening(_ number: UInt64) -> [IsochronousEffect] {
+        if broadcasts.groups.values.contains(where: { $0.number == number }) { return cancelBroadcast(number) }
         waiting.removeAll { $0.number == number }
         guard let cigID = groups.first(where: { $0.value.opening?.number == number })?.key else { return [] }
         groups[cigID]?.failure = .cancelled
@@ -112,7 +121,7 @@ struct IsochronousEngine {
     }
 
     /// Ends the turn of a group that creates streams.
-    private mutating func endTurn(of cigID: UInt8) -> [IsochronousEffect] {
+    mutating func endTurn(of cigID: UInt8) -> [IsochronousEffect] {
         guard currentGroup == cigID else { return [] }
         currentGroup = nil
         return startNext()
@@ -131,7 +140,7 @@ struct IsochronousEngine {
         }
         let handles = result.connectionHandles
         guard handles.count == opening.links.count, Set(handles).count == handles.count,
-            handles.allSatisfy({ streams[$0] == nil })
+            handles.allSatisfy({ streams[$0] == nil && broadcasts.streams[$0] == nil })
         else {
             groups[cigID]?.failure = .controllerFailed("its handles of the streams are invalid")
             return settle(cigID) + endTurn(of: cigID)
@@ -166,6 +175,7 @@ struct IsochronousEngine {
         case .setParameters(let cigID): return parametersSet(reply, of: cigID)
         case .removeGroup(let cigID): return groupRemoved(cigID)
         case .setUpPath(let handle): return pathAnswered(handle, nil)
+        case .broadcast(let step): return broadcastAnswered(step)
         case .createStreams, .accept, .disconnect: return []
         }
     }
@@ -181,6 +191,7 @@ struct IsochronousEngine {
         case .removeGroup(let cigID): return removalFailed(cigID, failure)
         case .accept(let handle): return acceptanceFailed(handle, .command(failure))
         case .setUpPath(let handle): return pathAnswered(handle, .command(failure))
+        case .broadcast(let step): return broadcastFailed(step, failure)
         case .disconnect(let handle): return disconnected(handle, .controller(.connectionTerminatedByLocalHost))
         }
     }
@@ -203,7 +214,7 @@ struct IsochronousEngine {
         groups.filter { $0.value.removal == .refused }.keys.map { remove($0) }
     }
 
-    private mutating func remove(_ cigID: UInt8) -> IsochronousEffect {
+    mutating func remove(_ cigID: UInt8) -> IsochronousEffect {
         groups[cigID]?.removal = .requested
         return .send(CommandRequest(LERemoveCIG(cigID: cigID), .isochronous(.removeGroup(cigID: cigID))))
     }
@@ -253,7 +264,7 @@ struct IsochronousEngine {
         }
     }
 
-    private mutating func creationFailed(_ handle: ConnectionHandle, _ error: HostError) -> [IsochronousEffect] {
+    mutating func creationFailed(_ handle: ConnectionHandle, _ error: HostError) -> [IsochronousEffect] {
         guard let cigID = streams[handle]?.cigID else { return [] }
         streams[handle]?.phase = .idle
         if groups[cigID]?.failure == nil { groups[cigID]?.failure = error }
@@ -285,7 +296,7 @@ struct IsochronousEngine {
     }
 
     /// Ends an opening if none of its streams is being created.
-    private mutating func creationEnded(_ cigID: UInt8) -> [IsochronousEffect] {
+    mutating func creationEnded(_ cigID: UInt8) -> [IsochronousEffect] {
         guard let group = groups[cigID] else { return [] }
         let phases = group.handles.compactMap { streams[$0]?.phase }
         let isCreating = phases.contains {
@@ -300,102 +311,5 @@ struct IsochronousEngine {
         for handle in group.handles { streams[handle]?.isReported = true }
         let informations = group.handles.compactMap { streams[$0]?.information }
         return [.opened(opening.number, informations)] + endTurn(of: cigID)
-    }
-
-    // MARK: Ends
-
-    /// Ends a stream.
-    mutating func close(_ identifier: IsochronousStreamIdentifier) -> [IsochronousEffect] {
-        handle(of: identifier).map { close($0) } ?? []
-    }
-
-    mutating func close(_ handle: ConnectionHandle) -> [IsochronousEffect] {
-        guard let phase = streams[handle]?.phase, phase != .idle, phase != .creating, phase != .closing else {
-            return []
-        }
-        streams[handle]?.phase = .closing
-        sender.dropUnsent(handle)
-        return [
-            .send(
-                CommandRequest(
-                    Disconnect(connectionHandle: handle, reason: .remoteUserTerminatedConnection),
-                    .isochronous(.disconnect(handle))
-                )
-            )
-        ]
-    }
-
-    private mutating func closeStreams(of cigID: UInt8) -> [IsochronousEffect] {
-        var effects: [IsochronousEffect] = []
-        for handle in groups[cigID]?.handles ?? [] { effects += close(handle) }
-        return effects
-    }
-
-    /// Handles the end of a stream. Does nothing for a handle that is not one of an established stream.
-    mutating func disconnected(_ handle: ConnectionHandle, _ reason: DisconnectionReason) -> [IsochronousEffect] {
-        requests[handle] = nil
-        endedHandles.removeAll { $0.handle == handle }
-        guard let stream = streams[handle], stream.phase != .idle else { return [] }
-        sender.close(handle)
-        streams[handle]?.phase = .idle
-        var effects: [IsochronousEffect] = []
-        if stream.isReported, let identifier = stream.information?.identifier {
-            effects.append(.ended(identifier, reason))
-            endReasons[identifier] = reason
-        }
-        streams[handle]?.isReported = false
-        guard let cigID = stream.cigID else {
-            forget(handle)
-            return effects + acceptanceFailed(handle, .disconnected(reason))
-        }
-        if groups[cigID]?.opening != nil {
-            return effects + creationFailed(handle, .disconnected(reason))
-        }
-        return effects + creationEnded(cigID)
-    }
-
-    /// Handles the end of an ACL connection: its streams have ended too.
-    mutating func linkEnded(
-        _ link: LinkIdentifier,
-        _ reason: DisconnectionReason,
-        at now: Instant
-    ) -> [IsochronousEffect] {
-        var effects = waiting.filter { $0.links.contains(link) }.map {
-            IsochronousEffect.failed($0.number, .disconnected(reason))
-        }
-        waiting.removeAll { $0.links.contains(link) }
-        // The controller has not answered with the handles of this group's streams.
-        for (cigID, group) in groups where group.handles.isEmpty && group.failure == nil {
-            if group.opening?.links.contains(link) == true { groups[cigID]?.failure = .disconnected(reason) }
-        }
-        requests.removeAll { $0.value.link == link }
-        for (handle, stream) in streams where stream.link == link && stream.phase != .idle {
-            effects += disconnected(handle, reason)
-            remember(handle, at: now)
-        }
-        return effects
-    }
-
-    /// Removes a group whose streams have all ended, and reports the failure of its opening.
-    private mutating func settle(_ cigID: UInt8) -> [IsochronousEffect] {
-        guard let group = groups[cigID], group.removal == .none,
-            group.handles.allSatisfy({ streams[$0]?.phase == .idle })
-        else { return [] }
-        groups[cigID]?.opening = nil
-        let removal = remove(cigID)
-        guard let opening = group.opening else { return [removal] }
-        return [removal, .failed(opening.number, group.failure ?? .cancelled)]
-    }
-
-    mutating func forget(_ handle: ConnectionHandle) {
-        sender.close(handle)
-        streams[handle] = nil
-    }
-
-    /// Records a stream that has ended with its link.
-    private mutating func remember(_ handle: ConnectionHandle, at now: Instant) {
-        endedHandles.removeAll { $0.handle == handle || $0.deadline <= now }
-        endedHandles.append(EndedHandle(handle: handle, deadline: now + IsochronousEngine.endedLifetime))
-        if endedHandles.count > IsochronousEngine.endedLimit { endedHandles.removeFirst() }
     }
 }

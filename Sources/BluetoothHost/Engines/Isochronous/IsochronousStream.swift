@@ -119,7 +119,10 @@ extension ConnectedGroupParameters {
 /// The properties of an established stream.
 package struct IsochronousStreamInformation: Hashable, Sendable {
     package let identifier: IsochronousStreamIdentifier
-    package let link: LinkIdentifier
+    /// The connection that carries the stream; nil for a broadcast stream.
+    package let link: LinkIdentifier?
+    /// The place of a broadcast stream; nil for a connected stream.
+    package var broadcast: BroadcastMembership?
     /// Whether this host may send SDUs.
     package let canSend: Bool
     /// Whether this host may receive SDUs.
@@ -132,6 +135,14 @@ package struct IsochronousStreamInformation: Hashable, Sendable {
     package let sduInterval: Duration
     /// The longest SDU that this host may send, in bytes.
     package let maximumSDU: Int
+}
+
+/// The place of a broadcast isochronous stream in its group.
+package struct BroadcastMembership: Hashable, Sendable {
+    /// The number of the stream, 1 to 31.
+    package let number: Int
+    /// What the train has announced; nil for a group that this host sends.
+    package let information: BroadcastGroupInformation?
 }
 
 /// A request of a central for a stream, as the host of the peripheral gets it.
@@ -153,6 +164,8 @@ enum IsochronousEffect: Equatable {
     case requested(IsochronousStreamRequest)
     /// A stream has ended that was reported as opened.
     case ended(IsochronousStreamIdentifier, DisconnectionReason)
+    /// A broadcast group is no longer received, and no longer needs the synchronization with its train.
+    case receptionEnded(SynchronizationIdentifier)
 }
 
 /// What the answer to a command of an ``IsochronousEngine`` is for.
@@ -163,6 +176,16 @@ enum IsochronousStep: Equatable {
     case accept(ConnectionHandle)
     case setUpPath(ConnectionHandle)
     case disconnect(ConnectionHandle)
+    case broadcast(BroadcastStep)
+}
+
+/// What the answer to a command of a broadcast group is for; groups are named by BIG_Handle.
+enum BroadcastStep: Equatable {
+    case create(UInt8)
+    case receive(UInt8)
+    case setUpPath(ConnectionHandle)
+    case terminate(UInt8)
+    case stopReceiving(UInt8)
 }
 
 extension LECISEstablished {

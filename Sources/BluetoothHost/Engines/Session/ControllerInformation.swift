@@ -66,6 +66,18 @@ public struct ControllerInformation: Sendable, Equatable {
             && commands.contains(LESetupISODataPath.self)
     }
 
+    /// Whether the controller can send broadcast isochronous groups.
+    var canBroadcastStreams: Bool {
+        features.contains(.isochronousBroadcaster) && isoPacketCount > 0 && canAdvertisePeriodically
+            && commands.contains(LECreateBIG.self) && commands.contains(LESetupISODataPath.self)
+    }
+
+    /// Whether the controller can receive broadcast isochronous groups.
+    var canReceiveBroadcastStreams: Bool {
+        features.contains(.synchronizedReceiver) && canSynchronize && commands.contains(LEBIGCreateSync.self)
+            && commands.contains(LESetupISODataPath.self)
+    }
+
     /// Each feature of a host, with the feature of the controller that it needs.
     private static let neededFeatures: [(host: LEFeatures, needed: LEFeatures)] = [
         (.connectionSubratingHostSupport, .connectionSubrating),

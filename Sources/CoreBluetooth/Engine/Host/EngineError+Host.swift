@@ -20,7 +20,7 @@ extension EngineError {
             case .notSupported: .core(.operationNotSupported)
             case .channel(let error): EngineError(error)
             case .security(let error): EngineError(error)
-            case .command, .controllerFailed, .stateUnavailable: .core(.unknown)
+            case .command, .controllerFailed, .stateUnavailable, .broadcast: .core(.unknown)
             }
     }
 

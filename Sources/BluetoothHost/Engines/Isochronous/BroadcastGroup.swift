@@ -1,0 +1,93 @@
+import BLEHCI
+import BluetoothTypes
+import OrderedCollections
+
+/// The broadcast isochronous groups of a host, and their streams (Vol 6, Part B, 4.4.6).
+struct BroadcastGroups {
+    /// A group that this host sends or receives.
+    struct Group {
+        enum Role: Equatable {
+            /// The advertisement whose periodic train announces the group.
+            case broadcaster(AdvertisementIdentifier, BroadcastGroupParameters)
+            /// The synchronization with the train that announces the group.
+            case receiver(SynchronizationIdentifier, BroadcastReceptionParameters)
+        }
+
+        enum Phase: Equatable {
+            /// The end of an earlier group of the same advertisement is awaited.
+            case awaitingEnd
+            /// A receiver waits for the train to announce the group.
+            case awaitingInformation
+            /// The event for the command that creates the group is awaited.
+            case creating
+            /// The answers to this number of commands for data paths are awaited.
+            case settingUpPaths(Int)
+            case open
+            /// The end of the group is awaited.
+            case closing
+        }
+
+        /// Names the group in the effects, until it is open.
+        let number: UInt64
+        let role: Role
+        var phase: Phase
+        /// The advertising set whose train announces a group that is sent.
+        var advertisingHandle: UInt8 = 0
+        /// The handles of the streams that the controller has.
+        var handles: [ConnectionHandle] = []
+        /// The numbers of the streams, in the order of their handles.
+        var streamNumbers: [UInt8] = []
+        /// What the train has announced, for a receiver.
+        var information: BroadcastGroupInformation?
+        /// Why the group fails when it has ended.
+        var failure: HostError?
+        /// Whether the caller has given the group up before it was open.
+        var isCancelled = false
+        /// Whether the streams were reported as opened.
+        var isReported = false
+
+        var advertisement: AdvertisementIdentifier? {
+            if case .broadcaster(let advertisement, _) = role { advertisement } else { nil }
+        }
+
+        var synchronization: SynchronizationIdentifier? {
+            if case .receiver(let synchronization, _) = role { synchronization } else { nil }
+        }
+    }
+
+    struct Stream {
+        let bigHandle: UInt8
+        let information: IsochronousStreamInformation
+        /// Whether the caller has closed the stream. The group ends when all its streams are closed.
+        var isClosed = false
+        var assembler = SDUAssembler()
+    }
+
+    /// Maximum number of groups.
+    static let limit = 16
+
+    /// The groups by BIG_Handle.
+    var groups: OrderedDictionary<UInt8, Group> = [:]
+    var streams: OrderedDictionary<ConnectionHandle, Stream> = [:]
+    private var lastHandle: UInt8 = 0xEF
+
+    /// Adds a group.
+    ///
+    /// The handle of a group that has just ended is used last: the controller may still report an event with it.
+    mutating func add(_ group: Group) throws(HostError) -> UInt8 {
+        guard groups.count < BroadcastGroups.limit else {
+            throw .notSupported("there are \(BroadcastGroups.limit) broadcast groups; stop another one first")
+        }
+        repeat { lastHandle = lastHandle >= 0xEF ? 0 : lastHandle + 1 } while groups[lastHandle] != nil
+        groups[lastHandle] = group
+        return lastHandle
+    }
+
+    /// The stream with an identifier that is open.
+    func handle(of identifier: IsochronousStreamIdentifier) -> ConnectionHandle? {
+        streams.first {
+            $0.value.information.identifier == identifier && !$0.value.isClosed
+                && groups[$0.value.bigHandle]?.phase == .open
+        }?.key
+    }
+}
