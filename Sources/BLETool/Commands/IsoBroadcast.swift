@@ -65,9 +65,15 @@ extension Iso {
                 )
                 let group = try await advertising.startBroadcast(parameters)
                 try teller.broadcasts(at: try await adapter.information.identityAddress, parameters)
-                try await content.send(on: group.streams[0], rounds: rounds)
-                await group.stop()
-                await advertising.stop()
+                do {
+                    try await content.send(on: group.streams[0], rounds: rounds)
+                } catch  where Task.isCancelled && rounds == nil {
+                    // The user has stopped the broadcast.
+                }
+                await uncancelled {
+                    await group.stop()
+                    await advertising.stop()
+                }
                 try teller.sent(parts: content.parts.count, bytes: content.byteCount)
             }
         }
