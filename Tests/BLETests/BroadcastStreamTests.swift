@@ -8,14 +8,17 @@ import Testing
 struct BroadcastStreamTests {
     /// A broadcaster with a periodic train, and a receiver.
     private struct Pair {
+        let senderDevice: Device
+        let receiverDevice: Device
         let sender: Adapter
         let receiver: Adapter
         let advertising: AdvertisingSet
         let train: PeriodicTrainRequest
 
         init(in world: World) async throws {
-            sender = try await world.device("sender").openAdapter()
-            receiver = try await world.device("receiver").openAdapter()
+            (senderDevice, receiverDevice) = (world.device("sender"), world.device("receiver"))
+            sender = try await senderDevice.openAdapter()
+            receiver = try await receiverDevice.openAdapter()
             advertising = try await sender.peripheral.startAdvertising(
                 AdvertisementConfiguration(
                     isConnectable: false,
@@ -187,6 +190,47 @@ struct BroadcastStreamTests {
             } catch {
                 if case .invalidArgument = error {} else { Issue.record("\(error)") }
             }
+        }
+    }
+
+    @Test("A failure of either controller ends the streams, and others can be opened after its recovery")
+    func failureOfAControllerEndsTheStreams() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            var group = try await pair.advertising.startBroadcast()
+            let reception = try await pair.receiver.central.receiveBroadcast(of: pair.train)
+            pair.receiverDevice.failWithHardwareError()
+            let error = await Self.end(of: reception.streams[0])
+            if case .disconnected(.controllerReset) = error {} else { Issue.record("\(error as Any)") }
+            try await world.sleep(for: .seconds(2))
+            let again = try await pair.receiver.central.receiveBroadcast(of: pair.train)
+            pair.senderDevice.failWithHardwareError()
+            let sent = await Self.end(of: group.streams[0])
+            if case .disconnected(.controllerReset) = sent {} else { Issue.record("\(sent as Any)") }
+            #expect(await Self.end(of: again.streams[0]) == .disconnected(.controller(.connectionTimeout)))
+            try await world.sleep(for: .seconds(2))
+            group = try await pair.advertising.startBroadcast()
+            #expect(group.streams.count == 1)
+        }
+    }
+
+    @Test("A reception that shares the synchronization of an app ends with it")
+    func receptionEndsWithTheSynchronizationOfTheApp() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            let group = try await pair.advertising.startBroadcast()
+            var events: PeriodicAdvertisingEvents.Iterator? = pair.receiver.central.periodicAdvertising(pair.train)
+                .makeAsyncIterator()
+            _ = try await events?.next()
+            let reception = try await pair.receiver.central.receiveBroadcast(of: pair.train)
+            try await group.streams[0].send([1])
+            var sdus = reception.streams[0].makeAsyncIterator()
+            #expect(try await sdus.next()?.data == [1])
+            events = nil
+            #expect(
+                await Self.end(of: reception.streams[0])
+                    == .disconnected(.controller(.connectionTerminatedByLocalHost))
+            )
         }
     }
 }

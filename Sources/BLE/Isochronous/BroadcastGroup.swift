@@ -75,7 +75,7 @@ extension Central {
     /// and announces a group.
     ///
     /// The adapter synchronizes with the train if no ``Central/periodicAdvertising(_:)`` receives it already. If one does, the
-    /// reception ends with it.
+    /// reception ends with it. An app that wants the data of the train too receives the train first.
     ///
     /// ```swift
     /// let train = PeriodicTrainRequest(address: advertisement.address, sid: sid)

@@ -244,6 +244,7 @@ struct BroadcastEngineTests {
                 #expect(effects.first == .failed(1, .broadcast(.noStream(number: 1, count: 0))))
             } else {
                 #expect(Self.requests(effects).first?.packet.hexadecimal.hasSuffix("1f" + Self.allStreams) == true)
+                #expect(engine.broadcasts.groups.values.map(\.streamNumbers.count) == [31])
             }
         }
     }

@@ -173,7 +173,8 @@ public struct BroadcastGroupInformation: Hashable, Sendable {
     public let isEncrypted: Bool
 
     init(_ event: LEBIGInfoAdvertisingReport) {
-        streamCount = Int(event.numBIS)
+        // The announcement comes from the air.
+        streamCount = min(Int(event.numBIS), LEBIGCreateSync.maximumCount)
         interval = .microseconds(1250 * Int(event.isoInterval))
         sduInterval = .microseconds(Int(event.sduInterval))
         maximumSDU = Int(event.maxSDU)

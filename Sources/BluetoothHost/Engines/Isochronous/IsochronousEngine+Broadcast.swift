@@ -118,8 +118,7 @@ extension IsochronousEngine {
     ) -> BroadcastError? {
         if information.isEncrypted, parameters.code == nil { return .codeRequired }
         if !information.isEncrypted, parameters.code != nil { return .notEncrypted }
-        // The announcement comes from the air.
-        let count = min(information.streamCount, LEBIGCreateSync.maximumCount)
+        let count = information.streamCount
         guard let missing = (parameters.streams ?? [1]).first(where: { $0 > count }) else { return nil }
         return .noStream(number: missing, count: count)
     }
