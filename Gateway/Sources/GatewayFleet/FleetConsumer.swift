@@ -25,12 +25,15 @@ public struct FleetConsumer: Sendable {
     private var election: GatewayElection
     private var malformedCount: UInt64 = 0
 
-    /// Creates a consumer.
+    /// Creates a consumer. The first gateway of a tag is chosen when the tag's first window ends, so the collection time of
+    /// the election is the window.
     public init(
         window: FleetWindow.Configuration = FleetWindow.Configuration(),
         election: GatewayElection.Configuration = GatewayElection.Configuration()
     ) {
         self.window = FleetWindow(window)
+        var election = election
+        election.collectionTime = window.window
         self.election = GatewayElection(election)
     }
 
@@ -51,6 +54,8 @@ public struct FleetConsumer: Sendable {
     public mutating func receive(_ message: FleetMessage, token: UInt64, at now: Duration) -> Output {
         let outcome = window.receive(message, token: token, at: now)
         var output = Output()
+        // Before the message: it is not a part of the collections that have ended.
+        output.changes = election.advance(to: now)
         switch outcome.kind {
         case .first, .another:
             if let rssi = message.rssi,
@@ -103,6 +108,7 @@ public struct FleetConsumer: Sendable {
     /// Ends all windows.
     public mutating func finish(at now: Duration) -> Output {
         var output = Output()
+        output.changes = election.finish(at: now)
         add(window.finish(at: now), to: &output)
         return output
     }

@@ -1,8 +1,13 @@
+import DequeModule
+
 /// Chooses for each tag the gateway that should connect to it.
 ///
 /// The gateway with the strongest smoothed signal is chosen. It stays chosen until another one is stronger by the
 /// hysteresis, or until it is offline, has no free connection slot, or has not heard the tag for the timeout while another
 /// one has. A tag that no gateway hears for four times the timeout is forgotten.
+///
+/// The gateways that receive a transmission report it one after the other. So nothing is decided at the first reception of
+/// a tag, or at the first one after the timeout. ``advance(to:)`` decides when the collection time has passed since then.
 public struct GatewayElection: Sendable {
     /// Times and limits.
     public struct Configuration: Hashable, Sendable {
@@ -10,6 +15,9 @@ public struct GatewayElection: Sendable {
         public var hysteresis = 16.0
         /// After this time, a reception does not count any more.
         public var timeout = Duration.seconds(60)
+        /// The time in which receptions are collected before a gateway is chosen for a tag that has none, or whose gateway has
+        /// not heard it for the timeout. It is at most half of the timeout.
+        public var collectionTime = Duration.seconds(2)
         /// The weight of a new signal strength in the smoothed one, from 0 to 1.
         public var smoothing = 0.25
         /// The greatest number of tags.
@@ -61,6 +69,8 @@ public struct GatewayElection: Sendable {
     private struct Tag {
         var candidates: [Candidate] = []
         var chosen: Int?
+        /// Whether receptions are collected, and nothing is decided yet.
+        var isCollecting = false
 
         mutating func add(_ rssi: Double, by gateway: Int, at now: Duration, _ configuration: Configuration) {
             if let index = candidates.firstIndex(where: { $0.gateway == gateway }) {
@@ -83,18 +93,21 @@ public struct GatewayElection: Sendable {
         }
     }
 
-    private let configuration: Configuration
+    private var configuration: Configuration
     private var gateways: GatewayTable<GatewayState>
     private var tags: [UInt64: Tag] = [:]
     /// The tags to look at, by time. Each tag is there once.
     private var checks: [Int64: [UInt64]] = [:]
     private var lastCheck: Int64 = 0
+    /// The tags whose receptions are collected, with the ends of the collections, in their order. Each tag is there once.
+    private var collections: Deque<(address: UInt64, end: Duration)> = []
     /// The number of receptions of tags or gateways beyond the limits.
     public private(set) var refusedCount: UInt64 = 0
 
     /// Creates an election.
     public init(_ configuration: Configuration = Configuration()) {
         self.configuration = configuration
+        self.configuration.collectionTime = min(configuration.collectionTime, configuration.timeout / 2)
         gateways = GatewayTable(limit: configuration.gatewayLimit)
     }
 
@@ -125,7 +138,9 @@ public struct GatewayElection: Sendable {
         }
         if !isKnown { check(address, at: now + configuration.timeout) }
         tags[address, default: Tag()].add(Double(rssi), by: gateway, at: now, configuration)
-        return decide(address, at: now)
+        guard !isCurrent(address, at: now) else { return decide(address, at: now) }
+        collect(address, at: now)
+        return nil
     }
 
     /// Takes the state of a gateway. Gateways are online until then.
@@ -138,9 +153,10 @@ public struct GatewayElection: Sendable {
         update(name, at: now) { $0.freeSlots = count }
     }
 
-    /// Looks at the tags whose gateway has not heard them for the timeout.
+    /// Decides about the tags whose receptions were collected, and about those whose gateway has not heard them for the
+    /// timeout. To be called at least as often as gateways should be chosen.
     public mutating func advance(to now: Duration) -> [Change] {
-        var changes: [Change] = []
+        var changes = endCollections(at: now)
         let tick = tick(of: now)
         while lastCheck < tick {
             guard tick - lastCheck <= Int64(checks.count) + 16 else {
@@ -155,9 +171,42 @@ public struct GatewayElection: Sendable {
         return changes
     }
 
+    /// Decides about all tags whose receptions are collected.
+    public mutating func finish(at now: Duration) -> [Change] {
+        var changes = advance(to: now)
+        while let next = collections.first { changes += endCollections(at: next.end) }
+        return changes
+    }
+
     private mutating func lookAtNext(_ now: Duration, _ changes: inout [Change]) {
         lastCheck += 1
         for address in checks.removeValue(forKey: lastCheck) ?? [] { look(at: address, now, &changes) }
+    }
+
+    // MARK: Collections
+
+    /// Whether the gateway that is chosen for a tag has heard it within the timeout.
+    private func isCurrent(_ address: UInt64, at now: Duration) -> Bool {
+        guard let tag = tags[address], !tag.isCollecting, let chosen = tag.chosen else { return false }
+        return tag.candidates.contains { $0.gateway == chosen && now - $0.lastReception < configuration.timeout }
+    }
+
+    private mutating func collect(_ address: UInt64, at now: Duration) {
+        guard tags[address]?.isCollecting == false else { return }
+        tags[address]?.isCollecting = true
+        collections.append((address, now + configuration.collectionTime))
+    }
+
+    /// Decides about the tags whose collections have ended, but looks at no others.
+    mutating func endCollections(at now: Duration) -> [Change] {
+        var changes: [Change] = []
+        while let next = collections.first, next.end <= now {
+            collections.removeFirst()
+            tags[next.address]?.isCollecting = false
+            // As of the end: nothing has come since.
+            if let change = decide(next.address, at: next.end) { changes.append(change) }
+        }
+        return changes
     }
 
     // MARK: Decisions
@@ -226,7 +275,7 @@ public struct GatewayElection: Sendable {
             tags[address] = nil
             return
         }
-        if let change = decide(address, at: now) { changes.append(change) }
+        if !tag.isCollecting, let change = decide(address, at: now) { changes.append(change) }
         let chosen = tags[address]?.chosen
         let last = tags[address]?.candidates.first { $0.gateway == chosen }?.lastReception ?? newest
         check(address, at: max(last + configuration.timeout, now))

@@ -5,17 +5,36 @@ import Testing
 struct FleetConsumerTests {
     @Test func observationNamesTheElectedGatewayAndTheNumbersOfAllReceivers() throws {
         var fleet = FleetConsumer()
-        let first = fleet.receive(message("a", 4, rssi: -70), token: 1, at: .zero)
-        #expect(first.changes.map(\.gateway) == ["a"])
-        // Stronger, but by less than the hysteresis.
+        #expect(fleet.receive(message("a", 4, rssi: -70), token: 1, at: .zero).isEmpty)
         #expect(fleet.receive(message("b", 7, rssi: -60), token: 2, at: .zero).isEmpty)
         let output = fleet.advance(to: .seconds(2))
+        #expect(output.changes.map(\.gateway) == ["b"])
         let (observation, elected) = try #require(output.observations.first)
         #expect(output.observations.count == 1)
-        #expect(elected == "a")
+        #expect(elected == "b")
         #expect(observation.receivers.map(\.number?.sequence) == [7, 4])
         #expect(observation.tokens == [1, 2])
-        #expect(observation.json(elected: elected).hasSuffix(", \"best\": \"b\", \"connect\": \"a\"}"))
+        #expect(observation.json(elected: elected).hasSuffix(", \"best\": \"b\", \"connect\": \"b\"}"))
+    }
+
+    @Test func firstGatewayIsTheStrongestOfTheFirstWindowWhicheverMessageArrivesFirst() {
+        var fleet = FleetConsumer()
+        #expect(fleet.receive(message("attic", 1, rssi: -81), token: 1, at: .zero).isEmpty)
+        #expect(fleet.receive(message("hall", 1, rssi: -66), token: 2, at: .milliseconds(5)).isEmpty)
+        #expect(fleet.advance(to: .milliseconds(1999)).isEmpty)
+        // The message of another tag ends the window.
+        let output = fleet.receive(message("attic", 2, tag: 2), token: 3, at: .seconds(2))
+        #expect(output.changes.map(\.gateway) == ["hall"])
+        #expect(output.observations.map(\.elected) == ["hall"])
+    }
+
+    @Test func endOfTheProgramMakesTheFirstChoice() {
+        var fleet = FleetConsumer()
+        _ = fleet.receive(message("a", 1), token: 1, at: .zero)
+        let output = fleet.finish(at: .seconds(1))
+        #expect(output.changes.map(\.gateway) == ["a"])
+        #expect(output.observations.map(\.elected) == ["a"])
+        #expect(fleet.finish(at: .seconds(1)).isEmpty)
     }
 
     @Test func eachTokenComesBackOnce() {
@@ -35,10 +54,12 @@ struct FleetConsumerTests {
         var fleet = FleetConsumer()
         _ = fleet.receive(message("a", 1, rssi: -40), token: 1, at: .zero)
         _ = fleet.receive(message("b", 1, rssi: -70), token: 2, at: .zero)
-        let full = try fleet.setConnections(#"{"free": 0, "limit": 3}"#, gateway: "a", at: .zero)
+        #expect(fleet.advance(to: .seconds(2)).changes.map(\.gateway) == ["a"])
+        let now = Duration.seconds(2)
+        let full = try fleet.setConnections(#"{"free": 0, "limit": 3}"#, gateway: "a", at: now)
         #expect(full.changes.map(\.gateway) == ["b"])
-        #expect(try fleet.setConnections(#"{"free": 1, "limit": 3}"#, gateway: "a", at: .zero).isEmpty)
-        #expect(fleet.receive(message("b", 2, 1, rssi: -70), token: 3, at: .zero).changes.map(\.gateway) == ["a"])
+        #expect(try fleet.setConnections(#"{"free": 1, "limit": 3}"#, gateway: "a", at: now).isEmpty)
+        #expect(fleet.receive(message("b", 2, 1, rssi: -70), token: 3, at: now).changes.map(\.gateway) == ["a"])
         #expect(throws: FleetMessageError.missing("free")) {
             try fleet.setConnections("{}", gateway: "a", at: .zero)
         }
@@ -48,7 +69,8 @@ struct FleetConsumerTests {
         var fleet = FleetConsumer()
         _ = fleet.receive(message("a", 1), token: 1, at: .zero)
         _ = fleet.receive(message("b", 1), token: 2, at: .zero)
-        #expect(fleet.setOnline(false, gateway: "a", at: .zero).changes.map(\.gateway) == ["b"])
+        #expect(fleet.advance(to: .seconds(2)).changes.map(\.gateway) == ["a"])
+        #expect(fleet.setOnline(false, gateway: "a", at: .seconds(2)).changes.map(\.gateway) == ["b"])
         #expect(fleet.countMalformed() && !fleet.countMalformed())
         let status = fleet.status(at: .seconds(60))
         #expect(status.offlineGatewayCount == 1)
