@@ -1,13 +1,24 @@
 /// An estimate of how much later than usual the messages of a gateway arrive.
 ///
-/// The clocks of gateways differ, and so do the ways to the broker. The smallest difference of the last minutes between
-/// the arrival and the gateway's time has both. What a message has beyond it is its delay.
+/// The clocks of gateways differ, and so do the ways to the broker. The smallest difference between the arrival and the
+/// gateway's time has both. What a message has beyond it is its delay.
+///
+/// The smallest difference stays known while no message comes. A gateway whose broker was away sends old messages first.
+/// They arrive faster than they were made, so each is less late than those before. If the messages of two periods are
+/// equally late, a clock was set, or is slower than the other one. Then the smallest difference is that of these periods.
 struct ClockOffset {
-    /// The smallest difference is that of the current and the last period.
     private static let period = Duration.seconds(60)
+    /// The messages of a period are equally late if they are less late than those of the last period by at most this time.
+    private static let tolerance = Duration.seconds(1)
+    /// A gateway's first message is on time if it is late by at most this time under the expected difference.
+    private static let expectationTolerance = Duration.seconds(60)
 
+    private var smallest: Duration?
+    /// The arrival of the first message of the period.
     private var start: Duration?
+    /// The smallest difference of the period.
     private var current: Duration?
+    /// The smallest difference of the last period with messages.
     private var last: Duration?
 
     /// Returns the delay of a message.
@@ -15,15 +26,23 @@ struct ClockOffset {
     /// - Parameters:
     ///   - time: the gateway's time of the message.
     ///   - now: the time of its arrival, by another clock.
-    mutating func delay(of time: Duration, at now: Duration) -> Duration {
+    ///   - expected: the difference between the clocks until it is measured; nil if it is not known.
+    mutating func delay(of time: Duration, at now: Duration, expected: Duration? = nil) -> Duration {
         let difference = now - time
-        if let start, now - start >= Self.period {
-            last = now - start < Self.period * 2 ? current : nil
-            current = nil
-        }
+        if let start, now - start >= Self.period { endPeriod() }
         if current == nil { start = now }
         current = min(current ?? difference, difference)
-        return difference - min(current ?? difference, last ?? difference)
+        var smallest = smallest ?? difference
+        if self.smallest == nil, let expected, difference - expected > Self.expectationTolerance { smallest = expected }
+        smallest = min(smallest, difference)
+        self.smallest = smallest
+        return difference - smallest
+    }
+
+    private mutating func endPeriod() {
+        if let current, let last, current >= last - Self.tolerance { smallest = min(current, last) }
+        last = current
+        current = nil
     }
 
     /// Parses the time of a message, such as `2026-11-24T16:48:19.375Z`. Returns nil for another notation.

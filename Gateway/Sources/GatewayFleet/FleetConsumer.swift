@@ -59,7 +59,13 @@ public struct FleetConsumer: Sendable {
         switch outcome.kind {
         case .first, .another:
             if let rssi = message.rssi,
-                let change = election.receive(message.address, by: message.gateway, rssi: rssi, at: now)
+                let change = election.receive(
+                    message.address,
+                    by: message.gateway,
+                    rssi: rssi,
+                    delay: outcome.delay,
+                    at: now
+                )
             {
                 output.changes.append(change)
             }

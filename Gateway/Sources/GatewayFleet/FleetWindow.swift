@@ -21,6 +21,11 @@ public struct FleetWindow: Sendable {
         public var window = Duration.seconds(2)
         /// The time in which late messages are recognized, from the end of the window.
         public var memory = Duration.seconds(30)
+        /// The system's time at the caller's time zero, since 1970; nil if it is not known.
+        ///
+        /// With it, the delay of a gateway's first message is measured too: the gateway's clock is taken to have the
+        /// system's time. This is corrected after some minutes of messages.
+        public var timeAtZero: Duration?
         /// The greatest number of open windows.
         public var openLimit = 16_384
         /// The greatest number of ended windows that are remembered.
@@ -81,6 +86,9 @@ public struct FleetWindow: Sendable {
     public struct Outcome: Sendable {
         /// What the message is.
         public var kind: Kind
+        /// How much later than usual the message came after the reception; zero for a message that came before, or that
+        /// was refused.
+        public var delay: Duration
         /// The observations whose windows have ended, in the order of their ends.
         public var observations: [CombinedObservation]
     }
@@ -133,8 +141,8 @@ public struct FleetWindow: Sendable {
     ///   - now: the time of the arrival, since any moment. It must not decrease.
     public mutating func receive(_ message: FleetMessage, token: UInt64 = 0, at now: Duration) -> Outcome {
         var observations = advance(to: now)
-        let kind = take(message, token, now, &observations)
-        return Outcome(kind: kind, observations: observations)
+        let (kind, delay) = take(message, token, now, &observations)
+        return Outcome(kind: kind, delay: delay, observations: observations)
     }
 
     /// Returns the observations whose windows have ended.
@@ -164,17 +172,25 @@ public struct FleetWindow: Sendable {
         _ token: UInt64,
         _ now: Duration,
         _ observations: inout [CombinedObservation]
-    ) -> Kind {
+    ) -> (kind: Kind, delay: Duration) {
         counters.received &+= 1
         guard let gateway = gateways.number(of: message.gateway, at: now, create: { GatewayHistory() }) else {
             counters.refused &+= 1
-            return .refused
+            return (.refused, .zero)
         }
         guard isNew(message, gateway) else {
             counters.duplicates &+= 1
-            return .duplicate
+            return (.duplicate, .zero)
         }
-        return join(message, gateway, token, now, &observations)
+        let delay = delay(of: message, by: gateway, at: now)
+        return (join(message, gateway, token, delay, now, &observations), delay)
+    }
+
+    /// Measures the delay of a message that has not come before.
+    private mutating func delay(of message: FleetMessage, by gateway: Int, at arrival: Duration) -> Duration {
+        guard let time = ClockOffset.parse(message.time) else { return .zero }
+        let expected = configuration.timeAtZero.map { .zero - $0 }
+        return gateways.update(gateway) { $0.offset.delay(of: time, at: arrival, expected: expected) } ?? .zero
     }
 
     /// Adds a message that has not come before to the group of its transmission.
@@ -182,11 +198,10 @@ public struct FleetWindow: Sendable {
         _ message: FleetMessage,
         _ gateway: Int,
         _ token: UInt64,
+        _ delay: Duration,
         _ now: Duration,
         _ observations: inout [CombinedObservation]
     ) -> Kind {
-        let time = ClockOffset.parse(message.time)
-        let delay = time.flatMap { time in gateways.update(gateway) { $0.offset.delay(of: time, at: now) } } ?? .zero
         let content = ContentKey(message)
         let receiver = Group.Receiver(
             gateway: gateway,
@@ -276,21 +291,22 @@ public struct FleetWindow: Sendable {
     ) -> (observations: [CombinedObservation], discarded: [UInt64]) {
         var observations: [CombinedObservation] = []
         var discarded: [UInt64] = []
-        var waiting: [(Restored, gateway: Int)] = []
+        var waiting: [(Restored, gateway: Int, delay: Duration)] = []
         for restored in messages {
             let gateway = gateways.number(of: restored.message.gateway, at: now) { GatewayHistory() }
             guard let gateway, isNewAfterRestart(restored.message, gateway) else {
                 if !restored.isFinished { discarded.append(restored.token) }
                 continue
             }
+            let delay = delay(of: restored.message, by: gateway, at: now - restored.age)
             if restored.isFinished {
                 rememberTransmission(of: restored, by: gateway, at: now)
             } else {
-                waiting.append((restored, gateway))
+                waiting.append((restored, gateway, delay))
             }
         }
-        for (restored, gateway) in waiting {
-            let kind = join(restored.message, gateway, restored.token, now, &observations)
+        for (restored, gateway, delay) in waiting {
+            let kind = join(restored.message, gateway, restored.token, delay, now, &observations)
             if kind != .first && kind != .another { discarded.append(restored.token) }
         }
         return (observations, discarded)

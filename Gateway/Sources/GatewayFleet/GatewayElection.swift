@@ -77,7 +77,7 @@ public struct GatewayElection: Sendable {
                 let old = candidates[index]
                 let isFresh = now - old.lastReception < configuration.timeout
                 candidates[index].rssi = isFresh ? old.rssi + configuration.smoothing * (rssi - old.rssi) : rssi
-                candidates[index].lastReception = now
+                candidates[index].lastReception = max(old.lastReception, now)
                 return
             }
             let forgotten = configuration.timeout * 4
@@ -126,9 +126,22 @@ public struct GatewayElection: Sendable {
 
     /// Takes the signal strength with which a gateway received a tag.
     ///
-    /// - Parameter now: the time, since any moment. It must not decrease.
+    /// - Parameters:
+    ///   - address: the tag's address, of 48 bits.
+    ///   - name: the name of the gateway.
+    ///   - rssi: the signal strength in dBm.
+    ///   - delay: the time since the reception. A reception before the timeout is ignored.
+    ///   - now: the time, since any moment. It must not decrease.
     /// - Returns: the change, if there is one.
-    public mutating func receive(_ address: UInt64, by name: String, rssi: Int, at now: Duration) -> Change? {
+    public mutating func receive(
+        _ address: UInt64,
+        by name: String,
+        rssi: Int,
+        delay: Duration = .zero,
+        at now: Duration
+    ) -> Change? {
+        guard delay < configuration.timeout else { return nil }
+        let reception = now - max(.zero, delay)
         let isKnown = tags[address] != nil
         guard isKnown || tags.count < configuration.tagLimit,
             let gateway = gateways.number(of: name, at: now, create: { GatewayState() })
@@ -136,8 +149,8 @@ public struct GatewayElection: Sendable {
             refusedCount &+= 1
             return nil
         }
-        if !isKnown { check(address, at: now + configuration.timeout) }
-        tags[address, default: Tag()].add(Double(rssi), by: gateway, at: now, configuration)
+        if !isKnown { check(address, at: reception + configuration.timeout) }
+        tags[address, default: Tag()].add(Double(rssi), by: gateway, at: reception, configuration)
         guard !isCurrent(address, at: now) else { return decide(address, at: now) }
         collect(address, at: now)
         return nil

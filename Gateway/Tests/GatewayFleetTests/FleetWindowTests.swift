@@ -167,15 +167,6 @@ struct FleetWindowTests {
         }
     }
 
-    @Test func delayIsThatBeyondTheSmallestOfTheLastMinutes() {
-        var offset = ClockOffset()
-        #expect(offset.delay(of: .seconds(1000), at: .seconds(5)) == .zero)
-        #expect(offset.delay(of: .seconds(1001), at: .seconds(9)) == .seconds(3))
-        // The gateway's clock is set back by ten minutes: that looks like a delay until the minutes are over.
-        #expect(offset.delay(of: .seconds(410), at: .seconds(15)) == .seconds(600))
-        #expect(offset.delay(of: .seconds(530), at: .seconds(135)) == .zero)
-    }
-
     @Test func oldestWindowEndsEarlyIfTooManyAreOpen() {
         var configuration = FleetWindow.Configuration()
         configuration.openLimit = 2

@@ -66,7 +66,9 @@ final class FleetService: Service {
     init(_ configuration: Configuration, journal: sending FleetJournal, logger: Logger) throws(MQTTError) {
         self.configuration = configuration
         self.logger = logger
-        state = Mutex(State(consumer: FleetConsumer(window: configuration.window), journal: journal))
+        var window = configuration.window
+        window.timeAtZero = .milliseconds(Int64(Date().timeIntervalSince1970 * 1000))
+        state = Mutex(State(consumer: FleetConsumer(window: window), journal: journal))
         let output = FleetOutput(
             descriptor: configuration.descriptor,
             logger: logger,
