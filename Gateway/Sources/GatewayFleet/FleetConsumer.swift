@@ -23,6 +23,7 @@ public struct FleetConsumer: Sendable {
 
     private var window: FleetWindow
     private var election: GatewayElection
+    private var retained: RetainedElections
     private var malformedCount: UInt64 = 0
 
     /// Creates a consumer. The first gateway of a tag is chosen when the tag's first window ends, so the collection time of
@@ -35,6 +36,7 @@ public struct FleetConsumer: Sendable {
         var election = election
         election.collectionTime = window.window
         self.election = GatewayElection(election)
+        retained = RetainedElections(limit: election.tagLimit, time: election.timeout * 4)
     }
 
     /// Takes the messages that an earlier consumer took, in their order. To be called first.
@@ -55,7 +57,7 @@ public struct FleetConsumer: Sendable {
         let outcome = window.receive(message, token: token, at: now)
         var output = Output()
         // Before the message: it is not a part of the collections that have ended.
-        output.changes = election.advance(to: now)
+        add(election.advance(to: now), to: &output)
         switch outcome.kind {
         case .first, .another:
             if let rssi = message.rssi,
@@ -67,7 +69,7 @@ public struct FleetConsumer: Sendable {
                     at: now
                 )
             {
-                output.changes.append(change)
+                add([change], to: &output)
             }
         case .duplicate, .late, .refused: output.discarded.append(token)
         }
@@ -78,7 +80,7 @@ public struct FleetConsumer: Sendable {
     /// Takes the state of a gateway.
     public mutating func setOnline(_ isOnline: Bool, gateway: String, at now: Duration) -> Output {
         var output = Output()
-        output.changes = election.setOnline(isOnline, gateway, at: now)
+        add(election.setOnline(isOnline, gateway, at: now), to: &output)
         return output
     }
 
@@ -91,8 +93,19 @@ public struct FleetConsumer: Sendable {
         at now: Duration
     ) throws(FleetMessageError) -> Output {
         var output = Output()
-        output.changes = election.setFreeSlots(try FreeSlots.decode(payload), gateway, at: now)
+        add(election.setFreeSlots(try FreeSlots.decode(payload), gateway, at: now), to: &output)
         return output
+    }
+
+    /// Takes an election that an earlier consumer published, and that the broker has kept.
+    ///
+    /// If the tag has no gateway after four times the timeout of the election, a later output has the change to none. So
+    /// the caller can remove the election at the broker.
+    ///
+    /// - Parameter payload: the change as JSON. A malformed one is removed too.
+    public mutating func addRetainedElection(of address: UInt64, payload: String, at now: Duration) {
+        guard !payload.isEmpty else { return }
+        retained.insert(address, gateway: RetainedElections.gateway(in: payload), at: now)
     }
 
     /// Counts a message that cannot be decoded.
@@ -106,7 +119,10 @@ public struct FleetConsumer: Sendable {
     /// Returns the observations that are complete. To be called at least as often as windows should end.
     public mutating func advance(to now: Duration) -> Output {
         var output = Output()
-        output.changes = election.advance(to: now)
+        add(election.advance(to: now), to: &output)
+        for (address, gateway) in retained.takeEnded(at: now) where election.gateway(for: address) == nil {
+            output.changes.append(.init(address: address, gateway: nil, previous: gateway, rssi: nil))
+        }
         add(window.advance(to: now), to: &output)
         return output
     }
@@ -114,7 +130,7 @@ public struct FleetConsumer: Sendable {
     /// Ends all windows.
     public mutating func finish(at now: Duration) -> Output {
         var output = Output()
-        output.changes = election.finish(at: now)
+        add(election.finish(at: now), to: &output)
         add(window.finish(at: now), to: &output)
         return output
     }
@@ -131,6 +147,12 @@ public struct FleetConsumer: Sendable {
         status.silentGatewayCount = window.silentGatewayCount(for: Self.silence, at: now)
         status.offlineGatewayCount = election.offlineGatewayCount
         return status
+    }
+
+    private mutating func add(_ changes: [GatewayElection.Change], to output: inout Output) {
+        // The caller publishes the change, which replaces what the broker has kept.
+        for change in changes { retained.remove(change.address) }
+        output.changes += changes
     }
 
     private func add(_ observations: [CombinedObservation], to output: inout Output) {

@@ -76,6 +76,20 @@ public struct FleetTopics: Hashable, Sendable {
     /// The topic of the gateway that should connect to a tag.
     public func election(of address: UInt64) -> String { "\(prefix)/fleet/gateways/\(Self.digits(of: address))" }
 
+    /// What to subscribe to for the gateways that should connect to tags.
+    public var electionFilter: String { "\(prefix)/fleet/gateways/+" }
+
+    /// Returns the tag whose gateway a topic is about; nil for another topic.
+    public func electedTag(of topic: String) -> UInt64? {
+        let start = "\(prefix)/fleet/gateways/"
+        guard topic.hasPrefix(start) else { return nil }
+        var digits = topic.dropFirst(start.count)
+        guard let address = digits.withUTF8({ Self.address($0[...]) }), election(of: address) == topic else {
+            return nil
+        }
+        return address
+    }
+
     /// The twelve hexadecimal digits of an address.
     static func digits(of address: UInt64) -> String {
         let digits = String(address, radix: 16, uppercase: true)

@@ -26,6 +26,8 @@ public final class MQTTSession: Sendable {
         public let topic: String
         /// The content; nil if it is larger than ``sizeLimit``.
         public let payload: [UInt8]?
+        /// Whether the broker had kept the message from before the subscription.
+        public let isRetained: Bool
     }
 
     private let receive: @Sendable (Reception) -> Bool
@@ -66,7 +68,12 @@ public final class MQTTSession: Sendable {
         case .delivered(let number): handle(.delivered(number))
         case .subscribed(let number, let isGranted): handle(.subscribed(number, isGranted: isGranted))
         case .received(let reception):
-            guard !receive(Reception(topic: reception.topic, payload: reception.payload)) else { return }
+            let reception = Reception(
+                topic: reception.topic,
+                payload: reception.payload,
+                isRetained: reception.isRetained
+            )
+            guard !receive(reception) else { return }
             client.withLock { $0 }?.abortConnection()
         }
     }

@@ -110,8 +110,10 @@ async def published(world: World):
             expect([each["connect"] for each in program.elections], ["a", "b", "c", "b"], "the gateways")
             expect([line.value["connect"] for line in program.lines], ["a", "a", "c", "c"], "the elected gateways")
 
-            def messages(topic: str) -> list[dict]:
-                return [json.loads(text) for place, text in subscriber.messages if place == topic]
+            def messages(topic: str) -> list[dict | None]:
+                # mosquitto_sub writes (null) for an empty message.
+                found = [text for place, text in subscriber.messages if place == topic]
+                return [None if text == "(null)" else json.loads(text) for text in found]
 
             await until(lambda: len(messages(f"home/fleet/sensors/{address(1)}")) == 4, "the observations")
             # A line is written first, and published afterwards.
@@ -119,6 +121,14 @@ async def published(world: World):
             await until(lambda: len(messages(elections)) >= len(program.elections), "the elections at the broker")
             expect(messages(elections), program.elections, "the elections")
             expect(messages(f"home/fleet/sensors/{address(1)}"), [line.value for line in program.lines], "the lines")
+            publisher.publish("ble/gateways/b/status", "offline")
+            await until(lambda: messages(f"home/fleet/gateways/{address(1)}")[-1] is None, "the end of the election")
+            expect((program.elections[-1]["connect"], program.elections[-1]["previous"]), (None, "b"), "the last election")
+            # The broker has kept nothing.
+            async with Subscriber(broker, "-i", "later") as later:
+                publisher.publish("ble/gateways/d/status", "online")
+                await until(lambda: ("ble/gateways/d/status", "online") in later.messages, "a message")
+                expect([topic for topic, _ in later.messages if topic.startswith("home/")], [], "the retained messages")
             expect((await program.stop())["waiting"], 0, "the messages that wait")
 
 

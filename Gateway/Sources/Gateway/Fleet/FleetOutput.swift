@@ -13,6 +13,8 @@ final class FleetOutput: Sendable {
         var text: String
         /// The topic on which it is published; nil for none.
         var topic: String?
+        /// What is published instead of the text; nil for the text.
+        var payload: String?
         /// Whether the broker keeps it for later subscribers.
         var isRetained: Bool
         /// The messages that it was made of.
@@ -127,8 +129,9 @@ final class FleetOutput: Sendable {
         guard isConnected.withLock({ $0 }), let session = session.withLock({ $0 }) else { return }
         deliveries.withLock { deliveries in
             deliveries.sendAll(at: .now - origin) { line in
-                session.publish(
-                    MQTTMessage(topic: line.topic ?? "", payload: line.text, isRetained: line.isRetained)
+                let payload = line.payload ?? line.text
+                return session.publish(
+                    MQTTMessage(topic: line.topic ?? "", payload: payload, isRetained: line.isRetained)
                 )
             }
         }

@@ -11,7 +11,8 @@ import Synchronization
 /// ## Threads
 /// The session's thread takes messages: it stores each in the journal, then gives it to the consumer. A timer ends windows,
 /// and passes lines on. The queue of ``FleetOutput`` writes them. A message is confirmed to the broker after it is in the
-/// journal, and finished there after its line is written.
+/// journal, and finished there after its line is written. If lines are published, the session of ``EarlierElections``
+/// receives the elections of the last process, on a thread of its own.
 final class FleetService: Service {
     /// What the service does, and where.
     struct Configuration: Sendable {
@@ -58,6 +59,8 @@ final class FleetService: Service {
     private let state: Mutex<State>
     private let isStopping = Atomic(false)
     private let session = Mutex<MQTTSession?>(nil)
+    /// Nil if lines are not published.
+    private let earlierElections = Mutex<EarlierElections?>(nil)
     private let output = Mutex<FleetOutput?>(nil)
     private let failures = AsyncStream.makeStream(of: FleetOutputError.self)
 
@@ -86,6 +89,16 @@ final class FleetService: Service {
             self?.handle(event)
         }
         self.session.withLock { $0 = session }
+        guard let publishing = configuration.publishing else { return }
+        let elections = try EarlierElections(
+            configuration.connection,
+            topics: publishing,
+            logger: logger
+        ) { [weak self] address, payload in
+            guard let self else { return }
+            state.withLock { $0.consumer.addRetainedElection(of: address, payload: payload, at: now) }
+        }
+        earlierElections.withLock { $0 = elections }
     }
 
     /// Combines messages until graceful shutdown or until the task is cancelled. The windows that are open end then.
@@ -99,6 +112,7 @@ final class FleetService: Service {
         timer.resume()
         output.withLock { $0 }?.start()
         session.withLock { $0 }?.start()
+        earlierElections.withLock { $0 }?.start()
         let failure = await withTaskCancellationOrGracefulShutdownHandler {
             await failures.stream.first { _ in true }
         } onCancelOrGracefulShutdown: { [failures] in
@@ -118,6 +132,7 @@ final class FleetService: Service {
     private func stop() {
         isStopping.store(true, ordering: .releasing)
         session.withLock { $0 }?.stop()
+        earlierElections.withLock { $0 }?.stop()
         state.withLock { state in
             take(state.consumer.finish(at: now), &state)
             flush(&state)
@@ -270,7 +285,10 @@ final class FleetService: Service {
         guard !output.isEmpty else { return }
         for change in output.changes {
             let topic = configuration.publishing?.election(of: change.address)
-            state.lines.append(.init(text: change.json, topic: topic, isRetained: true, tokens: []))
+            // An empty message removes the retained one.
+            let payload = change.gateway == nil ? "" : nil
+            let line = FleetOutput.Line(text: change.json, topic: topic, payload: payload, isRetained: true, tokens: [])
+            state.lines.append(line)
         }
         for (observation, elected) in output.observations {
             let topic = configuration.publishing?.observations(of: observation.address)
@@ -285,6 +303,7 @@ final class FleetService: Service {
             take(state.consumer.advance(to: now), &state)
             flush(&state)
         }
+        earlierElections.withLock { $0 }?.advance()
         output.withLock { $0 }?.checkConfirmations()
     }
 

@@ -1,0 +1,85 @@
+import Testing
+
+@testable import GatewayFleet
+
+struct RetainedElectionTests {
+    private let tag: UInt64 = 1
+    private let hall = #"{"address": "00:00:00:00:00:01", "connect": "hall", "previous": null, "rssi": -60.0}"#
+
+    @Test func electionOfAnEarlierConsumerThatIsNotRenewedIsRemovedAfterFourMinutes() {
+        var fleet = FleetConsumer()
+        fleet.addRetainedElection(of: tag, payload: hall, at: .seconds(5))
+        #expect(fleet.advance(to: .milliseconds(244_999)).isEmpty)
+        let output = fleet.advance(to: .seconds(245))
+        #expect(output.changes == [.init(address: tag, gateway: nil, previous: "hall", rssi: nil)])
+        #expect(fleet.advance(to: .seconds(1000)).isEmpty)
+    }
+
+    @Test(arguments: [1, 200, 239])
+    func electionThatIsRenewedStays(second: Int) {
+        var fleet = FleetConsumer()
+        fleet.addRetainedElection(of: tag, payload: hall, at: .zero)
+        _ = fleet.receive(message("attic", 1), token: 1, at: .seconds(second - 1))
+        #expect(fleet.advance(to: .seconds(second + 1)).changes.map(\.gateway) == ["attic"])
+        _ = fleet.receive(message("attic", 2), token: 2, at: .seconds(second + 1))
+        #expect(fleet.advance(to: .seconds(245)).changes.isEmpty)
+    }
+
+    @Test func electionThatWasRenewedAndEndedIsNotRemovedTwice() {
+        var fleet = FleetConsumer()
+        fleet.addRetainedElection(of: tag, payload: hall, at: .zero)
+        _ = fleet.receive(message("hall", 1), token: 1, at: .zero)
+        _ = fleet.advance(to: .seconds(2))
+        #expect(fleet.setOnline(false, gateway: "hall", at: .seconds(3)).changes.map(\.gateway) == [nil])
+        #expect(fleet.advance(to: .seconds(500)).changes.isEmpty)
+    }
+
+    /// The broker sends them again after a lost connection, with those that were published meanwhile.
+    @Test func electionThatComesAgainIsRemovedOnce() {
+        var fleet = FleetConsumer()
+        _ = fleet.receive(message("hall", 1, tag: 2), token: 1, at: .zero)
+        _ = fleet.advance(to: .seconds(2))
+        for second in 10...12 {
+            fleet.addRetainedElection(of: tag, payload: hall, at: .seconds(second))
+            fleet.addRetainedElection(of: 2, payload: hall, at: .seconds(second))
+        }
+        _ = fleet.receive(message("hall", 2, tag: 2), token: 2, at: .seconds(200))
+        #expect(fleet.advance(to: .seconds(300)).changes.map(\.address) == [tag])
+    }
+
+    @Test(arguments: ["{", "hall", "{}", #"{"connect": null}"#, #"{"connect": 7}"#, #"{"connect": "a/b"}"#])
+    func electionWithoutAGatewayIsRemoved(payload: String) {
+        var fleet = FleetConsumer()
+        fleet.addRetainedElection(of: tag, payload: payload, at: .zero)
+        let output = fleet.advance(to: .seconds(240))
+        #expect(output.changes == [.init(address: tag, gateway: nil, previous: nil, rssi: nil)])
+    }
+
+    @Test func emptyMessageIsNoElection() {
+        var fleet = FleetConsumer()
+        fleet.addRetainedElection(of: tag, payload: "", at: .zero)
+        #expect(fleet.advance(to: .seconds(240)).isEmpty)
+    }
+
+    @Test func electionsAreBoundedAndRemovedSomeAtATime() {
+        var elections = RetainedElections(limit: 1000, time: .seconds(1))
+        for number in 0..<2000 { elections.insert(UInt64(number), gateway: "hall", at: .zero) }
+        elections.remove(0)
+        let counts = (0..<5).map { _ in elections.takeEnded(at: .seconds(1)).count }
+        #expect(counts == [256, 256, 256, 231, 0])
+        elections.insert(0, gateway: nil, at: .seconds(1))
+        #expect(elections.takeEnded(at: .seconds(2)).count == 1)
+    }
+
+    @Test func topicOfAnElectionIsThatOfItsTag() {
+        let topics = FleetTopics(prefix: "home")
+        #expect(topics.electionFilter == "home/fleet/gateways/+")
+        #expect(topics.electedTag(of: topics.election(of: 0xC0DE_0000_0002)) == 0xC0DE_0000_0002)
+        for topic in [
+            "home/fleet/gateways/", "home/fleet/gateways/c0de00000002", "home/fleet/sensors/C0DE00000002",
+            "home/fleet/gateways/C0DE00000002/x", "other/fleet/gateways/C0DE00000002",
+        ] {
+            #expect(topics.electedTag(of: topic) == nil, "\(topic)")
+        }
+    }
+}
