@@ -178,6 +178,9 @@ final class BrokerConnection: Sendable {
         var number: Int32 = 0
         return mosquitto_subscribe(connection, &number, topic, 1) == MOSQ_ERR_SUCCESS.code ? number : nil
     }
+
+    /// Ends the subscription to a topic.
+    func unsubscribe(from topic: String) { mosquitto_unsubscribe(connection, nil, topic) }
 }
 
 /// A message from the broker.

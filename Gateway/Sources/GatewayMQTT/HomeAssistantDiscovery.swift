@@ -12,7 +12,7 @@ struct HomeAssistantDiscovery {
 
     let prefix: String
     let topics: Topics
-    private var announced: Set<String> = []
+    private var devices = AnnouncedDevices(limit: limit)
 
     init(prefix: String, topics: Topics) {
         self.prefix = prefix
@@ -21,19 +21,63 @@ struct HomeAssistantDiscovery {
 
     /// Forgets what was announced, so that it is announced again.
     mutating func restart() {
-        announced.removeAll(keepingCapacity: true)
+        devices.restart()
+    }
+
+    /// Forgets the subscriptions of the last connection.
+    mutating func connectionMade() {
+        devices.endListening()
+        restart()
+    }
+
+    /// Takes the time of an observation, also if nothing can be announced now.
+    mutating func hear(_ observation: SensorObservation, at now: Duration) {
+        devices.hear(observation.address, at: now)
+    }
+
+    /// Takes the topic of a message from the broker: other gateways may hear a device that is silent here.
+    mutating func hear(_ topic: String, at now: Duration) {
+        if let address = topics.sensor(of: topic) {
+            for isRandom in [false, true] { devices.hear(DeviceAddress(address, isRandom: isRandom), at: now) }
+        }
+    }
+
+    /// What is to be done for devices that are silent.
+    struct Actions: Equatable {
+        /// The topics to subscribe to.
+        var subscribe: [String] = []
+        /// The topics whose subscriptions end.
+        var unsubscribe: [String] = []
+        /// The messages that remove announcements.
+        var messages: [MQTTMessage] = []
+    }
+
+    /// Looks at the devices that are silent, once a minute.
+    mutating func sweep(at now: Duration) -> Actions {
+        let actions = devices.sweep(at: now)
+        return Actions(
+            subscribe: actions.begun.map { topics.readings(of: $0, by: "+") },
+            unsubscribe: actions.ended.map { topics.readings(of: $0, by: "+") },
+            messages: actions.topics.map { MQTTMessage(topic: $0, payload: "", isRetained: true) }
+        )
     }
 
     /// The messages for the readings of an observation that were not announced yet.
-    mutating func announcements(for observation: SensorObservation) -> [MQTTMessage] {
+    ///
+    /// Nothing is announced of addresses that change, nor of beacons, which tell who they are and measure nothing.
+    mutating func announcements(for observation: SensorObservation, at now: Duration) -> [MQTTMessage] {
+        guard [.public, .randomStatic].contains(observation.address.kind), !observation.report.isBeacon else {
+            return []
+        }
         var messages: [MQTTMessage] = []
         for reading in observation.report.readings {
-            guard let component = reading.component, announced.count < Self.limit else { continue }
+            guard let component = reading.component else { continue }
             let identifier = "ble_\(observation.address.digits)_\(reading.name.identifier)"
-            guard announced.insert(identifier).inserted else { continue }
+            let topic = "\(prefix)/\(component.rawValue)/\(identifier)/config"
+            guard devices.announce(topic, of: observation.address, at: now) else { continue }
             messages.append(
                 MQTTMessage(
-                    topic: "\(prefix)/\(component.rawValue)/\(identifier)/config",
+                    topic: topic,
                     payload: configuration(of: reading, component, identifier, observation),
                     isRetained: true
                 )
@@ -107,6 +151,14 @@ struct Topics: Sendable {
     func readings(of address: DeviceAddress, by gateway: String) -> String {
         "\(prefix)/sensors/\(address.digits)/\(gateway)"
     }
+
+    /// The address of the sensor whose readings a topic has; nil for another topic.
+    func sensor(of topic: String) -> UInt64? {
+        let start = "\(prefix)/sensors/"
+        guard topic.hasPrefix(start) else { return nil }
+        let digits = topic.dropFirst(start.count).prefix { $0 != "/" }
+        return digits.count == 12 ? UInt64(digits, radix: 16) : nil
+    }
 }
 
 extension DeviceAddress {
@@ -130,6 +182,18 @@ extension String {
     /// The text with only those characters that an identifier of Home Assistant can have.
     fileprivate var identifier: String {
         String(map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") ? $0 : "_" })
+    }
+}
+
+extension SensorReport {
+    /// Whether the advertisement identifies its sender, and measures nothing: iBeacon, AltBeacon, and Eddystone without
+    /// telemetry.
+    fileprivate var isBeacon: Bool {
+        switch format {
+        case .ibeacon, .altbeacon: true
+        case .eddystone: readings.contains { $0.deviceClass == .identifier || $0.deviceClass == .url }
+        default: false
+        }
     }
 }
 

@@ -39,6 +39,7 @@ public final class MQTTPublisher: Service {
     /// Distinguishes the runs of a gateway: eight hexadecimal digits.
     private let boot: String
     private let queue = DispatchQueue(label: "ble-gateway.mqtt")
+    private let start = ContinuousClock.now
     private let intake = Mutex(ObservationIntake())
     /// Used on the queue only.
     private let state: Mutex<State>
@@ -162,8 +163,10 @@ public final class MQTTPublisher: Service {
     private func publishWaiting() {
         let (observations, firstNumber, needsTurn) = intake.withLock { $0.take() }
         change { state in
+            for observation in observations { state.discovery?.hear(observation, at: .now - start) }
             if state.connection != nil {
                 for observation in observations { announce(observation, &state) }
+                forgetSilentDevices(&state)
             }
             append(observations, firstNumber, &state)
             state.sendAll()
@@ -178,7 +181,15 @@ public final class MQTTPublisher: Service {
 
     private func announce(_ observation: SensorObservation, _ state: inout State) {
         guard state.announcements.count < Self.announcementLimit else { return }
-        for announcement in state.discovery?.announcements(for: observation) ?? [] { state.announce(announcement) }
+        let announcements = state.discovery?.announcements(for: observation, at: .now - start) ?? []
+        for announcement in announcements { state.announce(announcement) }
+    }
+
+    private func forgetSilentDevices(_ state: inout State) {
+        guard let connection = state.connection, let actions = state.discovery?.sweep(at: .now - start) else { return }
+        for topic in actions.subscribe { connection.subscribe(to: topic) }
+        for topic in actions.unsubscribe { connection.unsubscribe(from: topic) }
+        for message in actions.messages { state.announce(message) }
     }
 
     private func message(for observation: SensorObservation, _ number: UInt64) -> MQTTMessage {
@@ -223,7 +234,7 @@ public final class MQTTPublisher: Service {
                 logger.info("connected to the broker", metadata: ["waiting": "\(state.outbox.count)"])
                 state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
                 announceSlots(&state)
-                state.discovery?.restart()
+                state.discovery?.connectionMade()
                 if state.channel != nil { connection.subscribe(to: topics.commands) }
                 if let prefix = state.discovery?.prefix { connection.subscribe(to: "\(prefix)/status") }
                 state.sendAll()
@@ -244,6 +255,7 @@ public final class MQTTPublisher: Service {
                 if !isGranted { logger.warning("the broker refuses a subscription; check its access control") }
             case .received(let reception) where reception.topic == topics.commands: perform(reception, state)
             case .received(let reception):
+                state.discovery?.hear(reception.topic, at: .now - start)
                 guard let prefix = state.discovery?.prefix, reception.topic == "\(prefix)/status" else { return }
                 // Home Assistant has started.
                 if let payload = reception.payload, payload.elementsEqual("online".utf8) { state.discovery?.restart() }

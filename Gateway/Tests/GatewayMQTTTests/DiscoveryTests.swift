@@ -24,7 +24,7 @@ struct DiscoveryTests {
 
     @Test func binarySensorsHaveStates() throws {
         var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
-        let messages = discovery.announcements(for: observation([SensorReading(.motion, .boolean(true))]))
+        let messages = discovery.announcements(for: observation([SensorReading(.motion, .boolean(true))]), at: .zero)
         let message = try #require(messages.first)
         #expect(messages.count == 1 && message.isRetained)
         #expect(message.topic == "homeassistant/binary_sensor/ble_C0DE00000002_motion/config")
@@ -41,7 +41,7 @@ struct DiscoveryTests {
             SensorReading(.text, .text("a \"b\"")), SensorReading(.packetID, .number(7)),
             SensorReading(.button, .event("press", count: nil)),
         ]
-        let messages = discovery.announcements(for: observation(readings))
+        let messages = discovery.announcements(for: observation(readings), at: .zero)
         #expect(messages.map(\.topic).map { $0.split(separator: "_").last } == ["x/config", "text/config"])
         for message in messages { #expect(try object(message)["device_class"] == nil) }
         #expect(try object(messages[0])["name"] as? String == "Acceleration x")
@@ -54,7 +54,7 @@ struct DiscoveryTests {
             SensorReading(.water, .number(1), unit: "L"), SensorReading(.volume, .number(1), unit: "L"),
             SensorReading(.temperature, .number(1), unit: "°C"),
         ]
-        let classes = try discovery.announcements(for: observation(readings)).map {
+        let classes = try discovery.announcements(for: observation(readings), at: .zero).map {
             try object($0)["state_class"] as? String
         }
         #expect(classes == ["total_increasing", "total_increasing", "total_increasing", "total", "measurement"])
@@ -65,9 +65,102 @@ struct DiscoveryTests {
         let observation = observation([SensorReading(.temperature, .number(1), unit: "°C")])
         let counts = (0..<4).map { round in
             if round == 2 { discovery.restart() }
-            return discovery.announcements(for: observation).count
+            return discovery.announcements(for: observation, at: .zero).count
         }
         #expect(counts == [1, 0, 1, 0])
+    }
+
+    // MARK: Addresses that change, and devices that are silent
+
+    private let temperature = SensorReading(.temperature, .number(1), unit: "°C")
+
+    private func topic(_ number: UInt64 = 2) -> String {
+        "homeassistant/sensor/ble_C0DE0000000\(number)_temperature/config"
+    }
+
+    @Test(
+        arguments: [
+            (0xC0DE_0000_0002, true, 1), (0xC0DE_0000_0002, false, 1), (0x40DE_0000_0002, false, 1),
+            (0x40DE_0000_0002, true, 0), (0x00DE_0000_0002, true, 0), (0x80DE_0000_0002, true, 0),
+        ] as [(UInt64, Bool, Int)]
+    )
+    func addressesThatChangeAreNotAnnounced(address: UInt64, isRandom: Bool, count: Int) {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        var observation = observation([temperature])
+        observation.address = DeviceAddress(address, isRandom: isRandom)
+        #expect(discovery.announcements(for: observation, at: .zero).count == count)
+    }
+
+    @Test func beaconsAreNotAnnouncedButTheirTelemetryIs() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        func count(_ format: SensorFormat, _ reading: SensorReading) -> Int {
+            var observation = observation([reading])
+            observation.report.format = format
+            return discovery.announcements(for: observation, at: .zero).count
+        }
+        let power = SensorReading(.signalStrength, .number(-59), unit: "dBm", name: "power_at_1m")
+        #expect(count(.ibeacon, power) == 0)
+        #expect(count(.altbeacon, power) == 0)
+        #expect(count(.eddystone, SensorReading(.identifier, .text("00"), name: "namespace")) == 0)
+        #expect(count(.eddystone, SensorReading(.url, .text("https://example.org"))) == 0)
+        #expect(count(.eddystone, temperature) == 1)
+    }
+
+    @Test func deviceThatIsSilentForADayAndAnHourIsRemoved() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        _ = discovery.announcements(for: observation([temperature]), at: .zero)
+        // A restart of Home Assistant does not make the gateway forget what the broker keeps.
+        discovery.restart()
+        #expect(discovery.sweep(at: .seconds(86_399)) == .init())
+        #expect(discovery.sweep(at: .seconds(86_460)) == .init(subscribe: ["ble/sensors/C0DE00000002/+"]))
+        #expect(discovery.sweep(at: .seconds(86_460 + 3599)) == .init())
+        let removal = MQTTMessage(topic: topic(), payload: "", isRetained: true)
+        #expect(
+            discovery.sweep(at: .seconds(86_460 + 3660))
+                == .init(unsubscribe: ["ble/sensors/C0DE00000002/+"], messages: [removal])
+        )
+        #expect(discovery.sweep(at: .seconds(1_000_000)) == .init())
+        // It is announced again when it returns.
+        #expect(discovery.announcements(for: observation([temperature]), at: .seconds(1_000_000)).count == 1)
+    }
+
+    @Test func deviceThatAnotherGatewayHearsIsKept() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        _ = discovery.announcements(for: observation([temperature]), at: .zero)
+        #expect(discovery.sweep(at: .seconds(86_400)).subscribe == ["ble/sensors/C0DE00000002/+"])
+        discovery.hear("ble/sensors/C0DE00000002/attic", at: .seconds(86_500))
+        #expect(discovery.sweep(at: .seconds(86_520)) == .init(unsubscribe: ["ble/sensors/C0DE00000002/+"]))
+        #expect(discovery.sweep(at: .seconds(172_800)) == .init())
+        // Another day has passed.
+        #expect(discovery.sweep(at: .seconds(172_920)).subscribe == ["ble/sensors/C0DE00000002/+"])
+    }
+
+    @Test func deviceThatIsHeardWhileTheBrokerIsAwayIsKept() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        _ = discovery.announcements(for: observation([temperature]), at: .zero)
+        discovery.hear(observation([temperature]), at: .seconds(80_000))
+        #expect(discovery.sweep(at: .seconds(90_000)) == .init())
+    }
+
+    @Test func newConnectionBeginsToListenAgain() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        _ = discovery.announcements(for: observation([temperature]), at: .zero)
+        #expect(discovery.sweep(at: .seconds(86_400)).subscribe.count == 1)
+        discovery.connectionMade()
+        #expect(discovery.sweep(at: .seconds(90_100)).subscribe.count == 1)
+        #expect(discovery.sweep(at: .seconds(90_100 + 3600)).messages.count == 1)
+    }
+
+    @Test func silentDevicesMakeRoomSomeAtATime() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        for number in 0..<UInt64(HomeAssistantDiscovery.limit) {
+            _ = discovery.announcements(for: observation([temperature], number: number), at: .zero)
+        }
+        let new = observation([temperature], number: 1 << 20)
+        #expect(discovery.announcements(for: new, at: .seconds(86_400)).isEmpty)
+        #expect(discovery.sweep(at: .seconds(86_400)).subscribe.count == AnnouncedDevices.listeningLimit)
+        #expect(discovery.sweep(at: .seconds(90_000)).messages.count == AnnouncedDevices.listeningLimit)
+        #expect(discovery.announcements(for: new, at: .seconds(90_000)).count == 1)
     }
 
     @Test func announcementsAreBounded() {
@@ -75,7 +168,7 @@ struct DiscoveryTests {
         var count = 0
         for number in 0..<UInt64(HomeAssistantDiscovery.limit + 10) {
             let reading = SensorReading(.temperature, .number(1), unit: "°C")
-            count += discovery.announcements(for: observation([reading], number: number)).count
+            count += discovery.announcements(for: observation([reading], number: number), at: .zero).count
         }
         #expect(count == HomeAssistantDiscovery.limit)
     }
