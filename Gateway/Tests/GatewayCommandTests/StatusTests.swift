@@ -55,7 +55,7 @@ struct StatusTests {
         let path = NSTemporaryDirectory() + "/status-\(UUID().uuidString.prefix(8))"
         let server = try StatusServer(path: path, logger: Logger(label: "test")) { Self.idle }
         let running = Task { try await server.run() }
-        let client = StatusClient(path: path)
+        let client = StatusClient(path: path, timeout: 300)
         while !client.isServed { await Task.yield() }
         #expect(try JSONDecoder().decode(GatewayStatus.self, from: client.read()) == Self.idle)
         #expect(throws: StateError.self) {
@@ -69,7 +69,7 @@ struct StatusTests {
     /// Connections wait in the queue of the socket, or are half accepted, when the server ends.
     @Test func serverEndsWhileClientsConnect() async throws {
         let path = NSTemporaryDirectory() + "/status-\(UUID().uuidString.prefix(8))"
-        let client = StatusClient(path: path)
+        let client = StatusClient(path: path, timeout: 300)
         for _ in 0..<50 {
             let server = try StatusServer(path: path, logger: Logger(label: "test")) { Self.idle }
             let running = Task { try await server.run() }

@@ -6,6 +6,11 @@ struct RetainedElectionTests {
     private let tag: UInt64 = 1
     private let hall = #"{"address": "00:00:00:00:00:01", "connect": "hall", "previous": null, "rssi": -60.0}"#
 
+    private func time(_ seconds: Int) -> String {
+        func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return "2026-11-24T\(digits(12 + seconds / 3600)):\(digits(seconds / 60 % 60)):\(digits(seconds % 60))Z"
+    }
+
     @Test func electionOfAnEarlierConsumerThatIsNotRenewedIsRemovedAfterFourMinutes() {
         var fleet = FleetConsumer()
         fleet.addRetainedElection(of: tag, payload: hall, at: .seconds(5))
@@ -19,9 +24,13 @@ struct RetainedElectionTests {
     func electionThatIsRenewedStays(second: Int) {
         var fleet = FleetConsumer()
         fleet.addRetainedElection(of: tag, payload: hall, at: .zero)
-        _ = fleet.receive(message("attic", 1), token: 1, at: .seconds(second - 1))
+        _ = fleet.receive(message("attic", 1, time: time(second - 1)), token: 1, at: .seconds(second - 1))
         #expect(fleet.advance(to: .seconds(second + 1)).changes.map(\.gateway) == ["attic"])
-        _ = fleet.receive(message("attic", 2), token: 2, at: .seconds(second + 1))
+        // It is heard for as long as the earlier election would have been kept.
+        for later in stride(from: second + 1, through: 245, by: 30) {
+            let heard = message("attic", UInt64(later), time: time(later))
+            #expect(fleet.receive(heard, token: UInt64(later), at: .seconds(later)).changes == [])
+        }
         #expect(fleet.advance(to: .seconds(245)).changes.isEmpty)
     }
 
@@ -37,13 +46,16 @@ struct RetainedElectionTests {
     /// The broker sends them again after a lost connection, with those that were published meanwhile.
     @Test func electionThatComesAgainIsRemovedOnce() {
         var fleet = FleetConsumer()
-        _ = fleet.receive(message("hall", 1, tag: 2), token: 1, at: .zero)
+        _ = fleet.receive(message("hall", 1, tag: 2, time: time(0)), token: 1, at: .zero)
         _ = fleet.advance(to: .seconds(2))
         for second in 10...12 {
             fleet.addRetainedElection(of: tag, payload: hall, at: .seconds(second))
             fleet.addRetainedElection(of: 2, payload: hall, at: .seconds(second))
         }
-        _ = fleet.receive(message("hall", 2, tag: 2), token: 2, at: .seconds(200))
+        for later in stride(from: 20, through: 290, by: 30) {
+            let heard = message("hall", UInt64(later), tag: 2, time: time(later))
+            #expect(fleet.receive(heard, token: UInt64(later), at: .seconds(later)).changes == [])
+        }
         #expect(fleet.advance(to: .seconds(300)).changes.map(\.address) == [tag])
     }
 

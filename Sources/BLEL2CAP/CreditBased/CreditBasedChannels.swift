@@ -6,7 +6,7 @@ import BluetoothTypes
 ///
 /// The owner passes in frames and commands from the link and the requests of the app. After each call it takes:
 ///
-/// - commands to send, with ``nextCommand(at:identifiers:into:)`` until there is none;
+/// - commands to send, with ``nextCommand(at:identifiers:grantsCredits:into:)`` until there is none;
 /// - frames to send, with ``nextFrame(into:)`` while the link has room;
 /// - events, with ``nextEvent()``.
 ///

@@ -3,6 +3,8 @@ import Foundation
 /// Requests the status of a running gateway.
 struct StatusClient {
     let path: String
+    /// How long the gateway may take to answer, in seconds.
+    var timeout = 5
 
     /// Whether a process listens on the socket.
     var isServed: Bool {
@@ -17,8 +19,8 @@ struct StatusClient {
     func read() throws(StateError) -> Data {
         let descriptor = try connect()
         defer { close(descriptor) }
-        var timeout = timeval(tv_sec: 5, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        var limit = timeval(tv_sec: timeout, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var answer = Data()
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
