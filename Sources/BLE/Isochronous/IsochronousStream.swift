@@ -64,8 +64,8 @@ public final class IsochronousStream: Sendable {
     /// - Parameters:
     ///   - sdu: at most ``maximumSDU`` bytes.
     ///   - timeStamp: the time of the SDU by the controller's clock, in microseconds; nil for the next event.
-    /// - Throws: ``BLEError/disconnected(_:)`` if the stream has ended, ``BLEError/invalidArgument(_:)`` if it is closed, only
-    ///   receives, or the SDU is too long, ``BLEError/cancelled`` if the task is cancelled. A cancelled SDU is not sent.
+    /// - Throws: ``BLEError/disconnected(_:)`` if the stream has ended; ``BLEError/invalidArgument(_:)`` if it is being closed,
+    ///   only receives, or the SDU is too long; ``BLEError/cancelled`` if the task is cancelled. A cancelled SDU is not sent.
     public func send(_ sdu: [UInt8], timeStamp: UInt32? = nil) async throws(BLEError) {
         try await translating("sending an SDU") { () throws(HostError) in
             try await host.sendSDU(sdu, timeStamp: timeStamp, on: identifier)

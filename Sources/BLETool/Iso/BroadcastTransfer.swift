@@ -69,14 +69,18 @@ struct ReceivedBroadcastFile {
         guard let number = StreamTransfer.number(in: sdu.data, at: 0) else { return nil }
         if number == StreamTransfer.endMark {
             count = StreamTransfer.number(in: sdu.data, at: 4)
-        } else if parts[number] == nil {
+            if let count {
+                parts = parts.filter { $0.key < count }
+                byteCount = parts.values.reduce(0) { $0 + $1.count }
+            }
+        } else if parts[number] == nil, number < count ?? .max {
             // Each part has a cost of its own, also if it is empty.
             let cost = byteCount + sdu.data.count + 64 * parts.count
             guard cost <= Self.limit else { throw .broadcastTooLong(Self.limit) }
             parts[number] = Array(sdu.data.dropFirst(4))
             byteCount += sdu.data.count - 4
         }
-        guard let count, parts.count >= count else { return nil }
+        guard let count, parts.count == count else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(byteCount)
         for index in 0..<count {

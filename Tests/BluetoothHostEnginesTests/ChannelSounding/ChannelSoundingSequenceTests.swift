@@ -160,6 +160,27 @@ struct ChannelSoundingSequenceTests {
         #expect(command.configID == 1)
     }
 
+    @Test func configurationThatTheControllerKeepsIsReplaced() throws {
+        var link = try Fixture.running()
+        _ = link.result([], count: 0, .complete, .complete)
+        let refused = CommandFailure.status(.commandDisallowed, LECSRemoveConfig.opcode)
+        _ = link.engine.commandFailed(Fixture.remove, refused, session: 1, at: link.now)
+        _ = try link.start(as: 2)
+        #expect(link.succeeded(Fixture.defaults(), session: 2) == Fixture.sends(Fixture.create, session: 2))
+    }
+
+    @Test func securityThatFailsAfterTheEndIsStartedAgain() throws {
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        #expect(link.config(id: 2, role: .reflector) == Fixture.sends(Fixture.secure))
+        _ = link.engine.stop(1, at: link.now)
+        let refused = CommandFailure.status(.commandDisallowed, LECSSecurityEnable.opcode)
+        #expect(link.engine.commandFailed(Fixture.secure, refused, session: 1, at: link.now) == [])
+        _ = try link.start(.init(role: .reflector), as: 2)
+        #expect(link.succeeded(Fixture.defaults(.reflector), session: 2) == Fixture.sends(Fixture.secure, session: 2))
+    }
+
     @Test func sessionNeedsAFreeConfiguration() throws {
         var link = Fixture(isCentral: false)
         _ = try link.start(.init(role: .reflector))

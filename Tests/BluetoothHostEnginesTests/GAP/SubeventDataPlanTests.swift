@@ -158,14 +158,17 @@ struct SubeventDataPlanTests {
         #expect(fixture.next() == nil)
     }
 
-    @Test("Data that is too late for its subevent waits for the next request, before later data")
-    func latePacketWaitsForTheNextRequest() throws {
+    @Test(
+        "Data that is too late or too early for its subevent waits for the next request, before later data",
+        arguments: [HCIErrorCode.tooLate, .tooEarly]
+    )
+    func untimelyPacketWaitsForTheNextRequest(code: HCIErrorCode) throws {
         var fixture = Fixture()
         try fixture.send([Fixture.packet(1, 0)], 1)
         try fixture.send([Fixture.packet(2, 0)], 2)
         _ = fixture.request(0, 1)
         let late = try fixture.take()
-        #expect(fixture.refuse(late.step, .tooLate) == [.ignore(Fixture.failure(.tooLate))])
+        #expect(fixture.refuse(late.step, code) == [.ignore(Fixture.failure(code))])
         #expect(fixture.next() == nil)
         #expect(fixture.request(0, 1).isEmpty)
         #expect(try fixture.take().packets == [[0, 1]])

@@ -73,6 +73,40 @@ struct IsochronousSenderTests {
         #expect(!sender.hasPacket)
     }
 
+    /// A controller that frees buffers for whole SDUs only would otherwise have parts of three SDUs in all of them.
+    @Test func sdusAreCompletedOneAfterTheOther() {
+        var sender = Self.sender(count: 12)
+        let handles = (0x60...0x62).map { ConnectionHandle(rawValue: $0) }
+        for handle in handles {
+            sender.open(handle, sduInterval: .milliseconds(10))
+            sender.enqueue(Array(repeating: 0, count: 68), timeStamp: nil, on: handle, at: start)
+        }
+        func take() -> [UInt16] {
+            var taken: [UInt16] = []
+            var buffer = PacketBuffer()
+            while let handle = sender.nextPacket(into: &buffer) { taken.append(handle.rawValue) }
+            return taken
+        }
+        #expect(take() == Array(repeating: 0x60, count: 6) + Array(repeating: 0x61, count: 6))
+        // The first stream ends, which changes the places of the others, while the SDU of the last one is sent.
+        _ = sender.completed(3, on: handles[0])
+        #expect(take() == [0x62, 0x62, 0x62])
+        sender.enqueue(Array(repeating: 0, count: 68), timeStamp: nil, on: handles[1], at: start)
+        sender.close(handles[0])
+        #expect(take() == [0x62, 0x62, 0x62])
+    }
+
+    @Test func sduThatHasBegunIsCompletedAlthoughItsStreamIsBeingEnded() {
+        var sender = Self.sender(count: 1)
+        for _ in 0..<2 { sender.enqueue(Array(repeating: 0, count: 20), timeStamp: nil, on: Self.handle, at: start) }
+        #expect(Self.packets(&sender).count == 1)
+        sender.dropUnsent(Self.handle)
+        _ = sender.completed(1, on: Self.handle)
+        #expect(Self.packets(&sender).count == 1)
+        _ = sender.completed(1, on: Self.handle)
+        #expect(Self.packets(&sender).isEmpty && sender.isDrained(Self.handle))
+    }
+
     @Test func packetsWaitForTheControllersBuffers() {
         var sender = Self.sender(count: 2)
         for byte in 0..<3 { sender.enqueue([UInt8(byte)], timeStamp: nil, on: Self.handle, at: start) }

@@ -68,6 +68,8 @@ extension ChannelSoundingEngine {
     }
 
     mutating func finish(at now: Instant) -> [ChannelSoundingEffect] {
+        // If the controller did not remove the configuration, the next session replaces it.
+        if phase == .removingConfig { configurations[configID] = nil }
         phase = .idle
         deadline = nil
         configuration = nil

@@ -194,8 +194,8 @@ struct ChannelSoundingEngine {
         session: UInt64,
         at now: Instant
     ) -> [ChannelSoundingEffect] {
+        if case .enableSecurity = command, security == .starting { security = .off }
         guard session == self.session, isCurrent(command) else { return [] }
-        if case .enableSecurity = command { security = .off }
         return fail(.command(failure), at: now)
     }
 

@@ -185,12 +185,17 @@ struct SubeventDataPlan {
     mutating func failed(_ step: GAPStep, _ failure: CommandFailure) -> [SubeventEffect] {
         // The controller is being reset: `controllerLost` follows, and the packets wait again.
         guard !failure.meansReset, let purpose = pending.end(step) else { return [] }
-        let isTooLate = if case .status(.tooLate, _) = failure { true } else { false }
+        // The controller requests the data of these subevents again (Vol 4, Part E, 7.8.125).
+        let isUntimely =
+            switch failure {
+            case .status(.tooLate, _), .status(.tooEarly, _): true
+            default: false
+            }
         if purpose.packets.count > 1 {
             putBack(purpose, isAlone: true, isRequested: true)
             return [.ignore(failure)]
         }
-        if isTooLate {
+        if isUntimely {
             putBack(purpose, isAlone: false, isRequested: false)
             return [.ignore(failure)]
         }

@@ -7,7 +7,8 @@ import OrderedCollections
 /// The outbound queues of all isochronous streams.
 ///
 /// It cuts SDUs into ISO packets that fit the controller's ISO buffers, and hands over as many packets as the controller
-/// has buffers. The streams take turns, one packet each (Vol 4, Part E, 4.1.1).
+/// has buffers. The streams take turns, one SDU each. A controller may need all packets of an SDU before it frees a buffer, so
+/// parts of several SDUs could use all buffers for ever.
 ///
 /// ## Sequence numbers
 ///
@@ -74,8 +75,9 @@ struct IsochronousSender {
         if queues[handle] == nil { queues[handle] = Queue(sduInterval: sduInterval) }
     }
 
-    /// Drops the unsent SDUs of a stream that is being ended. The controller still holds packets of it.
-    mutating func dropUnsent(_ handle: ConnectionHandle) { queues[handle]?.units = [] }
+    /// Drops the unsent SDUs of a stream that is being ended. The controller still holds packets of it, and gets the rest of
+    /// an SDU that has begun, without which it may not free its buffers.
+    mutating func dropUnsent(_ handle: ConnectionHandle) { queues[handle]?.units.removeAll { !$0.hasBegun } }
 
     /// Drops a stream that has ended. The controller flushes the packets that it holds for the stream, so their
     /// buffers are free.
@@ -117,8 +119,9 @@ struct IsochronousSender {
     /// - Returns: the stream of the packet.
     mutating func nextPacket(into buffer: inout PacketBuffer) -> ConnectionHandle? {
         guard credits > 0 else { return nil }
+        let begun = queues.values.firstIndex { $0.units.first?.hasBegun == true }
         for offset in 0..<queues.count {
-            let index = (turn + offset) % queues.count
+            let index = ((begun ?? turn) + offset) % queues.count
             guard var unit = queues.values[index].units.first else { continue }
             let handle = queues.keys[index]
             encodePacket(of: &unit, on: handle, into: &buffer)
