@@ -87,7 +87,8 @@ struct DelayTests {
 
     @Test func delayOfAnUnknownGatewayIsMeasuredByTheSystemsClock() throws {
         var configuration = FleetWindow.Configuration()
-        configuration.timeAtZero = try #require(ClockOffset.parse(time(7200)))
+        let start = try #require(ClockOffset.parse(time(7200)))
+        configuration.timeAtZero = start
         var fleet = FleetWindow(configuration)
         #expect(fleet.receive(message("a", 1, 1, time: time(0)), at: .seconds(5)).delay == .seconds(7205))
         #expect(fleet.receive(message("b", 1, 2, time: time(7200)), at: .seconds(5)).delay == .zero)
