@@ -28,7 +28,7 @@ public struct LegacyAdvertisingData: Sendable, Equatable {
 }
 
 /// Up to 251 bytes of extended advertising or scan response data, sent after their length (Vol 4, Part E, 7.8.54).
-public struct AdvertisingDataFragment: Sendable, Equatable {
+public struct AdvertisingDataFragment: Sendable, Equatable, LengthPrefixedData {
     /// The maximum length for one command, in bytes.
     public static let maximumLength = 251
 
@@ -39,19 +39,10 @@ public struct AdvertisingDataFragment: Sendable, Equatable {
     public init(_ bytes: [UInt8] = []) {
         self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
     }
-
-    init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
-        bytes = try reader.readFragment(maximumLength: Self.maximumLength)
-    }
-
-    func encode(into buffer: inout PacketBuffer) {
-        buffer.append(UInt8(truncatingIfNeeded: bytes.count))
-        buffer.append(bytes)
-    }
 }
 
 /// Up to 252 bytes of periodic advertising data, sent after their length (Vol 4, Part E, 7.8.62).
-public struct PeriodicAdvertisingDataFragment: Sendable, Equatable {
+public struct PeriodicAdvertisingDataFragment: Sendable, Equatable, LengthPrefixedData {
     /// The maximum length for one command, in bytes.
     public static let maximumLength = 252
 
@@ -62,19 +53,10 @@ public struct PeriodicAdvertisingDataFragment: Sendable, Equatable {
     public init(_ bytes: [UInt8] = []) {
         self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
     }
-
-    init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
-        bytes = try reader.readFragment(maximumLength: Self.maximumLength)
-    }
-
-    func encode(into buffer: inout PacketBuffer) {
-        buffer.append(UInt8(truncatingIfNeeded: bytes.count))
-        buffer.append(bytes)
-    }
 }
 
 /// Up to 249 bytes of data of a periodic advertising subevent, sent after their length (Vol 4, Part E, 7.8.125).
-public struct PeriodicAdvertisingSubeventPayload: Sendable, Hashable {
+public struct PeriodicAdvertisingSubeventPayload: Sendable, Hashable, LengthPrefixedData {
     /// The maximum length, in bytes: what one command has room for.
     public static let maximumLength = 249
 
@@ -86,18 +68,11 @@ public struct PeriodicAdvertisingSubeventPayload: Sendable, Hashable {
         self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
     }
 
-    init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
-        bytes = try reader.readFragment(maximumLength: Self.maximumLength, field: "Subevent_Data_Length")
-    }
-
-    func encode(into buffer: inout PacketBuffer) {
-        buffer.append(UInt8(truncatingIfNeeded: bytes.count))
-        buffer.append(bytes)
-    }
+    static let field: StaticString = "Subevent_Data_Length"
 }
 
 /// Up to 247 bytes of a response to a periodic advertising subevent, sent after their length (Vol 4, Part E, 7.8.126).
-public struct PeriodicAdvertisingResponsePayload: Sendable, Hashable {
+public struct PeriodicAdvertisingResponsePayload: Sendable, Hashable, LengthPrefixedData {
     /// The maximum length, in bytes: what one command has room for.
     public static let maximumLength = 247
 
@@ -109,23 +84,30 @@ public struct PeriodicAdvertisingResponsePayload: Sendable, Hashable {
         self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
     }
 
+    static let field: StaticString = "Response_Data_Length"
+}
+
+/// Data of a command that is sent after its length.
+protocol LengthPrefixedData {
+    /// The maximum length, in bytes.
+    static var maximumLength: Int { get }
+    /// The name of the parameter, for errors.
+    static var field: StaticString { get }
+    var bytes: [UInt8] { get }
+    init(_ bytes: [UInt8])
+}
+
+extension LengthPrefixedData {
+    static var field: StaticString { "Advertising_Data" }
+
     init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
-        bytes = try reader.readFragment(maximumLength: Self.maximumLength, field: "Response_Data_Length")
+        let length = Int(try reader.readUInt8())
+        guard length <= Self.maximumLength else { throw .invalidLength(length, field: Self.field) }
+        self.init([UInt8](copying: try reader.readBytes(count: length)))
     }
 
     func encode(into buffer: inout PacketBuffer) {
         buffer.append(UInt8(truncatingIfNeeded: bytes.count))
         buffer.append(bytes)
-    }
-}
-
-extension ByteReader {
-    fileprivate mutating func readFragment(
-        maximumLength: Int,
-        field: StaticString = "Advertising_Data"
-    ) throws(PacketDecodingError) -> [UInt8] {
-        let length = Int(try readUInt8())
-        guard length <= maximumLength else { throw .invalidLength(length, field: field) }
-        return [UInt8](copying: try readBytes(count: length))
     }
 }

@@ -92,15 +92,7 @@ struct Iso: AsyncParsableCommand {
             try await options.withAdapter {
                 $0.usesConnectedStreams = true
             } _: { [parameters] adapter in
-                let found = try await within(patience.duration) { () async throws -> DeviceAddress in
-                    for try await advertisement in adapter.central.scan()
-                    where target.matches(advertisement.address, advertisement.data) && advertisement.isConnectable {
-                        return advertisement.address
-                    }
-                    try Task.checkCancellation()
-                    throw ToolError.scanEnded
-                }
-                guard let found else { throw ToolError.notSeen(target, patience) }
+                let found = try await target.findConnectable(with: adapter.central, within: patience)
                 let peer = try await adapter.central.connect(to: found, timeout: patience.duration)
                 do {
                     let streams = try await adapter.central.openStreams(to: [peer], parameters)

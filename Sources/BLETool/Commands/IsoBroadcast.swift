@@ -114,19 +114,7 @@ extension Iso {
             let (target, patience) = (target, options.patience)
             let parameters = BroadcastReceptionParameters(streams: [stream], code: code.code)
             try await options.withAdapter { adapter in
-                let train = try await within(patience.duration) { () async throws -> PeriodicTrainRequest in
-                    for try await advertisement in adapter.central.scan()
-                    where target.matches(advertisement.address, advertisement.data) {
-                        guard let sid = advertisement.advertisingSetIdentifier, !advertisement.isConnectable else {
-                            continue
-                        }
-                        let address = advertisement.privateAddress ?? advertisement.address
-                        return PeriodicTrainRequest(address: address, sid: sid)
-                    }
-                    try Task.checkCancellation()
-                    throw ToolError.scanEnded
-                }
-                guard let train else { throw ToolError.notSeen(target, patience) }
+                let train = try await target.find(with: adapter.central, within: patience, \.possibleTrain)
                 let reception = try await within(patience.duration) {
                     try await adapter.central.receiveBroadcast(of: train, parameters)
                 }

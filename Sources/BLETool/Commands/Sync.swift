@@ -119,34 +119,13 @@ struct Sync: AsyncParsableCommand {
 
     private func findTrain(of target: Target, with central: Central) async throws -> PeriodicTrainRequest {
         let sid = sid
-        var request = try await find(target, with: central) { advertisement -> PeriodicTrainRequest? in
-            guard !advertisement.isConnectable, let identifier = advertisement.advertisingSetIdentifier,
-                sid.map({ $0 == identifier }) ?? true
-            else { return nil }
-            let address = advertisement.privateAddress ?? advertisement.address
-            return PeriodicTrainRequest(address: address, sid: identifier)
+        var request = try await target.find(with: central, within: options.patience) { advertisement in
+            advertisement.possibleTrain.flatMap { sid == nil || sid == $0.sid ? $0 : nil }
         }
         request.skip = skip
         request.subevents = subevent
         if let lostAfter { request.timeout = lostAfter.duration }
         return request
-    }
-
-    private func find<Found: Sendable>(
-        _ target: Target,
-        with central: Central,
-        _ accept: @escaping @Sendable (Advertisement) -> Found?
-    ) async throws -> Found {
-        let found = try await within(options.patience.duration) { () async throws -> Found in
-            for try await advertisement in central.scan() {
-                guard target.matches(advertisement.address, advertisement.data) else { continue }
-                if let found = accept(advertisement) { return found }
-            }
-            try Task.checkCancellation()
-            throw ToolError.scanEnded
-        }
-        guard let found else { throw ToolError.notSeen(target, options.patience) }
-        return found
     }
 
     /// Connects to a device for `body`, and disconnects whatever happens.
@@ -155,7 +134,7 @@ struct Sync: AsyncParsableCommand {
         _ central: Central,
         _ body: @escaping @Sendable (RemotePeripheral) async throws -> Void
     ) async throws {
-        let address = try await find(target, with: central) { $0.isConnectable ? $0.address : nil }
+        let address = try await target.findConnectable(with: central, within: options.patience)
         let peer = try await central.connect(to: address, timeout: options.patience.duration)
         do {
             try await body(peer)

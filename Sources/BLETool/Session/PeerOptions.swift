@@ -112,29 +112,6 @@ struct PeerOptions: ParsableArguments {
         if case .address(let value) = target, let addressType {
             return DeviceAddress(value, isRandom: addressType == .random)
         }
-        let scanOptions = target.scanOptions
-        let target = target
-        let found = try await within(options.patience.duration) { () async throws -> DeviceAddress in
-            for try await advertisement in central.scan(scanOptions) {
-                if advertisement.isConnectable, target.matches(advertisement.address, advertisement.data) {
-                    return advertisement.address
-                }
-            }
-            try Task.checkCancellation()
-            throw ToolError.scanEnded
-        }
-        guard let found else { throw ToolError.notSeen(target, options.patience) }
-        return found
-    }
-}
-
-extension Target {
-    /// Options with which a scan reports the target and few other devices.
-    fileprivate var scanOptions: ScanOptions {
-        switch self {
-        case .address: ScanOptions()
-        case .name(let name): ScanOptions(name: name)
-        case .service(let uuid): ScanOptions(serviceUUIDs: [uuid])
-        }
+        return try await target.findConnectable(with: central, within: options.patience)
     }
 }

@@ -19,9 +19,7 @@ extension BluetoothHost {
             guard try usableInformation().canBroadcastStreams else {
                 throw .notSupported("this controller sends no broadcast isochronous streams")
             }
-            guard let handle = gap.advertising.trainHandle(of: advertisement) else {
-                throw .invalidArgument("the advertisement has ended, or has no periodic train for the broadcast")
-            }
+            let handle = try gap.advertising.handleOfTrain(of: advertisement)
             enableEvents([.createBIGComplete, .terminateBIGComplete])
             let effects = try isochronous.broadcast(number, on: advertisement, advertisingHandle: handle, parameters)
             observers.streamOpenings[number] = StreamOpening(observe: observe, completion: completion)
@@ -90,7 +88,7 @@ extension BluetoothHost {
 
     func receive(_ event: LEBIGInfoAdvertisingReport) {
         guard let synchronization = gap.synchronizing.identifier(of: event.syncHandle) else { return }
-        perform(isochronous.announced(event, on: synchronization))
+        perform(isochronous.announced(event, on: synchronization, at: loop.now))
     }
 
     /// Handles the end of a synchronization that the controller or an app has ended.

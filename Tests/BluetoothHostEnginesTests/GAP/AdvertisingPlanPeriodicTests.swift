@@ -61,6 +61,25 @@ struct AdvertisingPlanPeriodicTests {
         #expect(fixture.settle() == [Fixture.disable(0), Self.off, Fixture.remove(0)])
     }
 
+    @Test("A broadcast group must wait until the train runs, also after a reset")
+    func handleOfTrainIsKnownWhileTheTrainRuns() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        #expect(throws: HostError.notReady) { try fixture.plan.handleOfTrain(of: advertisement) }
+        fixture.settle()
+        #expect(try fixture.plan.handleOfTrain(of: advertisement) == 0)
+        _ = fixture.plan.controllerLost()
+        #expect(throws: HostError.notReady) { try fixture.plan.handleOfTrain(of: advertisement) }
+        fixture.settle()
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        do throws(HostError) {
+            _ = try fixture.plan.handleOfTrain(of: advertisement)
+            Issue.record("an ended advertisement has a train")
+        } catch {
+            if case .invalidArgument = error {} else { Issue.record("\(error)") }
+        }
+    }
+
     @Test("Data that fits one command is changed while the train runs; only the newest counts")
     func shortDataIsChangedWhileTheTrainRuns() throws {
         var fixture = Self.fixture()

@@ -110,10 +110,20 @@ private struct Fixture {
     static let train = PeriodicTrain(interval: .milliseconds(100), phy: .le2M)
 
     func mask(withTransfers: Bool = true) -> String {
-        var mask = information.leEvents.union([
+        mask(withTransfers ? [.periodicAdvertisingSyncTransferReceived] : [])
+    }
+
+    var subeventMask: String {
+        mask([
+            .periodicAdvertisingSyncTransferReceived, .periodicAdvertisingSyncTransferReceivedV2,
+            .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2,
+        ])
+    }
+
+    private func mask(_ others: LEEventMask) -> String {
+        let mask = information.leEvents.union(others).union([
             .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
         ])
-        if withTransfers { mask.insert(.periodicAdvertisingSyncTransferReceived) }
         return GAPCommand(LESetEventMask(leEventMask: mask)).hexadecimal
     }
 }
@@ -258,6 +268,24 @@ struct SyncTransferPlanTests {
         #expect(fixture.settle() == ["4620020800"])
         #expect(fixture.transferred(9) == [], "the train is received already")
         #expect(fixture.settle() == ["4620020900"])
+    }
+
+    @Test("A train without the subevents that an app searches for does not end the search", arguments: [false, true])
+    func unfittingTrainDoesNotEndTheSearch(isCreating: Bool) throws {
+        var fixture = Fixture()
+        try fixture.receive(1, existing: [0x40])
+        _ = fixture.settle()
+        var request = Fixture.request
+        request.subevents = [1]
+        try fixture.plan.start(SynchronizationIdentifier(value: 50), request)
+        if isCreating {
+            let mask = try fixture.requireNext().command
+            #expect(mask.hexadecimal == fixture.subeventMask, "transfers are reported with their subevents from now on")
+            _ = fixture.settle()
+        }
+        #expect(fixture.transferred(7) == [])
+        #expect(fixture.plan.isSearching)
+        #expect(fixture.settle().contains("4620020700"))
     }
 
     @Test("Trains beyond the limit of synchronizations are refused")

@@ -98,8 +98,8 @@ struct BroadcastEngineTests {
     ) throws -> (IsochronousEngine, [IsochronousStreamInformation]) {
         var engine = engine()
         try engine.receiveBroadcast(7, from: synchronization, parameters)
-        #expect(opcodes(engine.announced(announcement(), on: synchronization)) == [LEBIGCreateSync.opcode])
-        #expect(engine.announced(announcement(), on: synchronization) == [])
+        #expect(opcodes(engine.announced(announcement(), on: synchronization, at: now)) == [LEBIGCreateSync.opcode])
+        #expect(engine.announced(announcement(), on: synchronization, at: now) == [])
         let event = LEBIGSyncEstablished(bigHandle: 0, timing: timing, connectionHandles: [0x0070, 0x0071])
         #expect(opcodes(engine.synchronized(event)) == [LESetupISODataPath.opcode, LESetupISODataPath.opcode])
         #expect(answer(&engine, .setUpPath(0x0070)) == [])
@@ -151,12 +151,88 @@ struct BroadcastEngineTests {
         let ended = engine.terminated(LETerminateBIGComplete(bigHandle: 0, reason: .connectionTerminatedByLocalHost))
         #expect(ended.count == 2 && streams.allSatisfy { engine.endReason(of: $0.identifier) != nil })
 
-        _ = try engine.broadcast(8, on: Self.advertisement, advertisingHandle: 3, Self.parameters)
-        #expect(engine.advertisementEnded(Self.advertisement) == [])
-        #expect(Self.opcodes(engine.created(Self.created(1))) == [LETerminateBIG.opcode])
         // The handle of the group that ended before is not the next one.
-        let failed = engine.terminated(LETerminateBIGComplete(bigHandle: 1, reason: .connectionTerminatedByLocalHost))
-        #expect(failed == [.failed(8, .cancelled)])
+        _ = try engine.broadcast(8, on: Self.advertisement, advertisingHandle: 3, Self.parameters)
+        #expect(Self.opcodes(engine.advertisementEnded(Self.advertisement)) == [LETerminateBIG.opcode])
+        let cancelled = Self.created(1, .operationCancelledByHost, [])
+        #expect(engine.created(cancelled) == [.failed(8, .cancelled)])
+    }
+
+    @Test("A controller that refuses to end a group that it creates is asked again when it has created it")
+    func refusedEndIsRepeatedAfterTheCreation() throws {
+        var engine = Self.engine()
+        _ = try engine.broadcast(7, on: Self.advertisement, advertisingHandle: 3, Self.parameters)
+        #expect(Self.opcodes(engine.cancelOpening(7)) == [LETerminateBIG.opcode])
+        #expect(Self.answer(&engine, .terminate(0), 0x42) == [])
+        #expect(engine.advertisementEnded(Self.advertisement) == [], "it was refused already")
+        // The next group waits for the end of the first.
+        #expect(try engine.broadcast(8, on: Self.advertisement, advertisingHandle: 3, Self.parameters) == [])
+        #expect(Self.opcodes(engine.created(Self.created())) == [LETerminateBIG.opcode])
+        let ended = LETerminateBIGComplete(bigHandle: 0, reason: .connectionTerminatedByLocalHost)
+        #expect(Self.opcodes(engine.terminated(ended)) == [LECreateBIG.opcode])
+        #expect(engine.broadcasts.groups.keys == [1])
+    }
+
+    @Test("A group that was created just before the refusal to end it is ended once more")
+    func groupCreatedBeforeTheRefusalEnds() throws {
+        var engine = Self.engine()
+        _ = try engine.broadcast(7, on: Self.advertisement, advertisingHandle: 3, Self.parameters)
+        _ = engine.cancelOpening(7)
+        #expect(engine.created(Self.created()) == [])
+        #expect(Self.opcodes(Self.answer(&engine, .terminate(0), 0x42)) == [LETerminateBIG.opcode])
+        #expect(Self.answer(&engine, .terminate(0), 0x42) == [])
+        #expect(engine.broadcasts.groups.isEmpty, "the controller does not have it")
+    }
+
+    @Test("A reception whose train has fallen silent gives way to another one, and begins again later")
+    func silentTrainGivesWay() throws {
+        var engine = Self.engine()
+        let other = SynchronizationIdentifier(value: 3)
+        try engine.receiveBroadcast(7, from: Self.synchronization, BroadcastReceptionParameters())
+        try engine.receiveBroadcast(8, from: other, BroadcastReceptionParameters())
+        _ = engine.announced(Self.announcement(), on: Self.synchronization, at: Self.now)
+        let before = Self.now + .seconds(29)
+        #expect(engine.announced(Self.announcement(), on: other, at: before) == [])
+        let later = Self.now + IsochronousEngine.creationTimeout
+        #expect(
+            Self.opcodes(engine.announced(Self.announcement(), on: other, at: later)) == [LEBIGTerminateSync.opcode]
+        )
+        #expect(engine.announced(Self.announcement(), on: other, at: later) == [], "the first has not ended")
+        #expect(Self.answer(&engine, .stopReceiving(0)) == [])
+        #expect(Self.opcodes(engine.announced(Self.announcement(), on: other, at: later)) == [LEBIGCreateSync.opcode])
+        let failed = LEBIGSyncEstablished(
+            status: .connectionFailedToBeEstablished,
+            bigHandle: 1,
+            timing: Self.timing,
+            connectionHandles: []
+        )
+        #expect(engine.synchronized(failed).count == 2)
+        let again = engine.announced(Self.announcement(), on: Self.synchronization, at: later)
+        #expect(Self.opcodes(again) == [LEBIGCreateSync.opcode])
+        #expect(engine.broadcasts.groups.values.map(\.number) == [7])
+    }
+
+    @Test("A reception that gives way ends if its caller gives it up meanwhile")
+    func receptionThatGivesWayCanBeCancelled() throws {
+        var engine = Self.engine()
+        let other = SynchronizationIdentifier(value: 3)
+        try engine.receiveBroadcast(7, from: Self.synchronization, BroadcastReceptionParameters())
+        try engine.receiveBroadcast(8, from: other, BroadcastReceptionParameters())
+        _ = engine.announced(Self.announcement(), on: Self.synchronization, at: Self.now)
+        _ = engine.announced(Self.announcement(), on: other, at: Self.now + .seconds(60))
+        #expect(engine.cancelOpening(7) == [])
+        #expect(Self.answer(&engine, .stopReceiving(0)) == [.receptionEnded(Self.synchronization)])
+        #expect(engine.broadcasts.groups.values.map(\.number) == [8])
+    }
+
+    @Test("Handles are the lowest that are free, except that of the group that has ended last")
+    func handlesStayLow() throws {
+        var engine = Self.engine()
+        for number in 0..<UInt64(100) {
+            try engine.receiveBroadcast(number, from: Self.synchronization, BroadcastReceptionParameters())
+            #expect(engine.broadcasts.groups.keys == [number % 2 == 0 ? 0 : 1])
+            _ = engine.cancelOpening(number)
+        }
     }
 
     @Test func nextGroupWaitsForTheEndOfTheFirst() throws {
@@ -176,10 +252,12 @@ struct BroadcastEngineTests {
         var (engine, streams) = try Self.receiving()
         for stream in streams { _ = engine.close(stream.identifier) }
         try engine.receiveBroadcast(8, from: Self.synchronization, BroadcastReceptionParameters())
-        #expect(engine.announced(Self.announcement(), on: Self.synchronization) == [])
+        #expect(engine.announced(Self.announcement(), on: Self.synchronization, at: Self.now) == [])
         #expect(Self.answer(&engine, .stopReceiving(0)) == [])
         #expect(
-            Self.opcodes(engine.announced(Self.announcement(), on: Self.synchronization)) == [LEBIGCreateSync.opcode]
+            Self.opcodes(engine.announced(Self.announcement(), on: Self.synchronization, at: Self.now)) == [
+                LEBIGCreateSync.opcode
+            ]
         )
     }
 
@@ -208,7 +286,7 @@ struct BroadcastEngineTests {
             from: Self.synchronization,
             BroadcastReceptionParameters(streams: [2, 1], code: code, timeout: .seconds(1))
         )
-        let effects = engine.announced(Self.announcement(isEncrypted: true), on: Self.synchronization)
+        let effects = engine.announced(Self.announcement(isEncrypted: true), on: Self.synchronization, at: Self.now)
         #expect(
             Self.requests(effects).map(\.packet.hexadecimal) == [
                 "01" + "6b201a" + "00" + "0500" + "01" + "61626364" + String(repeating: "00", count: 12) + "00" + "6400"
@@ -220,7 +298,7 @@ struct BroadcastEngineTests {
     @Test func wrongCodeIsATypedErrorBeforeAndAfterTheOpening() throws {
         var engine = Self.engine()
         try engine.receiveBroadcast(7, from: Self.synchronization, BroadcastReceptionParameters())
-        _ = engine.announced(Self.announcement(), on: Self.synchronization)
+        _ = engine.announced(Self.announcement(), on: Self.synchronization, at: Self.now)
         let event = LEBIGSyncEstablished(bigHandle: 0, timing: Self.timing, connectionHandles: [0x0070, 0x0071])
         _ = engine.synchronized(event)
         #expect(
@@ -239,7 +317,7 @@ struct BroadcastEngineTests {
         var engine = Self.engine()
         for (number, streams) in [(1, 0), (2, 255)] as [(UInt64, UInt8)] {
             try engine.receiveBroadcast(number, from: Self.synchronization, BroadcastReceptionParameters(streams: nil))
-            let effects = engine.announced(Self.announcement(streams: streams), on: Self.synchronization)
+            let effects = engine.announced(Self.announcement(streams: streams), on: Self.synchronization, at: Self.now)
             if streams == 0 {
                 #expect(effects.first == .failed(1, .broadcast(.noStream(number: 1, count: 0))))
             } else {
@@ -257,12 +335,12 @@ struct BroadcastEngineTests {
         try engine.receiveBroadcast(1, from: Self.synchronization, BroadcastReceptionParameters())
         #expect(engine.cancelOpening(1) == [.receptionEnded(Self.synchronization)])
         try engine.receiveBroadcast(2, from: Self.synchronization, BroadcastReceptionParameters())
-        _ = engine.announced(Self.announcement(), on: Self.synchronization)
+        _ = engine.announced(Self.announcement(), on: Self.synchronization, at: Self.now)
         #expect(Self.opcodes(engine.cancelOpening(2)) == [LEBIGTerminateSync.opcode])
         #expect(Self.answer(&engine, .stopReceiving(1)) == [.receptionEnded(Self.synchronization)])
         // The event of the creation that was cancelled, with another group in progress.
         try engine.receiveBroadcast(3, from: Self.synchronization, BroadcastReceptionParameters())
-        _ = engine.announced(Self.announcement(), on: Self.synchronization)
+        _ = engine.announced(Self.announcement(), on: Self.synchronization, at: Self.now)
         let late = LEBIGSyncEstablished(
             status: .operationCancelledByHost,
             bigHandle: 1,

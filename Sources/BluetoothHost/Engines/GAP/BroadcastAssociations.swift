@@ -5,8 +5,15 @@ import BluetoothTypes
 
 extension AdvertisingPlan {
     /// The advertising handle of an advertisement whose periodic train runs in the controller.
-    func trainHandle(of identifier: AdvertisementIdentifier) -> UInt8? {
-        entries.first { $0.identifier == identifier && !$0.isEnding && $0.isPeriodicOn }?.handle
+    ///
+    /// - Throws: ``HostError/invalidArgument(_:)`` if the advertisement has ended or has no train, and ``HostError/notReady`` if
+    ///   the train does not run yet, or not again after a reset of the controller.
+    func handleOfTrain(of identifier: AdvertisementIdentifier) throws(HostError) -> UInt8 {
+        guard let entry = entries.first(where: { $0.identifier == identifier && !$0.isEnding }),
+            entry.configuration.periodic != nil
+        else { throw .invalidArgument("the advertisement has ended, or has no periodic train for the broadcast") }
+        guard entry.isPeriodicOn else { throw .notReady }
+        return entry.handle
     }
 }
 

@@ -99,7 +99,7 @@ struct SyncTransferReception {
     private var current: Setting?
 
     /// Whether an app wants transfers, or the controller still accepts some.
-    private var isInUse: Bool {
+    var isInUse: Bool {
         !receivers.isEmpty || toldForLaterLinks != nil || current != nil
             || links.values.contains { $0 != .told(nil) }
     }

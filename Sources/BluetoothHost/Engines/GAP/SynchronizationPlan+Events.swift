@@ -104,7 +104,7 @@ extension SynchronizationPlan.Entry {
 
 extension PeriodicTrainRequest {
     /// Why a train cannot be received as requested; nil if it can.
-    fileprivate func problem(with train: PeriodicTrain) -> HostError? {
+    func problem(with train: PeriodicTrain) -> HostError? {
         guard let last = subevents.max() else { return nil }
         let name = "the train of \(address) with SID \(sid)"
         guard let count = train.subevents?.count else { return .invalidArgument("\(name) has no subevents") }

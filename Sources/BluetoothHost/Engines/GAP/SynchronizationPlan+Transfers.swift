@@ -20,7 +20,8 @@ extension SynchronizationPlan {
     }
 
     /// Handles a synchronization that a connected device has transferred, or the failure to synchronize (Vol 4, Part E,
-    /// 7.7.65.24). If an app waits for this train already, its own synchronization receives it.
+    /// 7.7.65.24). If an app waits for this train already, its own synchronization receives it, unless the train was
+    /// transferred without the subevents that the app wants: then the search continues.
     ///
     /// - Parameter identifier: the identifier of the synchronization, if it becomes one of its own.
     mutating func transferReceived(
@@ -75,7 +76,7 @@ extension SynchronizationPlan {
         _ train: PeriodicTrain
     ) -> [SynchronizationEffect] {
         switch entries[index].state {
-        case .established:
+        case _ where entries[index].request.problem(with: train) != nil, .established:
             terminate(handle)
             return []
         case .creating: abandonCreation(of: entries[index].identifier)

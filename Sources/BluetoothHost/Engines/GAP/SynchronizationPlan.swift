@@ -123,9 +123,9 @@ struct SynchronizationPlan {
         var needed = Self.trainEvents
         let wantsSubevents = entries.contains { !$0.request.subevents.isEmpty } || reception.wantsSubevents
         if wantsSubevents { needed.formUnion(Self.subeventEvents) }
-        guard reception.nextSetting != nil else { return needed }
+        guard reception.isInUse else { return needed }
         needed.insert(.periodicAdvertisingSyncTransferReceived)
-        if reception.wantsSubevents { needed.insert(.periodicAdvertisingSyncTransferReceivedV2) }
+        if wantsSubevents { needed.insert(.periodicAdvertisingSyncTransferReceivedV2) }
         return needed
     }
 

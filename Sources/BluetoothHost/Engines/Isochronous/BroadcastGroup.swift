@@ -45,6 +45,17 @@ struct BroadcastGroups {
         var isCancelled = false
         /// Whether the streams were reported as opened.
         var isReported = false
+        /// Whether the controller has created the group that this host sends.
+        var isCreated = false
+        /// Whether the controller has refused to end the group while it was being created.
+        var endRefused = false
+        /// When a receiver gives way to others, because its train announces the group no more.
+        var creationDeadline: Instant?
+        /// Whether the reception begins again when its creation has ended, because it gave way to another one.
+        var givesWay = false
+
+        /// Whether the group is ending, or ends as soon as it exists.
+        var isEnding: Bool { phase == .closing || isCancelled || failure != nil }
 
         var advertisement: AdvertisementIdentifier? {
             if case .broadcaster(let advertisement, _) = role { advertisement } else { nil }
@@ -69,18 +80,35 @@ struct BroadcastGroups {
     /// The groups by BIG_Handle.
     var groups: OrderedDictionary<UInt8, Group> = [:]
     var streams: OrderedDictionary<ConnectionHandle, Stream> = [:]
-    private var lastHandle: UInt8 = 0xEF
+    /// The handle of the group that has ended last.
+    private var lastEnded: UInt8?
 
-    /// Adds a group.
+    /// Adds a group, with the lowest handle that is free, because some controllers accept only low ones.
     ///
-    /// The handle of a group that has just ended is used last: the controller may still report an event with it.
+    /// The handle of the group that has ended last is not used: the controller may still report an event with it.
     mutating func add(_ group: Group) throws(HostError) -> UInt8 {
-        guard groups.count < BroadcastGroups.limit else {
+        let free = (0..<UInt8(BroadcastGroups.limit + 1)).first { groups[$0] == nil && $0 != lastEnded }
+        guard groups.count < BroadcastGroups.limit, let free else {
             throw .notSupported("there are \(BroadcastGroups.limit) broadcast groups; stop another one first")
         }
-        repeat { lastHandle = lastHandle >= 0xEF ? 0 : lastHandle + 1 } while groups[lastHandle] != nil
-        groups[lastHandle] = group
-        return lastHandle
+        groups[free] = group
+        return free
+    }
+
+    /// Removes a group.
+    mutating func remove(_ big: UInt8) -> Group? {
+        guard let group = groups.removeValue(forKey: big) else { return nil }
+        lastEnded = big
+        return group
+    }
+
+    /// Has a reception wait for its train again, under another handle and after the others.
+    mutating func waitAgain(_ big: UInt8) {
+        guard var group = remove(big) else { return }
+        group.phase = .awaitingInformation
+        group.givesWay = false
+        group.creationDeadline = nil
+        _ = try? add(group)
     }
 
     /// The stream with an identifier that is open.

@@ -23,7 +23,7 @@ extension IsochronousEngine {
         // Checks the parameters before the group is added.
         _ = try parameters.command(bigHandle: 0, advertisingHandle: advertisingHandle)
         let others = broadcasts.groups.values.filter { $0.advertisement == advertisement }
-        guard others.allSatisfy({ $0.phase == .closing }) else {
+        guard others.allSatisfy(\.isEnding) else {
             throw .invalidArgument("the advertisement announces a broadcast group already; stop that first")
         }
         let big = try broadcasts.add(
@@ -76,9 +76,13 @@ extension IsochronousEngine {
     }
 
     /// Handles the announcement of a group by a train.
+    ///
+    /// A controller creates one synchronization at a time. Others begin when their trains repeat the announcement. A creation
+    /// whose train has fallen silent gives way after ``creationTimeout``, and begins again with the next announcement.
     mutating func announced(
         _ event: LEBIGInfoAdvertisingReport,
-        on synchronization: SynchronizationIdentifier
+        on synchronization: SynchronizationIdentifier,
+        at now: Instant
     ) -> [IsochronousEffect] {
         guard
             let big = broadcasts.groups.first(where: {
@@ -91,17 +95,23 @@ extension IsochronousEngine {
             broadcasts.groups[big]?.failure = .broadcast(error)
             return finish(big, IsochronousEngine.localEnd)
         }
-        // A controller creates one synchronization at a time. The train repeats the announcement.
-        let isBusy = broadcasts.groups.values.contains {
-            $0.synchronization != nil && ($0.phase == .creating || $0.phase == .closing)
+        let busy = broadcasts.groups.first {
+            $0.value.synchronization != nil && ($0.value.phase == .creating || $0.value.phase == .closing)
         }
-        guard !isBusy else { return [] }
+        if let busy {
+            guard let deadline = busy.value.creationDeadline, deadline <= now, busy.value.phase == .creating else {
+                return []
+            }
+            broadcasts.groups[busy.key]?.givesWay = true
+            return terminate(busy.key)
+        }
         let numbers = (parameters.streams ?? Array(1...max(1, information.streamCount))).sorted().map {
             UInt8(truncatingIfNeeded: $0)
         }
         broadcasts.groups[big]?.information = information
         broadcasts.groups[big]?.streamNumbers = numbers
         broadcasts.groups[big]?.phase = .creating
+        broadcasts.groups[big]?.creationDeadline = now + IsochronousEngine.creationTimeout
         let command = LEBIGCreateSync(
             bigHandle: big,
             syncHandle: event.syncHandle,
@@ -128,11 +138,14 @@ extension IsochronousEngine {
     /// Handles the creation of a group that this host sends, or its failure.
     mutating func created(_ event: LECreateBIGComplete) -> [IsochronousEffect] {
         guard let group = broadcasts.groups[event.bigHandle], case .broadcaster(_, let parameters) = group.role,
-            group.phase == .creating
+            group.phase == .creating || group.phase == .closing && !group.isCreated
         else { return [] }
         guard event.status == .success else {
             return creationFailed(event.bigHandle, .status(event.status, LECreateBIG.opcode))
         }
+        broadcasts.groups[event.bigHandle]?.isCreated = true
+        // The controller has not answered the command that ends the group.
+        guard group.phase == .creating else { return [] }
         broadcasts.groups[event.bigHandle]?.streamNumbers = (0..<parameters.streamCount).map {
             UInt8(truncatingIfNeeded: $0 + 1)
         }
@@ -244,8 +257,16 @@ extension IsochronousEngine {
         switch step {
         case .create, .receive, .terminate: []
         case .setUpPath(let handle): broadcastPathAnswered(handle, nil)
-        case .stopReceiving(let big): finish(big, IsochronousEngine.localEnd)
+        case .stopReceiving(let big): receptionStopped(big)
         }
+    }
+
+    private mutating func receptionStopped(_ big: UInt8) -> [IsochronousEffect] {
+        guard let group = broadcasts.groups[big], group.givesWay, !group.isCancelled, group.failure == nil else {
+            return finish(big, IsochronousEngine.localEnd)
+        }
+        broadcasts.waitAgain(big)
+        return []
     }
 
     mutating func broadcastFailed(_ step: BroadcastStep, _ failure: CommandFailure) -> [IsochronousEffect] {
@@ -254,9 +275,21 @@ extension IsochronousEngine {
             broadcasts.groups[big].map { $0.phase == .creating || $0.phase == .closing } == true
                 ? creationFailed(big, failure) : []
         case .setUpPath(let handle): broadcastPathAnswered(handle, .command(failure))
+        case .terminate(let big): terminationRefused(big)
         // The controller does not have the group.
-        case .terminate(let big), .stopReceiving(let big): finish(big, IsochronousEngine.localEnd)
+        case .stopReceiving(let big): receptionStopped(big)
         }
+    }
+
+    /// Handles the refusal to end a group that this host sends. Some controllers refuse it while they create the group, which
+    /// then ends as soon as it exists. Otherwise the controller does not have the group.
+    private mutating func terminationRefused(_ big: UInt8) -> [IsochronousEffect] {
+        guard let group = broadcasts.groups[big], group.phase == .closing, !group.endRefused else {
+            return finish(big, IsochronousEngine.localEnd)
+        }
+        broadcasts.groups[big]?.endRefused = true
+        broadcasts.groups[big]?.phase = .creating
+        return group.isCreated ? terminate(big) : []
     }
 
     // MARK: Ends
@@ -324,8 +357,8 @@ extension IsochronousEngine {
         guard let group = broadcasts.groups[big], group.phase != .closing else { return [] }
         switch (group.role, group.phase) {
         case (_, .awaitingInformation), (_, .awaitingEnd): return finish(big, IsochronousEngine.localEnd)
-        // The controller cannot cancel the creation. The group is terminated when it exists.
-        case (.broadcaster, .creating): return []
+        // The group is terminated when it exists.
+        case (.broadcaster, .creating) where group.endRefused && !group.isCreated: return []
         default: break
         }
         broadcasts.groups[big]?.phase = .closing
@@ -346,7 +379,7 @@ extension IsochronousEngine {
 
     /// Removes a group that the controller does not have, or no longer has.
     private mutating func finish(_ big: UInt8, _ reason: DisconnectionReason) -> [IsochronousEffect] {
-        guard let group = broadcasts.groups.removeValue(forKey: big) else { return [] }
+        guard let group = broadcasts.remove(big) else { return [] }
         var effects: [IsochronousEffect] = []
         for handle in group.handles {
             sender.close(handle)

@@ -34,6 +34,8 @@ struct IsochronousEngine {
     static let endedLimit = 64
     /// How long after the end of a connection the controller may report the ends of its streams.
     static let endedLifetime = Duration.seconds(5)
+    /// How long the controller may synchronize with a broadcast group while others wait for it.
+    static let creationTimeout = Duration.seconds(30)
 
     var streams: OrderedDictionary<ConnectionHandle, Stream> = [:]
     var broadcasts = BroadcastGroups()
