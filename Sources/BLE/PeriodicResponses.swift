@@ -90,6 +90,46 @@ extension AdvertisingSet {
     }
 }
 
+extension AdvertisingSet {
+    /// Connects to a device that is synchronized with the train of this advertisement, and listens to a subevent.
+    ///
+    /// The controller sends the request in the subevent instead of data, once in each event of the train, until the device
+    /// answers. Such a device need not advertise. It becomes the peripheral of the connection. If it is connected already, the
+    /// result shares its link; see <doc:RemotePeripheral#Sharing-a-link>. Other attempts to connect wait meanwhile.
+    ///
+    /// - Parameters:
+    ///   - address: the public or static random address of the device.
+    ///   - subevent: 0 to 127.
+    ///   - timeout: how long to repeat the request.
+    ///   - parameters: the interval, latency and supervision timeout of the connection.
+    /// - Throws:
+    ///   - ``BLEError/timedOut(_:)`` if the device has not answered
+    ///   - ``BLEError/invalidArgument(_:)`` if the train has no such subevent
+    ///   - ``BLEError/closed`` if the advertisement was stopped
+    ///   - ``BLEError/notReady`` if the train does not run yet
+    ///   - ``BLEError/notSupported(_:)`` if the controller cannot connect in trains
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the request
+    ///   - ``BLEError/cancelled`` if the task is cancelled
+    public func connect(
+        to address: DeviceAddress,
+        inSubevent subevent: UInt8,
+        timeout: Duration = .seconds(30),
+        parameters: ConnectionParameters = ConnectionParameters()
+    ) async throws(BLEError) -> RemotePeripheral {
+        let (host, identifier) = (host, identifier)
+        return try await translating("connecting to \(address) in subevent \(subevent)") { () throws(HostError) in
+            let link = try await host.connect(
+                to: address,
+                inSubevent: subevent,
+                of: identifier,
+                parameters: parameters,
+                timeout: timeout
+            )
+            return RemotePeripheral(host: host, link: link, address: try await host.information(on: link).peer)
+        }
+    }
+}
+
 extension Central {
     /// Sends a response to a packet of a train with subevents.
     ///

@@ -107,6 +107,106 @@ struct PeriodicResponsesTests {
         }
     }
 
+    /// A controller that sends a train, and one that listens to a subevent of it.
+    private struct Shelf {
+        let sender: Adapter
+        let advertising: AdvertisingSet
+        let label: Adapter
+        let labelAddress: DeviceAddress
+        let synchronization: Task<Void, any Error>
+
+        /// - Parameter subevent: the subevent that the label listens to.
+        init(in world: World, subevent: UInt8 = 1) async throws {
+            sender = try await world.device("shelf").openAdapter()
+            label = try await world.device("label").openAdapter()
+            labelAddress = try await label.information.identityAddress
+            advertising = try await sender.peripheral.startAdvertising(PeriodicResponsesTests.configuration())
+            let request = PeriodicTrainRequest(
+                address: try await sender.information.identityAddress,
+                sid: 0,
+                subevents: [subevent]
+            )
+            let central = label.central
+            let (found, continuation) = AsyncStream<Void>.makeStream()
+            synchronization = Task(executorPreference: world.taskExecutor) {
+                for try await event in central.periodicAdvertising(request) {
+                    if case .received = event { continuation.yield() }
+                }
+            }
+            var iterator = found.makeAsyncIterator()
+            _ = await iterator.next()
+        }
+    }
+
+    @Test("An advertiser connects to a device in a subevent of its train, and reads values of it")
+    func advertiserConnectsInASubevent() throws {
+        try World.run { world in
+            let shelf = try await Shelf(in: world)
+            let peer = try await shelf.advertising.connect(to: shelf.labelAddress, inSubevent: 1)
+            #expect(peer.address == shelf.labelAddress)
+            let names = try await peer.read(uuid: .deviceName)
+            #expect(names.count == 1, "the attributes of the device are read")
+            let again = try await shelf.advertising.connect(to: shelf.labelAddress, inSubevent: 1)
+            let links = try await [peer.linkInformation, again.linkInformation]
+            #expect(links[0] == links[1], "the link is shared")
+            await again.disconnect()
+            await peer.disconnect()
+            shelf.synchronization.cancel()
+        }
+    }
+
+    @Test("A device that listens to another subevent, or has another address, does not answer")
+    func otherDevicesDoNotAnswer() throws {
+        try World.run { world in
+            let shelf = try await Shelf(in: world)
+            for (address, subevent) in [(shelf.labelAddress, 2), (DeviceAddress(0xC000_0000_0001, isRandom: true), 1)] {
+                await #expect(throws: BLEError.timedOut("connecting to \(address) in subevent \(subevent)")) {
+                    _ = try await shelf.advertising.connect(
+                        to: address,
+                        inSubevent: UInt8(subevent),
+                        timeout: .seconds(2)
+                    )
+                }
+            }
+            do throws(BLEError) {
+                _ = try await shelf.advertising.connect(to: shelf.labelAddress, inSubevent: 4)
+                Issue.record("there is no such subevent")
+            } catch {
+                if case .invalidArgument = error {} else { Issue.record("\(error)") }
+            }
+            let advertising = shelf.advertising
+            let address = shelf.labelAddress
+            let task = Task(executorPreference: world.taskExecutor) {
+                try await advertising.connect(to: address, inSubevent: 2)
+            }
+            try await world.sleep(for: .seconds(1))
+            task.cancel()
+            await #expect(throws: BLEError.cancelled) { _ = try await task.value }
+            // Nothing remains: a connection in the right subevent succeeds.
+            let peer = try await advertising.connect(to: address, inSubevent: 1)
+            await peer.disconnect()
+            shelf.synchronization.cancel()
+        }
+    }
+
+    @Test("A request that is lost is repeated in the next event of the train")
+    func lostRequestIsRepeated() throws {
+        try World.run { world in
+            let shelf = try await Shelf(in: world)
+            let (advertising, address) = (shelf.advertising, shelf.labelAddress)
+            world.conditions = RadioConditions(isDead: true)
+            let task = Task(executorPreference: world.taskExecutor) {
+                try await advertising.connect(to: address, inSubevent: 1)
+            }
+            try await world.sleep(for: .seconds(1))
+            world.conditions = RadioConditions()
+            let peer = try await task.value
+            #expect(peer.address == address)
+            await peer.disconnect()
+            shelf.synchronization.cancel()
+        }
+    }
+
     @Test("The receiver learns the timing of the subevents, the place of each packet, and which it has missed")
     func receiverLearnsThePlaces() throws {
         try World.run { world in

@@ -79,4 +79,14 @@ struct SubeventLineTests {
     func impossibleResponsesAreRefused(options: [String]) {
         #expect(throws: (any Error).self) { try Sync.parse(["label"] + options) }
     }
+
+    @Test("A device in a subevent is named by the number and the address")
+    func deviceInASubeventIsParsed() throws {
+        let device = try SubeventDevice(argument: "127:F0:12:34:56:78:9A")
+        #expect(device.subevent == 127 && device.address == DeviceAddress(0xF012_3456_789A, isRandom: true))
+        #expect(try SubeventDevice(argument: "0:00:11:22:33:44:55").address.isRandom == false)
+        for text in ["128:F0:12:34:56:78:9A", "F0:12:34:56:78:9A", "1:label", "1", ""] {
+            #expect(throws: ArgumentProblem.self) { try SubeventDevice(argument: text) }
+        }
+    }
 }

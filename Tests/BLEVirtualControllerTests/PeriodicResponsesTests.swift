@@ -19,7 +19,7 @@ struct PeriodicResponsesTests {
         numResponseSlots: 4
     )
 
-    static let allEvents = LEEventMask(rawValue: 0xFF_FFFF_FFFF)
+    static let allEvents = LEEventMask(rawValue: 0x1FF_FFFF_FFFF)
 
     /// Controller 0 has a train; the others receive the subevents of their numbers.
     static func world(responders: Int = 1, isChosen: Bool = true) -> World {
@@ -291,5 +291,81 @@ struct PeriodicResponsesTests {
         )
         let data = LESetPeriodicAdvertisingData(advertisingHandle: 3)
         #expect(world.status(of: data, to: 0) == .commandDisallowed)
+    }
+
+    // MARK: Connections
+
+    private static func connect(
+        _ address: DeviceAddress = World.address(1),
+        handle: UInt8 = 3,
+        subevent: UInt8 = 1
+    ) -> LEExtendedCreateConnectionV2 {
+        LEExtendedCreateConnectionV2(
+            advertisingHandle: handle,
+            subevent: subevent,
+            connection: LEExtendedCreateConnection(
+                ownAddressType: .public,
+                peerAddress: address,
+                le1M: .init(
+                    scanInterval: 0x60,
+                    scanWindow: 0x60,
+                    connectionIntervalMin: 24,
+                    connectionIntervalMax: 24,
+                    maxLatency: 0,
+                    supervisionTimeout: 100
+                )
+            )
+        )
+    }
+
+    private static func connections(_ world: World, at index: Int) throws -> [LEEnhancedConnectionCompleteV2] {
+        try world.events(LEEnhancedConnectionCompleteV2.subeventCode, at: index).map {
+            try LEEnhancedConnectionCompleteV2(decoding: $0.rawSpan)
+        }
+    }
+
+    @Test("A connection request takes the place of a packet, whose data follows in the next event")
+    func connectionIsRequestedInASubevent() throws {
+        let world = Self.world()
+        world.run(.milliseconds(200))
+        world.succeed(Self.setData([1, 2, 3]), at: 0)
+        world.succeed(Self.connect(), at: 0)
+        let before = Self.reports(world).filter { !$0.data.isEmpty }.count
+        world.run(.milliseconds(100))
+        let central = try #require(try Self.connections(world, at: 0).first)
+        let peripheral = try #require(try Self.connections(world, at: 1).first)
+        #expect(
+            central.status == .success && central.role == .central
+                && central.peerAddress.deviceAddress == World.address(1)
+        )
+        #expect(central.advertisingHandle == 3 && central.syncHandle == 0xFFFF)
+        #expect(peripheral.role == .peripheral && peripheral.peerAddress.deviceAddress == World.address(0))
+        #expect(peripheral.advertisingHandle == 0xFF && peripheral.syncHandle == 0)
+        #expect(Self.reports(world).filter { !$0.data.isEmpty }.count == before)
+        world.run(.milliseconds(100))
+        #expect(Self.reports(world).last { !$0.data.isEmpty }?.data == [1, 2, 3])
+    }
+
+    @Test("A request that nobody answers fails after one event, and can be cancelled before")
+    func unansweredRequestFails() throws {
+        let world = Self.world()
+        for command in [Self.connect(World.address(9)), Self.connect(subevent: 2)] {
+            world.succeed(command, at: 0)
+            world.run(.milliseconds(200))
+            let failed = try #require(try Self.connections(world, at: 0).last)
+            #expect(failed.status == .connectionFailedToBeEstablished && failed.role == .central)
+        }
+        world.succeed(Self.connect(), LECreateConnectionCancel(), at: 0)
+        world.run(.milliseconds(200))
+        #expect(try Self.connections(world, at: 0).last?.status == .unknownConnectionIdentifier)
+        #expect(try Self.connections(world, at: 1).isEmpty)
+    }
+
+    @Test("Requests in subevents that do not exist are refused")
+    func requestsInUnknownSubeventsAreRefused() {
+        let world = Self.world()
+        #expect(world.status(of: Self.connect(handle: 4), to: 0) == .unknownAdvertisingIdentifier)
+        #expect(world.status(of: Self.connect(subevent: 4), to: 0) == .invalidHCICommandParameters)
+        #expect(world.status(of: Self.connect(handle: 0xFF), to: 0) == .unknownAdvertisingIdentifier)
     }
 }

@@ -52,7 +52,8 @@ extension AdvertisingSet {
     /// Starts to send a broadcast isochronous group, which the periodic train of this advertisement announces.
     ///
     /// - Throws: ``BLEError/notSupported(_:)`` if the controller sends no broadcast streams, ``BLEError/invalidArgument(_:)`` if
-    ///   the advertisement has no periodic train or announces a group already, ``BLEError/controllerFailed(_:)``, and
+    ///   the advertisement has no periodic train or announces a group already, ``BLEError/notReady`` if the train does not run
+    ///   yet, ``BLEError/closed`` if the advertisement has ended, ``BLEError/controllerFailed(_:)``, and
     ///   ``BLEError/cancelled`` if the task is cancelled or the advertisement stops.
     public func startBroadcast(
         _ parameters: BroadcastGroupParameters = BroadcastGroupParameters()

@@ -12,6 +12,8 @@ struct Advertise: AsyncParsableCommand {
             Advertises a name, and a periodic advertising train with responses (PAwR). Each --subevent-data is the data of \
             one subevent, from the first on, and is sent in each event of the train. Devices answer in the response slots, \
             as with ble sync --subevent N --respond SLOT:HEX. With --json, slots without a response are printed too. \
+            With --connect, connects to a device that listens to a subevent and need not advertise, shows its services and \
+            values as ble explore does, and ends.
             Advertises until the count is reached or the duration is over, or until it is stopped.
             Trains without subevents are defined by the profiles of ble serve.
             """
@@ -55,6 +57,12 @@ struct Advertise: AsyncParsableCommand {
     )
     var subeventData: [[UInt8]] = []
 
+    @Option(
+        help: ArgumentHelp("Connect to the device with this address in a subevent.", valueName: "subevent:address"),
+        transform: { try SubeventDevice(argument: $0) }
+    )
+    var connect: SubeventDevice?
+
     @Flag(help: "Include the transmit power in each packet.")
     var includeTxPower = false
 
@@ -81,6 +89,9 @@ struct Advertise: AsyncParsableCommand {
             throw ValidationError(
                 "--subevent-data has at most \(PeriodicSubeventData.maximumLength) bytes, not \(long.count)"
             )
+        }
+        if let connect, Int(connect.subevent) >= subevents {
+            throw ValidationError("--connect names subevent \(connect.subevent), but --subevents is \(subevents)")
         }
         if let count, count < 1 { throw ValidationError("--count is 1 or more") }
         if let interval, interval < 8 { throw ValidationError("--interval is 8 ms or more") }
@@ -144,12 +155,34 @@ struct Advertise: AsyncParsableCommand {
             let events = try await advertising.subeventEvents()
             let address = try await adapter.information.identityAddress
             try SubeventLine.ready(address, train).print(asJSON: options.output.json)
-            try await exchange(events, advertising, responses)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await exchange(events, advertising, responses) }
+                if let connect { group.addTask { try await explore(connect, advertising) } }
+                // The first that ends has done what was asked, has failed, or was cancelled.
+                defer { group.cancelAll() }
+                try await group.next()
+            }
         } catch {
             await uncancelled { await advertising.stop() }
             throw error
         }
         await uncancelled { await advertising.stop() }
+    }
+
+    /// Connects to a device in a subevent, and shows its services and values.
+    private func explore(_ device: SubeventDevice, _ advertising: AdvertisingSet) async throws {
+        let peer = try await advertising.connect(
+            to: device.address,
+            inSubevent: device.subevent,
+            timeout: options.patience.duration
+        )
+        do {
+            try SubeventLine.explored(try await Exploration(of: peer)).print(asJSON: options.output.json)
+        } catch {
+            await uncancelled { await peer.disconnect() }
+            throw error
+        }
+        await uncancelled { await peer.disconnect() }
     }
 
     /// Answers requests for data until enough responses have been received.

@@ -6,6 +6,8 @@ import BluetoothTypes
 enum SubeventLine {
     case ready(DeviceAddress, PeriodicAdvertisingConfiguration)
     case event(PeriodicSubeventEvent)
+    /// The device to which the command has connected.
+    case explored(Exploration)
 
     /// The text; nil for an event that only JSON shows.
     var text: String? {
@@ -23,6 +25,7 @@ enum SubeventLine {
         case .event(.dataRequested): nil
         case .event(.notSent(let subevent)): "subevent \(subevent): the packet was not sent"
         case .event(.eventsDropped(let count)): "\(count) events were dropped"
+        case .explored(let exploration): exploration.tree.joined(separator: "\n")
         }
     }
 
@@ -60,6 +63,7 @@ enum SubeventLine {
             )
         case .event(.notSent(let subevent)): ("notSent", [.init(key: "subevent", value: JSON(Int(subevent)))])
         case .event(.eventsDropped(let count)): ("eventsDropped", [.init(key: "count", value: JSON(count))])
+        case .explored(let exploration): ("explored", [.init(key: "device", value: exploration.json)])
         }
     }
 

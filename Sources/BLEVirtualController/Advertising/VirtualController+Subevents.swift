@@ -27,10 +27,14 @@ extension VirtualController {
 
     /// Sends a subevent, receives its responses, and continues with the next subevent.
     ///
-    /// A subevent without data has an empty packet, and asks for no response.
+    /// A subevent without data has an empty packet, and asks for no response. A connection request takes the place of the
+    /// packet, whose data remains for the next event.
     func transmit(_ subevent: UInt8, of train: PeriodicTrain, _ run: UInt64) {
         guard train.run == run, let subevents = train.subevents, let index = advertiser.index(of: train.handle) else {
             return
+        }
+        if connect(inSubevent: subevent, of: train, advertiser.sets[index]) {
+            return continueAfter(subevent, of: train, run, subevents)
         }
         let parameters = advertiser.sets[index].parameters
         let content = train.subeventData.removeValue(forKey: subevent)
@@ -55,6 +59,16 @@ extension VirtualController {
         } else {
             train.responses[subevent]?.removeAll { $0.event == event }
         }
+        continueAfter(subevent, of: train, run, subevents)
+    }
+
+    /// Requests data if that of the last request was sent, and schedules the next subevent of the event.
+    private func continueAfter(
+        _ subevent: UInt8,
+        of train: PeriodicTrain,
+        _ run: UInt64,
+        _ subevents: SubeventTiming
+    ) {
         // The data of all subevents of a request was sent with its last one.
         let next = Int(subevent) + 1
         if next == Int(subevents.count) || next.isMultiple(of: Self.subeventsPerRequest) {

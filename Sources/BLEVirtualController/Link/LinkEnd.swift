@@ -91,33 +91,21 @@ final class LinkEnd {
     func tellConnected() {
         let peer = party.peer
         let parameters = link.parameters
-        if controller.host.wants(subevent: LEEnhancedConnectionComplete.subeventCode) {
-            controller.tellLE(
-                LEEnhancedConnectionComplete(
-                    connectionHandle: handle,
-                    role: role,
-                    peerAddress: peer,
-                    localResolvablePrivateAddress: party.localResolvablePrivateAddress
-                        ?? DeviceAddress(0, isRandom: true),
-                    peerResolvablePrivateAddress: party.peerResolvablePrivateAddress
-                        ?? DeviceAddress(0, isRandom: true),
-                    connectionInterval: parameters.interval,
-                    peripheralLatency: parameters.latency,
-                    supervisionTimeout: parameters.supervisionTimeout
-                )
+        let none = DeviceAddress(0, isRandom: true)
+        controller.tell(
+            LEEnhancedConnectionCompleteV2(
+                connectionHandle: handle,
+                role: role,
+                peerAddress: peer,
+                localResolvablePrivateAddress: party.localResolvablePrivateAddress ?? none,
+                peerResolvablePrivateAddress: party.peerResolvablePrivateAddress ?? none,
+                connectionInterval: parameters.interval,
+                peripheralLatency: parameters.latency,
+                supervisionTimeout: parameters.supervisionTimeout,
+                advertisingHandle: party.advertisingHandle,
+                syncHandle: party.syncHandle
             )
-        } else {
-            controller.tellLE(
-                LEConnectionComplete(
-                    connectionHandle: handle,
-                    role: role,
-                    peerAddress: peer,
-                    connectionInterval: parameters.interval,
-                    peripheralLatency: parameters.latency,
-                    supervisionTimeout: parameters.supervisionTimeout
-                )
-            )
-        }
+        )
         if controller.configuration.features.contains(.channelSelectionAlgorithm2),
             other.controller.configuration.features.contains(.channelSelectionAlgorithm2)
         {

@@ -10,6 +10,10 @@ struct LinkParty {
     let peer: PeerAddress
     /// The address that the peer used, if it was resolved.
     var peerResolvablePrivateAddress: DeviceAddress?
+    /// The advertising set of the central's train in which the connection was requested; 0xFF for another connection.
+    var advertisingHandle: UInt8 = 0xFF
+    /// The peripheral's synchronization with that train; 0xFFFF for another connection.
+    var syncHandle: UInt16 = 0xFFFF
 }
 
 /// The parameters of a link in the connection indication (Vol 6, Part B, 2.3.3.1).

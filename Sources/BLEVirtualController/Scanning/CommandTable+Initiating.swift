@@ -33,27 +33,31 @@ extension CommandTable {
             return .success
         }
         begin(LEExtendedCreateConnection.self, of: .extended) { controller, command in
-            for parameters in [command.le1M, command.le2M, command.leCoded] {
-                guard parameters?.areValid(scanIntervalUpTo: 0xFFFF) != false else {
-                    return .refused(.invalidHCICommandParameters)
-                }
+            controller.initiate(command, inSubevent: nil)
+        }
+        begin(
+            LEExtendedCreateConnectionV2.self,
+            of: .extended,
+            needs: [.periodicAdvertising, .periodicAdvertisingWithResponsesAdvertiser]
+        ) { controller, command in
+            let none = LEExtendedCreateConnectionV2.none
+            guard command.advertisingHandle != none || command.subevent != none else {
+                return controller.initiate(command.connection, inSubevent: nil)
             }
-            guard command.le1M != nil || command.leCoded != nil else { return .refused(.invalidHCICommandParameters) }
-            guard command.le2M == nil || controller.understands(.le2M),
-                command.leCoded == nil || controller.understands(.leCoded)
-            else { return .refused(.unsupportedFeatureOrParameterValue) }
-            return controller.initiate(
-                Initiation(
-                    isExtended: true,
-                    filterPolicy: command.initiatorFilterPolicy,
-                    ownAddressType: command.ownAddressType,
-                    peer: command.peerAddress,
-                    le1M: command.le1M,
-                    le2M: command.le2M,
-                    leCoded: command.leCoded,
-                    start: controller.air.now
-                )
+            guard command.connection.initiatorFilterPolicy == .peerAddress else {
+                return .refused(.invalidHCICommandParameters)
+            }
+            guard let index = controller.advertiser.index(of: command.advertisingHandle) else {
+                return .refused(.unknownAdvertisingIdentifier)
+            }
+            guard let train = controller.advertiser.sets[index].train, train.isRunning, let subevents = train.subevents
+            else { return .refused(.commandDisallowed) }
+            guard command.subevent < subevents.count else { return .refused(.invalidHCICommandParameters) }
+            let place = Initiation.SubeventPlace(
+                advertisingHandle: command.advertisingHandle,
+                subevent: command.subevent
             )
+            return controller.initiate(command.connection, inSubevent: place)
         }
     }
 }
@@ -74,6 +78,34 @@ extension Initiation.PHYParameters {
 }
 
 extension VirtualController {
+    fileprivate func initiate(
+        _ command: LEExtendedCreateConnection,
+        inSubevent subevent: Initiation.SubeventPlace?
+    ) -> CommandTable.Beginning {
+        for parameters in [command.le1M, command.le2M, command.leCoded] {
+            guard parameters?.areValid(scanIntervalUpTo: 0xFFFF) != false else {
+                return .refused(.invalidHCICommandParameters)
+            }
+        }
+        guard command.le1M != nil || command.leCoded != nil else { return .refused(.invalidHCICommandParameters) }
+        guard command.le2M == nil || understands(.le2M), command.leCoded == nil || understands(.leCoded) else {
+            return .refused(.unsupportedFeatureOrParameterValue)
+        }
+        return initiate(
+            Initiation(
+                isExtended: true,
+                filterPolicy: command.initiatorFilterPolicy,
+                ownAddressType: command.ownAddressType,
+                peer: command.peerAddress,
+                le1M: command.le1M,
+                le2M: command.le2M,
+                leCoded: command.leCoded,
+                start: air.now,
+                subevent: subevent
+            )
+        )
+    }
+
     fileprivate func initiate(_ initiation: Initiation) -> CommandTable.Beginning {
         guard initiator == nil else { return .refused(.commandDisallowed) }
         let isByList = initiation.filterPolicy == .filterAcceptList

@@ -16,9 +16,19 @@ struct Initiation {
     let leCoded: PHYParameters?
     /// The start of the first scan window.
     let start: Instant
+    /// The subevent in which the request is sent; nil for a connection to an advertiser.
+    var subevent: SubeventPlace?
+
+    /// A subevent of a train of this controller.
+    struct SubeventPlace: Hashable {
+        let advertisingHandle: UInt8
+        let subevent: UInt8
+    }
 
     func listens(to phy: PHY, at instant: Instant, legacy isLegacy: Bool) -> Bool {
-        guard isExtended || isLegacy, let parameters = phy == .leCoded ? leCoded : le1M else { return false }
+        guard subevent == nil, isExtended || isLegacy, let parameters = phy == .leCoded ? leCoded : le1M else {
+            return false
+        }
         return parameters.listening.isOpen(at: instant, since: start)
     }
 
@@ -61,7 +71,8 @@ extension Initiation.PHYParameters {
 extension VirtualController {
     /// Connects to an advertiser, if the host has requested it and the advertiser accepts.
     func connect(to advertisement: Advertisement, of identity: Identity) {
-        guard let initiation = initiator, isWanted(advertisement, of: identity, by: initiation),
+        guard let initiation = initiator, initiation.subevent == nil,
+            isWanted(advertisement, of: identity, by: initiation),
             !isConnected(to: identity.address),
             let own = ownAddress(initiation.ownAddressType, random: randomAddress, towards: identity.entry),
             let parameters = initiation.parameters(on: advertisement.dataPHY, heardOn: advertisement.primaryPHY)
@@ -99,31 +110,94 @@ extension VirtualController {
         }
     }
 
+    /// Sends a connection request in a subevent instead of data, if the host has requested that. The request is sent once.
+    ///
+    /// - Returns: whether the subevent was used for a request.
+    func connect(inSubevent subevent: UInt8, of train: PeriodicTrain, _ set: AdvertisingSet) -> Bool {
+        let place = Initiation.SubeventPlace(advertisingHandle: train.handle, subevent: subevent)
+        guard let initiation = initiator, initiation.subevent == place else { return false }
+        initiator = nil
+        updateListening()
+        guard open(initiation, to: train.receivers(of: subevent), set) else {
+            tellNotConnected(.connectionFailedToBeEstablished, role: .central)
+            return true
+        }
+        return true
+    }
+
+    private func open(_ initiation: Initiation, to receivers: [PeriodicSync], _ set: AdvertisingSet) -> Bool {
+        let phy = set.parameters.secondaryPHY
+        let entry = resolvingList.index(of: initiation.peer)
+        guard
+            let own = ownAddress(initiation.ownAddressType, random: set.randomAddress ?? randomAddress, towards: entry),
+            let parameters = initiation.parameters(on: .le1M, heardOn: .le1M),
+            let sync = receivers.first(where: { $0.receiver?.hasAddress(initiation.peer) == true }),
+            let responder = sync.receiver, let identity = responder.identify(own.address),
+            !responder.isConnected(to: identity.address), air.getsThrough(from: self, to: responder, phy: phy),
+            air.getsThrough(from: responder, to: self, phy: phy)
+        else { return false }
+        let central = LinkParty(
+            controller: self,
+            localResolvablePrivateAddress: own.isGenerated ? own.address : nil,
+            peer: PeerAddress(initiation.peer),
+            advertisingHandle: set.handle
+        )
+        let peripheral = LinkParty(
+            controller: responder,
+            peer: identity.address,
+            peerResolvablePrivateAddress: identity.resolvablePrivateAddress,
+            syncHandle: sync.handle
+        )
+        return Link.open(central: central, peripheral: peripheral, parameters: parameters, phy: phy) != nil
+    }
+
+    private func hasAddress(_ address: DeviceAddress) -> Bool {
+        address == configuration.address || address == randomAddress
+    }
+
     /// Reports to the host that no connection was made.
     func tellNotConnected(_ status: HCIErrorCode, role: Role) {
-        let nobody = PeerAddress(type: .public, value: 0)
-        if host.wants(subevent: LEEnhancedConnectionComplete.subeventCode) {
+        tell(
+            LEEnhancedConnectionCompleteV2(
+                status: status,
+                connectionHandle: 0,
+                role: role,
+                peerAddress: PeerAddress(type: .public, value: 0),
+                connectionInterval: 0,
+                peripheralLatency: 0,
+                supervisionTimeout: 0
+            )
+        )
+    }
+
+    /// Sends the event in the newest version that the host wants.
+    func tell(_ event: LEEnhancedConnectionCompleteV2) {
+        if host.wants(subevent: LEEnhancedConnectionCompleteV2.subeventCode) {
+            tellLE(event)
+        } else if host.wants(subevent: LEEnhancedConnectionComplete.subeventCode) {
             tellLE(
                 LEEnhancedConnectionComplete(
-                    status: status,
-                    connectionHandle: 0,
-                    role: role,
-                    peerAddress: nobody,
-                    connectionInterval: 0,
-                    peripheralLatency: 0,
-                    supervisionTimeout: 0
+                    status: event.status,
+                    connectionHandle: event.connectionHandle,
+                    role: event.role,
+                    peerAddress: event.peerAddress,
+                    localResolvablePrivateAddress: event.localResolvablePrivateAddress,
+                    peerResolvablePrivateAddress: event.peerResolvablePrivateAddress,
+                    connectionInterval: event.connectionInterval,
+                    peripheralLatency: event.peripheralLatency,
+                    supervisionTimeout: event.supervisionTimeout
                 )
             )
         } else {
             tellLE(
                 LEConnectionComplete(
-                    status: status,
-                    connectionHandle: 0,
-                    role: role,
-                    peerAddress: nobody,
-                    connectionInterval: 0,
-                    peripheralLatency: 0,
-                    supervisionTimeout: 0
+                    status: event.status,
+                    connectionHandle: event.connectionHandle,
+                    role: event.role,
+                    peerAddress: event.peerAddress,
+                    connectionInterval: event.connectionInterval,
+                    peripheralLatency: event.peripheralLatency,
+                    supervisionTimeout: event.supervisionTimeout
                 )
             )
         }

@@ -23,6 +23,38 @@ extension BluetoothHost {
         timeout: Duration?
     ) async throws(HostError) -> LinkIdentifier {
         guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
+        return try await connect(to: addresses, parameters) { host, attempt, addresses, call throws(HostError) in
+            host.beginAttempt(attempt, addresses, parameters, timeout, for: .task(call))
+        }
+    }
+
+    /// Connects to a device that is synchronized with a periodic train of this host and listens to a subevent.
+    ///
+    /// The request is sent in each event of the train until the device answers. The result is an existing link as for
+    /// ``connect(toAnyOf:parameters:timeout:)``.
+    package func connect(
+        to address: DeviceAddress,
+        inSubevent subevent: UInt8,
+        of advertisement: AdvertisementIdentifier,
+        parameters: ConnectionParameters,
+        timeout: Duration
+    ) async throws(HostError) -> LinkIdentifier {
+        try await connect(to: [address], parameters) { host, attempt, addresses, call throws(HostError) in
+            guard host.information?.commands.contains(LEExtendedCreateConnectionV2.self) == true else {
+                throw .notSupported("this controller requests no connections in periodic trains")
+            }
+            let place = try host.gap.advertising.place(of: subevent, in: advertisement)
+            host.enableEvents(.enhancedConnectionCompleteV2)
+            host.beginAttempt(attempt, addresses, parameters, timeout, in: place, for: .task(call))
+        }
+    }
+
+    /// - Parameter begin: begins the attempt with a number to the addresses, if none of them is connected.
+    private func connect(
+        to addresses: Set<DeviceAddress>,
+        _ parameters: ConnectionParameters,
+        _ begin: @escaping @Sendable (isolated BluetoothHost, UInt64, Set<DeviceAddress>, CallToken) throws(HostError) -> Void
+    ) async throws(HostError) -> LinkIdentifier {
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
         let identifier = observers.makeIdentifier()
         let outcome = try await wait(for: .connection(attempt: identifier)) { host, call in
@@ -38,7 +70,11 @@ extension BluetoothHost {
                 link.control.hold()
                 return host.end(call, .connected(link.identifier))
             }
-            host.beginAttempt(identifier, addresses, parameters, timeout, for: .task(call))
+            do throws(HostError) {
+                try begin(host, identifier, addresses, call)
+            } catch {
+                host.end(call, .failure(error))
+            }
         }
         guard case .connected(let link) = outcome else { throw .closed }
         return link
@@ -49,6 +85,7 @@ extension BluetoothHost {
         _ addresses: Set<DeviceAddress>,
         _ parameters: ConnectionParameters,
         _ timeout: Duration?,
+        in subevent: SubeventPlace? = nil,
         for caller: ConnectionCaller
     ) {
         observers.connections[identifier] = caller
@@ -56,7 +93,8 @@ extension BluetoothHost {
             identifier: identifier,
             addresses: addresses,
             parameters: parameters,
-            deadline: timeout.map { loop.now + $0 }
+            deadline: timeout.map { loop.now + $0 },
+            subevent: subevent
         )
         perform(gap.beginAttempt(attempt, gapContext))
     }

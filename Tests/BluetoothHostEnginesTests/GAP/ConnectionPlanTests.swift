@@ -71,6 +71,52 @@ struct ConnectionPlanTests {
         )
     }
 
+    @Test("An attempt in a subevent precedes the others, and is repeated until the device answers or the time is over")
+    func attemptInASubeventPrecedesTheOthers() throws {
+        var plan = ConnectionPlan()
+        let context = ConnectionPlan.Context(usesExtendedCommands: true)
+        let start = Instant(nanoseconds: 0)
+        /// The opcodes of the commands until the plan has none, each answered with success.
+        func settle(at now: Instant = start) -> [HCIOpcode] {
+            var opcodes: [HCIOpcode] = []
+            _ = plan.requestRun()
+            while let next = plan.nextCommand(context, at: now) {
+                opcodes.append(next.command.opcode)
+                _ = plan.finished(next.step, at: now)
+                _ = plan.requestRun()
+            }
+            return opcodes
+        }
+        plan.add(ConnectionAttempt(identifier: 1, addresses: [ConnectionWorld.peer(1)], parameters: .init()))
+        #expect(settle() == [LEExtendedCreateConnection.opcode])
+        plan.add(
+            ConnectionAttempt(
+                identifier: 2,
+                addresses: [ConnectionWorld.peer(2)],
+                parameters: .init(),
+                deadline: start + .seconds(10),
+                subevent: SubeventPlace(advertisingHandle: 3, subevent: 4)
+            )
+        )
+        #expect(settle() == [LECreateConnectionCancel.opcode])
+        #expect(plan.connectionFailed(.unknownConnectionIdentifier, asCentral: true, at: start) == [.run, .runScan])
+        _ = plan.requestRun()
+        let create = plan.nextCommand(context, at: start)
+        let next = try #require(create)
+        let packet = next.command.packet
+        #expect(Array(packet[1..<10]) == [0x85, 0x20, 28, 3, 4, 0, 0, 1, 2] as [UInt8], "\(packet)")
+        _ = plan.finished(next.step, at: start)
+        for _ in 0..<3 {
+            #expect(plan.connectionFailed(.connectionFailedToBeEstablished, asCentral: true, at: start) == [.run])
+            #expect(settle() == [LEExtendedCreateConnectionV2.opcode])
+        }
+        #expect(plan.advance(to: start + .seconds(10), context).count == 2)
+        #expect(settle() == [LECreateConnectionCancel.opcode])
+        _ = plan.connectionFailed(.unknownConnectionIdentifier, asCentral: true, at: start)
+        #expect(settle() == [LEExtendedCreateConnection.opcode], "the first attempt continues")
+        #expect(plan.attempts.map(\.identifier) == [1])
+    }
+
     @Test func controllerWithExtendedCommandsGetsTheExtendedCommand() {
         var plan = ConnectionPlan()
         let (parameters, peer) = (ConnectionParameters(), ConnectionWorld.peer(1))

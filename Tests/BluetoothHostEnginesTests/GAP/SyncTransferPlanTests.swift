@@ -116,7 +116,7 @@ private struct Fixture {
     var subeventMask: String {
         mask([
             .periodicAdvertisingSyncTransferReceived, .periodicAdvertisingSyncTransferReceivedV2,
-            .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2,
+            .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2, .enhancedConnectionCompleteV2,
         ])
     }
 
@@ -279,8 +279,9 @@ struct SyncTransferPlanTests {
         request.subevents = [1]
         try fixture.plan.start(SynchronizationIdentifier(value: 50), request)
         if isCreating {
-            let mask = try fixture.requireNext().command
-            #expect(mask.hexadecimal == fixture.subeventMask, "transfers are reported with their subevents from now on")
+            let mask = try fixture.requireNext()
+            #expect(mask.command.hexadecimal == fixture.subeventMask, "transfers are reported with their subevents from now on")
+            fixture.plan.finished(mask.step)
             _ = fixture.settle()
         }
         #expect(fixture.transferred(7) == [])

@@ -126,6 +126,7 @@ struct SynchronizationPlanSubeventTests {
         let events: LEEventMask = [
             .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
             .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2,
+            .enhancedConnectionCompleteV2,
         ]
         #expect(mask.command == GAPCommand(LESetEventMask(leEventMask: events)) && mask.events == events)
         fixture.plan.finished(mask.step)

@@ -9,6 +9,14 @@ struct ConnectionAttempt: Equatable {
     var deadline: Instant?
     /// Whether a peer was received on the LE Coded PHY, so that the controller initiates on that PHY too.
     var usesCodedPHY = false
+    /// The subevent in which the connection is requested; nil for a connection to an advertiser.
+    var subevent: SubeventPlace?
+}
+
+/// A subevent of a periodic train of this host, as the controller knows it.
+struct SubeventPlace: Hashable {
+    let advertisingHandle: UInt8
+    let subevent: UInt8
 }
 
 /// What the caller of a ``ConnectionPlan`` does after an input.

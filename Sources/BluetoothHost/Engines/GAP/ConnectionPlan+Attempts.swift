@@ -4,6 +4,7 @@ import BluetoothTypes
 extension ConnectionPlan {
     mutating func add(_ attempt: ConnectionAttempt) {
         attempts.append(attempt)
+        guard attempt.subevent == nil else { return }
         for address in attempt.addresses.inOrder { queue.append(address) }
     }
 
@@ -24,7 +25,7 @@ extension ConnectionPlan {
         let taken = attempts.filter(isTaken)
         guard !taken.isEmpty else { return [] }
         attempts.removeAll(where: isTaken)
-        let wanted = attempts.reduce(into: Set()) { $0.formUnion($1.addresses) }
+        let wanted = attempts.reduce(into: Set()) { if $1.subevent == nil { $0.formUnion($1.addresses) } }
         queue.removeAll(except: wanted, keepingPlacesAt: now)
         foundPeers.removeAll { !wanted.contains($0.key) }
         return taken
@@ -50,7 +51,7 @@ extension ConnectionPlan {
 
     /// Whether an attempt for a peer waits until a scan finds it, provided that the peer must be found by scanning.
     func awaitsResolution(of peer: DeviceAddress) -> Bool {
-        foundPeers[peer] == nil && attempts.contains { $0.addresses.contains(peer) }
+        foundPeers[peer] == nil && attempts.contains { $0.subevent == nil && $0.addresses.contains(peer) }
     }
 
     /// Handles the private address at which a scan has found a peer. The controller connects to that address. It may

@@ -33,13 +33,19 @@ extension ConnectionPlan.Initiation {
             maxLatency: parameters.latencyInEvents,
             supervisionTimeout: parameters.timeout
         )
+        let command = LEExtendedCreateConnection(
+            initiatorFilterPolicy: policy,
+            ownAddressType: context.ownAddressType,
+            peerAddress: address,
+            le1M: phy,
+            leCoded: usesCodedPHY ? phy : nil
+        )
+        guard let subevent else { return GAPCommand(command) }
         return GAPCommand(
-            LEExtendedCreateConnection(
-                initiatorFilterPolicy: policy,
-                ownAddressType: context.ownAddressType,
-                peerAddress: address,
-                le1M: phy,
-                leCoded: usesCodedPHY ? phy : nil
+            LEExtendedCreateConnectionV2(
+                advertisingHandle: subevent.advertisingHandle,
+                subevent: subevent.subevent,
+                connection: command
             )
         )
     }

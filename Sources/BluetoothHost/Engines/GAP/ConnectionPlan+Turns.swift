@@ -21,7 +21,15 @@ extension ConnectionPlan {
     /// The initiation that the controller should run now, with the parameters of the oldest attempt for any of its
     /// peers; nil if it is not the turn of peers.
     func wantedInitiation(_ context: Context) -> Initiation? {
-        guard !context.isHeld, !yieldsToScan else { return nil }
+        guard !context.isHeld else { return nil }
+        if let attempt = attempts.first(where: { $0.subevent != nil }) {
+            return Initiation(
+                addresses: attempt.addresses,
+                parameters: attempt.parameters,
+                subevent: attempt.subevent
+            )
+        }
+        guard !yieldsToScan else { return nil }
         let window = window(context)
         func isCurrent(_ attempt: ConnectionAttempt) -> Bool { !attempt.addresses.isDisjoint(with: window.peers) }
         guard let oldest = attempts.first(where: isCurrent) else { return nil }

@@ -20,6 +20,10 @@ import OrderedCollections
 /// the cancellation, the plan cancels once more. An initiation whose reply is unclear, or which may have ended without
 /// an event, is cancelled and started again.
 ///
+/// # Trains
+/// A connection to a device that is synchronized with a train of this host is requested in a subevent (Vol 6, Part B, 4.4.2.12).
+/// Such attempts precede others, because each has a time limit. If the device has not answered, the request is repeated.
+///
 /// # LE Coded
 /// If the controller refuses an initiation on LE Coded, the plan tries it on LE 1M alone: see ``CodedRefusal``.
 struct ConnectionPlan {
@@ -29,6 +33,8 @@ struct ConnectionPlan {
         var parameters: ConnectionParameters
         /// Whether the controller initiates on the LE Coded PHY too.
         var usesCodedPHY = false
+        /// The subevent in which the connection is requested; nil for a connection to an advertiser.
+        var subevent: SubeventPlace?
     }
 
     /// What the controller does, as far as the host knows.
@@ -203,7 +209,7 @@ struct ConnectionPlan {
                 (scanWait, acceptList) = (.none, nil)
                 return nil
             }
-            if context.isScanning, !context.canInitiateWhileScanning, scanWait != .over {
+            if wanted.subevent == nil, context.isScanning, !context.canInitiateWhileScanning, scanWait != .over {
                 scanWait = .waiting
                 return nil
             }
@@ -329,6 +335,7 @@ struct ConnectionPlan {
         // An earlier initiation has ended late. Whether the controller initiates now is unknown.
         guard status != .unknownConnectionIdentifier else { return restartInitiating() }
         setController(.idle, at: now)
+        if initiation.subevent != nil, status == .connectionFailedToBeEstablished { return [.run] }
         return failAttempts(for: initiation.addresses, .disconnected(.controller(status))) + [.runScan]
     }
 

@@ -178,7 +178,10 @@ extension GAPEngine {
     var needsResolutionScan: Bool {
         !addresses.resolver.keys.isEmpty
             && connecting.attempts.contains { attempt in
-                attempt.addresses.contains { connecting.foundPeers[$0] == nil && addresses.mustBeResolvedByScan($0) }
+                attempt.subevent == nil
+                    && attempt.addresses.contains {
+                        connecting.foundPeers[$0] == nil && addresses.mustBeResolvedByScan($0)
+                    }
             }
     }
 
@@ -186,6 +189,7 @@ extension GAPEngine {
     private var unresolvedPeers: Set<DeviceAddress> {
         guard !addresses.resolver.keys.isEmpty else { return [] }
         return connecting.attempts.reduce(into: []) {
+            guard $1.subevent == nil else { return }
             $0.formUnion($1.addresses.filter { addresses.mustBeResolvedByScan($0) })
         }
     }

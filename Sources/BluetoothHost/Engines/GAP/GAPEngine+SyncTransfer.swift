@@ -67,18 +67,3 @@ extension GAPEngine {
         reportReadyReceptions()
     }
 }
-
-extension AdvertisingPlan {
-    /// The advertising handle of an advertisement's train.
-    ///
-    /// - Throws: ``HostError/closed`` if the advertisement has ended, ``HostError/invalidArgument(_:)`` if it has no train, and
-    ///   ``HostError/notReady`` if the controller does not send the train now.
-    func handleOfTrain(of identifier: AdvertisementIdentifier) throws(HostError) -> UInt8 {
-        guard let entry = entries.first(where: { $0.identifier == identifier }), !entry.isEnding else { throw .closed }
-        guard entry.configuration.periodic != nil else {
-            throw .invalidArgument("the advertisement has no periodic train")
-        }
-        guard entry.isPeriodicOn else { throw .notReady }
-        return entry.handle
-    }
-}

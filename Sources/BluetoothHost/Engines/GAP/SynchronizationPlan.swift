@@ -94,7 +94,7 @@ struct SynchronizationPlan {
     ]
     /// The events that trains with subevents need. The controller then sends no older version of them.
     private static let subeventEvents: LEEventMask = [
-        .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2,
+        .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2, .enhancedConnectionCompleteV2,
     ]
 
     /// The synchronizations: those that wait in the order of their turns.

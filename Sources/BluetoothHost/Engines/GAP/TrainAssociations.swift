@@ -1,0 +1,44 @@
+import BLEHCI
+import BluetoothTypes
+
+// What others need to know of the trains: broadcast isochronous groups, transfers, and connections to devices that are
+// synchronized with a train.
+
+extension AdvertisingPlan {
+    /// The advertising handle of an advertisement's train.
+    ///
+    /// - Throws: ``HostError/closed`` if the advertisement has ended, ``HostError/invalidArgument(_:)`` if it has no train, and
+    ///   ``HostError/notReady`` if the controller does not send the train now.
+    func handleOfTrain(of identifier: AdvertisementIdentifier) throws(HostError) -> UInt8 {
+        guard let entry = entries.first(where: { $0.identifier == identifier }), !entry.isEnding else { throw .closed }
+        guard entry.configuration.periodic != nil else {
+            throw .invalidArgument("the advertisement has no periodic train")
+        }
+        guard entry.isPeriodicOn else { throw .notReady }
+        return entry.handle
+    }
+
+    /// The place of a subevent in the train of an advertisement.
+    ///
+    /// - Throws: ``HostError/invalidArgument(_:)`` if there is no such subevent, and the errors of ``handleOfTrain(of:)``.
+    func place(of subevent: UInt8, in identifier: AdvertisementIdentifier) throws(HostError) -> SubeventPlace {
+        let handle = try handleOfTrain(of: identifier)
+        let count = entries.first { $0.identifier == identifier }?.configuration.periodic?.subevents?.count ?? 0
+        guard subevent < count else {
+            throw .invalidArgument("the train has \(count) subevents, so none with number \(subevent)")
+        }
+        return SubeventPlace(advertisingHandle: handle, subevent: subevent)
+    }
+}
+
+extension SynchronizationPlan {
+    /// The synchronization that has a handle of the controller.
+    func identifier(of handle: UInt16) -> SynchronizationIdentifier? {
+        entries.first { $0.state == .established(handle) }?.identifier
+    }
+
+    /// The synchronization with a train.
+    func identifier(of train: PeriodicTrainRequest.Train) -> SynchronizationIdentifier? {
+        entries.first { $0.request.train == train }?.identifier
+    }
+}
