@@ -95,7 +95,7 @@ extension AdvertisingSet {
     ///
     /// The controller sends the request in the subevent instead of data, once in each event of the train, until the device
     /// answers. Such a device need not advertise. It becomes the peripheral of the connection. If it is connected already, the
-    /// result shares its link; see <doc:RemotePeripheral#Sharing-a-link>. Other attempts to connect wait meanwhile.
+    /// result shares its link; see <doc:RemotePeripheral#Sharing-a-link>. Other attempts to connect wait until this one has ended.
     ///
     /// - Parameters:
     ///   - address: the public or static random address of the device.

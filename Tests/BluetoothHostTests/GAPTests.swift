@@ -348,6 +348,8 @@ struct AdvertisingTests {
         let long = AdvertisingData([.completeLocalName(String(repeating: "x", count: 30))])
         for configuration in [
             AdvertisementConfiguration(advertisingData: long),
+            AdvertisementConfiguration(advertisingData: long, usesExtendedPDUs: false),
+            AdvertisementConfiguration(scanResponseData: long, usesExtendedPDUs: false),
             AdvertisementConfiguration(interval: .milliseconds(10)),
             AdvertisementConfiguration(address: DeviceAddress(1, isRandom: true)),
         ] {

@@ -49,11 +49,14 @@ extension BluetoothHost {
         }
     }
 
+    private typealias AttemptBeginning =
+        @Sendable (isolated BluetoothHost, UInt64, Set<DeviceAddress>, CallToken) throws(HostError) -> Void
+
     /// - Parameter begin: begins the attempt with a number to the addresses, if none of them is connected.
     private func connect(
         to addresses: Set<DeviceAddress>,
         _ parameters: ConnectionParameters,
-        _ begin: @escaping @Sendable (isolated BluetoothHost, UInt64, Set<DeviceAddress>, CallToken) throws(HostError) -> Void
+        _ begin: @escaping AttemptBeginning
     ) async throws(HostError) -> LinkIdentifier {
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
         let identifier = observers.makeIdentifier()
@@ -150,7 +153,8 @@ extension BluetoothHost {
         guard power == .on else { return }
         let isCentral = connection.role == .central
         guard connection.status == .success else {
-            return perform(gap.connectionFailed(connection.status, asCentral: isCentral, gapContext))
+            let (status, peer) = (connection.status, connection.peerAddress)
+            return perform(gap.connectionFailed(status, of: peer, asCentral: isCentral, gapContext))
         }
         if links[connection.handle] != nil {
             endLink(connection.handle, .controllerReset("it used connection handle \(connection.handle) twice"))

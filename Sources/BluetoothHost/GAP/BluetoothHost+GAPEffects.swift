@@ -9,6 +9,7 @@ extension BluetoothHost {
             now: loop.now,
             controller: power == .on ? information : nil,
             hasLinks: !links.isEmpty,
+            hasBroadcasts: !isochronous.broadcasts.groups.isEmpty,
             ownKey: bonds.identity.resolvingKey,
             bonds: bonds.records
         )

@@ -80,9 +80,8 @@ extension BluetoothHost {
                 case .incompleteMoreToCome: .moreToCome
                 default: .truncated
                 }
-            guard let assembled = gap.scanning.assembler.receive(report.data, from: source, status: status) else {
-                continue
-            }
+            let fragment = gap.scanning.assembler.receive(report.data, from: source, status: status, at: loop.now)
+            guard let assembled = fragment else { continue }
             let data = assembled.data ?? []
             let address = identity(of: received)
             let receipt = AdvertisingReceipt(

@@ -44,9 +44,9 @@ struct LinkControlModelTests {
             link.control.procedures[procedure]
         }
 
-        private mutating func start(_ procedure: LinkProcedure) {
+        private mutating func start(_ procedure: LinkProcedure, limit: Duration = .seconds(40)) {
             #expect(running[procedure] == nil, "two requests of one kind are in flight")
-            running[procedure] = (queue(procedure).number, link.context.now + .seconds(40))
+            running[procedure] = (queue(procedure).number, link.context.now + limit)
         }
 
         private mutating func perform(_ effects: [ControlEffect]) {
@@ -117,9 +117,16 @@ struct LinkControlModelTests {
             guard isRequestPending else { return }
             isRequestPending = false
             let isAccepted = Bool.random(using: &random)
-            if !isAccepted { running[.connectionUpdate] = nil }
+            var changesNothing = false
+            if isAccepted, case .parameters(let wanted)? = queue(.connectionUpdate).current {
+                changesNothing = link.control.parameters.meet(wanted)
+            }
+            if !isAccepted || changesNothing { running[.connectionUpdate] = nil }
             perform(link.control.signalingFinished(isAccepted ? .accepted : nil, link.context))
-            if isAccepted, running[.connectionUpdate] == nil { start(.connectionUpdate) }
+            if isAccepted, running[.connectionUpdate] == nil {
+                let interval = link.control.parameters.interval
+                start(.connectionUpdate, limit: changesNothing ? .seconds(2) + interval * 10 : .seconds(40))
+            }
         }
 
         private mutating func endObservation(_ observation: LinkObservation) {

@@ -186,6 +186,21 @@ struct LinkControlTests {
         #expect(link.updated(40) == [finish(0)])
     }
 
+    @Test("A request that changes nothing ends with its acceptance, because no event may follow")
+    func acceptedRequestThatChangesNothingEndsAtOnce() {
+        var link = Fixture(.peripheral)
+        _ = link.updated(24)
+        _ = link.request(Fixture.request(30), 0)
+        _ = link.request(Fixture.request(50), 1)
+        #expect(link.control.signalingFinished(.accepted, link.context) == [finish(0)])
+        // The event of this update, if there is one, is not for the second call.
+        #expect(link.control.deadline == link.context.now + .milliseconds(2300))
+        #expect(link.advance(by: .milliseconds(2299)) == [])
+        #expect(link.advance(by: .milliseconds(1)) == [.requestBySignaling(Fixture.peerRequest(40))])
+        #expect(link.control.signalingFinished(.accepted, link.context) == [])
+        #expect(link.updated(40) == [finish(1)])
+    }
+
     @Test func requestWaitsForTheAnswerToAnEarlierOne() {
         var link = Fixture(.peripheral)
         _ = link.request(Fixture.request(50), 0)

@@ -57,6 +57,31 @@ struct AdvertisingPlanFailureTests {
         #expect(fixture.settle() == [Fixture.disable(0)] + Fixture.starting(0))
     }
 
+    @Test("Refused data is an error also beside connections", arguments: [1, 2])
+    func refusedDataIsAnErrorBesideConnections(commands: Int) throws {
+        var fixture = Fixture()
+        fixture.hasLinks = true
+        try fixture.start()
+        fixture.settle(commands: commands)
+        let failure = CommandFailure.status(.memoryCapacityExceeded, Fixture.starting(0)[commands].opcode)
+        #expect(fixture.refuse(.memoryCapacityExceeded) == [.finish(Fixture.call(1), .command(failure))])
+    }
+
+    @Test("A blocked advertisement is tried again after 30 s, although no connection has ended")
+    func blockedAdvertisementIsTriedAgain() throws {
+        var fixture = Fixture()
+        fixture.hasLinks = true
+        try fixture.start()
+        fixture.settle(commands: 3)
+        #expect(fixture.refuse(.commandDisallowed) == [.finish(Fixture.call(1), nil)])
+        #expect(fixture.next() == nil)
+        _ = fixture.advance(by: .seconds(29))
+        #expect(fixture.next() == nil)
+        _ = fixture.advance(by: .seconds(1))
+        #expect(fixture.settle().last == Fixture.enable(0))
+        #expect(fixture.plan.entries.first?.state == .on)
+    }
+
     @Test("Without connections, an advertisement is not blocked by its refusal")
     func refusalDoesNotBlockAnAdvertisementWithoutLinks() throws {
         var fixture = Fixture()

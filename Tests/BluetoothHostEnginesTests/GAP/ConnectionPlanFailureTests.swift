@@ -272,4 +272,35 @@ struct ConnectionPlanFailureTests {
         }
         #expect(isReached)
     }
+
+    @Test("A device that does not answer ends its own attempt, and no other", arguments: [1, nil] as [UInt64?])
+    func deviceThatDoesNotAnswerEndsItsOwnAttempt(reported: UInt64?) {
+        var world = ConnectionWorld.initiating(1, 2)
+        world.controller.state = .idle
+        world.fail(.connectionFailedToBeEstablished, of: reported)
+        world.settle()
+        if reported == 1 {
+            let error = HostError.disconnected(.controller(.connectionFailedToBeEstablished))
+            #expect(world.outcomes == [1: [.failed(error)]] && world.sent == [ConnectionWorld.create(2)])
+        } else {
+            #expect(world.outcomes.isEmpty && world.sent.last == ConnectionWorld.create(nil), "it is not known which")
+        }
+    }
+
+    @Test("Refused parameters end the attempts that have chosen them, and no other")
+    func refusedParametersEndTheAttemptsThatHaveChosenThem() {
+        var world = ConnectionWorld()
+        let fast = ConnectionParameters(interval: .microseconds(7500)...(.microseconds(7500)))
+        world.connect(1, to: 1, parameters: fast)
+        world.connect(2, to: 2)
+        while world.controller.state == .idle, world.sent.last != ConnectionWorld.create(nil) {
+            world.pass()
+            if world.sent.count == 4 { break }
+            world.reply()
+        }
+        world.reply(.status(.invalidHCICommandParameters, LECreateConnection.opcode))
+        world.settle()
+        #expect(world.outcomes.keys.sorted() == [1])
+        #expect(world.sent.last == ConnectionWorld.create(2))
+    }
 }

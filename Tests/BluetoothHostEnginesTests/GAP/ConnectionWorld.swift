@@ -103,12 +103,17 @@ struct ConnectionWorld: PlanWorld {
 
     // MARK: Calls
 
-    mutating func connect(_ identifier: UInt64, to peers: UInt64..., timeout: Duration? = nil) {
+    mutating func connect(
+        _ identifier: UInt64,
+        to peers: UInt64...,
+        timeout: Duration? = nil,
+        parameters: ConnectionParameters = ConnectionParameters()
+    ) {
         plan.add(
             ConnectionAttempt(
                 identifier: identifier,
                 addresses: Set(peers.map(Self.peer)),
-                parameters: ConnectionParameters(),
+                parameters: parameters,
                 deadline: timeout.map { now + $0 }
             )
         )
@@ -165,8 +170,8 @@ struct ConnectionWorld: PlanWorld {
         fail(.unknownConnectionIdentifier)
     }
 
-    mutating func fail(_ status: HCIErrorCode) {
-        perform(plan.connectionFailed(status, asCentral: true, at: now))
+    mutating func fail(_ status: HCIErrorCode, of peer: UInt64? = nil) {
+        perform(plan.connectionFailed(status, of: peer.map { Self.peer($0) }, asCentral: true, at: now))
     }
 
     /// Makes the controller report a connection.

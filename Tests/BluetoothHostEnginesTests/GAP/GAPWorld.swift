@@ -76,6 +76,7 @@ struct GAPWorld: ~Copyable {
             now: now,
             controller: isOn ? information : nil,
             hasLinks: hasLinks,
+            hasBroadcasts: false,
             ownKey: AddressPlanFixture.ownKey,
             bonds: bonds.values
         )
@@ -190,7 +191,8 @@ struct GAPWorld: ~Copyable {
         }
         guard controller.initiator.state == .ending else { return }
         controller.initiator.state = .idle
-        perform(engine.connectionFailed(.unknownConnectionIdentifier, asCentral: true, context))
+        let nobody = DeviceAddress(0, isRandom: false)
+        perform(engine.connectionFailed(.unknownConnectionIdentifier, of: nobody, asCentral: true, context))
     }
 
     /// Has the controller report the end of the creation of a synchronization.

@@ -322,6 +322,27 @@ struct ScanPlanTests {
         #expect(world.resets == 1)
     }
 
+    @Test("A scan that was restarted in silence and has ended does not have the controller reset for a later one")
+    func restartOfAnEarlierScanDoesNotCount() {
+        for isLost in [false, true] {
+            var world = scanning()
+            world.advance(.seconds(90))
+            world.settle()
+            if isLost {
+                world.plan.controllerLost()
+                world.controller = ScanWorld().controller
+                world.request()
+            } else {
+                world.stop(1)
+                world.settle()
+                world.start(2)
+            }
+            world.settle()
+            world.advance(.seconds(90))
+            #expect(world.restarts == 2 && world.resets == 0)
+        }
+    }
+
     @Test func silenceOnLECodedAloneIsUsual() {
         // The controller of this world takes the parameters of legacy commands, which do not tell the PHYs.
         var world = ScanWorld()
@@ -348,7 +369,7 @@ struct ScanPlanTests {
         world.advance(.seconds(90))
         world.settle()
         world.now = world.now + .seconds(90)
-        let effects = world.plan.advance(to: world.now, hasLink: true)
+        let effects = world.plan.advance(to: world.now, mayReset: false)
         #expect(effects == [.restart(afterSilence: .seconds(90))])
     }
 

@@ -105,7 +105,7 @@ struct ScanWorld: PlanWorld {
 
     mutating func advance(_ duration: Duration) {
         now = now + duration
-        perform(plan.advance(to: now, hasLink: false))
+        perform(plan.advance(to: now, mayReset: true))
     }
 
     mutating func resetController() {

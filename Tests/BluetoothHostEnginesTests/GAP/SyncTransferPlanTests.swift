@@ -280,7 +280,7 @@ struct SyncTransferPlanTests {
         try fixture.plan.start(SynchronizationIdentifier(value: 50), request)
         if isCreating {
             let mask = try fixture.requireNext()
-            #expect(mask.command.hexadecimal == fixture.subeventMask, "transfers are reported with their subevents from now on")
+            #expect(mask.command.hexadecimal == fixture.subeventMask, "transfers are reported with their subevents")
             fixture.plan.finished(mask.step)
             _ = fixture.settle()
         }

@@ -31,6 +31,8 @@ struct LinkControl {
 
     /// The time that the Link Layer allows for a procedure (Vol 6, Part B, 5.2).
     static let procedureTimeout = Duration.seconds(40)
+    /// How long the event of an update that changes nothing can take, besides ten connection events.
+    static let reportMargin = Duration.seconds(2)
     /// Maximum time for which values of the server delay the end of a link that the app ends.
     static let flushLimit = Duration.seconds(2)
     /// Number of PDUs of one link that are dropped before the peer is disconnected.
@@ -228,6 +230,14 @@ struct LinkControl {
                 .notSupported("the central refuses these connection parameters"),
                 context
             )
+        }
+        // If the parameters are in use already, the controllers may report nothing (Vol 4, Part E, 7.7.65.3). An event that
+        // comes soon is not for the next call.
+        if case .parameters(let wanted)? = procedures[.connectionUpdate].current, parameters.meet(wanted) {
+            let call = procedures[.connectionUpdate].end()
+            let eventLimit = LinkControl.reportMargin + parameters.longestSilence * 10
+            procedures[.connectionUpdate].beginWithoutCall(until: context.now + eventLimit)
+            return call.map { [.finish($0, nil)] } ?? []
         }
         // The procedure's event is still to come. If an update by the central has ended this call, that event is not
         // for the next call.

@@ -36,6 +36,9 @@ struct ProcedureQueue<Request: Equatable>: Equatable {
     /// The number of calls that wait, with those of requests whose outcome no call awaits.
     var count: Int { entries.count { $0.origin != .noCall && $0.origin != .peer } }
 
+    /// The request of the current procedure; nil if none runs, or if its request was sent before.
+    var current: Request? { isRunning ? entries.first?.request : nil }
+
     /// Whether a procedure waits though none runs. The next one was postponed.
     var isPostponed: Bool { !isRunning && !entries.isEmpty }
 

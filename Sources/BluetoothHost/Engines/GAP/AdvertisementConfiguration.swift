@@ -129,12 +129,17 @@ extension AdvertisementConfiguration {
         }
         try phys.check(in: self, against: information)
         try periodic?.check(in: self, against: information)
-        guard usesExtendedPDUs(maximumLegacyLength: 31) else { return }
+        let longest = max(advertisingData.length, scanResponseData.length)
+        guard usesExtendedPDUs(maximumLegacyLength: 31) else {
+            guard peer != nil || longest <= 31 else {
+                throw .invalidArgument("advertising data has \(longest) bytes; legacy PDUs have room for 31")
+            }
+            return
+        }
         guard information.usesExtendedCommands else {
-            let longest = max(advertisingData.length, scanResponseData.length)
             throw .invalidArgument("advertising data has \(longest) bytes, more than this controller accepts")
         }
-        let length = extendedAdvertisingData.length
+        let length = max(extendedAdvertisingData.length, isConnectable ? 0 : scanResponseData.length)
         guard length <= information.maximumAdvertisingDataLength else {
             throw .invalidArgument(
                 "advertising data has \(length) bytes; this controller accepts at most "

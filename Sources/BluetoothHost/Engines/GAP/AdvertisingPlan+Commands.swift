@@ -25,6 +25,14 @@ extension AdvertisingPlan {
         /// The events that the command enables.
         var events: LEEventMask { if case .setUp(_, .subeventEvents) = self { .subevents } else { [] } }
 
+        /// Whether the controller may refuse it because of what else it does, so that it accepts it later.
+        var canBeBlocked: Bool {
+            switch self {
+            case .turnOn, .setUp(_, .parameters): true
+            default: false
+            }
+        }
+
         var advertisement: AdvertisementIdentifier {
             switch self {
             case .turnOff(let identifier, _), .setUp(let identifier, _), .setAddress(let identifier, _),
@@ -359,4 +367,12 @@ extension LEEventMask {
 extension Duration {
     /// The duration in a field of one byte, rounded down.
     fileprivate func inByteUnits(of unit: Duration) -> UInt8 { UInt8(clamping: inUnits(of: unit)) }
+}
+
+extension CommandFailure {
+    /// Whether a controller may refuse to advertise with this error because of its connections.
+    var mayBeCausedByConnections: Bool {
+        guard case .status(let code, _) = self else { return false }
+        return [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded].contains(code)
+    }
 }

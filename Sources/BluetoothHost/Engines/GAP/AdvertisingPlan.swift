@@ -25,6 +25,8 @@ struct AdvertisingPlan {
 
     /// The time after which a failed advertisement is tried again.
     static let retryInterval = Duration.seconds(1)
+    /// The time after which a blocked advertisement is tried again although no connection has ended.
+    static let blockedInterval = Duration.seconds(30)
 
     /// The interval at which an advertisement is started again; nil for never.
     private let refreshInterval: Duration?
@@ -38,6 +40,9 @@ struct AdvertisingPlan {
     private var hasEndedEarly = false
     private var refreshDeadline: Instant?
     private var retryDeadline: Instant?
+    /// When blocked advertisements are tried again although no link has ended. What blocks them may be something else, for
+    /// example an initiation.
+    private var blockedDeadline: Instant?
 
     init(refreshInterval: Duration?) {
         self.refreshInterval = refreshInterval
@@ -279,10 +284,9 @@ struct AdvertisingPlan {
             if case .setUp(_, let part) = purpose, part.dependsOnPeriodicData, entries[index].restorePeriodicData() {
                 return [.ignore(failure)]
             }
-            if case .status(let code, _) = failure, hasLinks,
-                [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded].contains(code)
-            {
+            if hasLinks, purpose.canBeBlocked, failure.mayBeCausedByConnections {
                 entries[index].turnedOff(.blocked)
+                blockedDeadline = blockedDeadline ?? now + AdvertisingPlan.blockedInterval
                 return finish(at: index)
             }
             return fail(at: index, failure, at: now)
@@ -343,6 +347,7 @@ struct AdvertisingPlan {
 
     /// Tries blocked advertisements again after a link has ended: the controller may be able to advertise now.
     mutating func linkEnded() {
+        blockedDeadline = nil
         for index in entries.indices where entries[index].state == .blocked { entries[index].state = .off }
     }
 
@@ -351,6 +356,7 @@ struct AdvertisingPlan {
         pending.forget()
         run.end()
         retryDeadline = nil
+        blockedDeadline = nil
         let ended = entries.filter(\.isEnding).flatMap(\.calls)
         entries.removeAll(where: \.isEnding)
         for index in entries.indices { entries[index].forgetController() }
@@ -362,13 +368,13 @@ struct AdvertisingPlan {
     /// When the plan has something to do; nil if it waits for no time.
     var deadline: Instant? {
         guard !entries.isEmpty else { return nil }
-        guard let refreshDeadline, let retryDeadline else { return refreshDeadline ?? retryDeadline }
-        return min(refreshDeadline, retryDeadline)
+        return earliest(blockedDeadline, earliest(refreshDeadline, retryDeadline))
     }
 
     /// Handles the passing of time. The caller then requests a pass.
     mutating func advance(to now: Instant) -> [AdvertisingEffect] {
         if let refreshDeadline, refreshDeadline <= now { refresh() }
+        if let blockedDeadline, blockedDeadline <= now { linkEnded() }
         guard let retryDeadline, retryDeadline <= now else { return [] }
         self.retryDeadline = nil
         for index in entries.indices where entries[index].state == .failed { entries[index].state = .off }

@@ -52,6 +52,17 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
         self.supervisionTimeout = .milliseconds(10 * Int(supervisionTimeout))
     }
 
+    /// Whether a request for these parameters needs no change.
+    func meet(_ wanted: ConnectionParameters) -> Bool {
+        let interval: UInt16 = interval.inUnits(of: .microseconds(1250))
+        let timeout: UInt16 = supervisionTimeout.inUnits(of: .milliseconds(10))
+        return subrateFactor == 1 && interval >= wanted.intervalMinimum && interval <= wanted.intervalMaximum
+            && latencyInEvents == wanted.latencyInEvents && timeout == wanted.timeout
+    }
+
+    /// The longest time between two connection events that the peripheral uses.
+    var longestSilence: Duration { interval * (Int(latencyInEvents) + 1) * subrateFactor }
+
     private init(_ interval: Duration, _ event: LESubrateChange) {
         self.interval = interval
         latencyInEvents = event.peripheralLatency

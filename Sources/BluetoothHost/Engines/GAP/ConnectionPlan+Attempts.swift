@@ -37,8 +37,17 @@ extension ConnectionPlan {
     }
 
     /// Removes the attempts for an initiation that has failed.
-    mutating func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) -> [ConnectionEffect] {
-        takeAttempts(forAnyOf: peers(at: addresses)).map { .fail($0, error) } + [.run]
+    ///
+    /// - Parameter isConcerned: whether the failure is one of this attempt too.
+    mutating func failAttempts(
+        for addresses: Set<DeviceAddress>,
+        _ error: HostError,
+        where isConcerned: (ConnectionAttempt) -> Bool = { _ in true }
+    ) -> [ConnectionEffect] {
+        let peers = peers(at: addresses)
+        return takeAttempts { !$0.addresses.isDisjoint(with: peers) && isConcerned($0) }.map { .fail($0, error) } + [
+            .run
+        ]
     }
 
     // MARK: Search

@@ -304,7 +304,10 @@ struct ConnectionPlan {
                 return [.useExistingLink(peers(at: initiation.addresses))]
             }
         }
-        return failAttempts(for: initiation.addresses, .command(failure))
+        // Attempts with other parameters may succeed.
+        return failAttempts(for: initiation.addresses, .command(failure)) {
+            $0.parameters == initiation.parameters && $0.subevent == initiation.subevent
+        }
     }
 
     /// Limits the time in which the event must arrive that ends a cancelled initiation.
@@ -321,8 +324,11 @@ struct ConnectionPlan {
     }
 
     /// Handles an initiation that ended without a connection.
+    ///
+    /// - Parameter peer: the device that did not answer, if the controller reports it.
     mutating func connectionFailed(
         _ status: HCIErrorCode,
+        of peer: DeviceAddress? = nil,
         asCentral isCentral: Bool,
         at now: Instant
     ) -> [ConnectionEffect] {
@@ -335,7 +341,14 @@ struct ConnectionPlan {
         // An earlier initiation has ended late. Whether the controller initiates now is unknown.
         guard status != .unknownConnectionIdentifier else { return restartInitiating() }
         setController(.idle, at: now)
-        if initiation.subevent != nil, status == .connectionFailedToBeEstablished { return [.run] }
+        if status == .connectionFailedToBeEstablished {
+            if initiation.subevent != nil { return [.run] }
+            if initiation.addresses.count > 1 {
+                // One of the devices on the accept list did not answer. The others are still searched for.
+                guard let peer, initiation.addresses.contains(peer) else { return [.run, .runScan] }
+                return failAttempts(for: [peer], .disconnected(.controller(status))) + [.runScan]
+            }
+        }
         return failAttempts(for: initiation.addresses, .disconnected(.controller(status))) + [.runScan]
     }
 

@@ -1,7 +1,11 @@
 import BLEByteCoding
 import BluetoothTypes
+import OrderedCollections
 
 /// Assembles extended advertising data that a controller reports in several fragments (Vol 4, Part E, 7.7.65.13).
+///
+/// A controller reports the fragments of one advertisement within milliseconds. The end of it can be lost: with an event, or
+/// because scanning has stopped. So fragments that are older than ``lifetime`` are not the start of what follows.
 struct ExtendedReportAssembler {
     /// The longest data of one advertisement in bytes (Vol 6, Part B, 2.3.4).
     static let maximumDataLength = 1650
@@ -19,8 +23,22 @@ struct ExtendedReportAssembler {
         case truncated
     }
 
-    private var partial: [Source: [UInt8]] = [:]
-    /// Maximum number of incomplete advertisements. Only a faulty controller exceeds it; the oldest is then dropped.
+    private struct Partial {
+        var bytes: [UInt8] = []
+        /// Whether bytes beyond the maximum length were left out.
+        var isCut = false
+        var lastFragment: Instant
+    }
+
+    /// How long the next fragment may take.
+    static let lifetime = Duration.seconds(1)
+
+    /// The incomplete advertisements, oldest first.
+    private var partial: OrderedDictionary<Source, Partial> = [:]
+    /// The sources whose incomplete advertisements were dropped, oldest first. The rest of these is reported as truncated.
+    private var dropped: OrderedSet<Source> = []
+    /// Maximum number of incomplete advertisements, and of dropped ones. Only a faulty controller exceeds it; the oldest is
+    /// then dropped.
     private let limit: Int
 
     init(limit: Int = 32) {
@@ -34,28 +52,45 @@ struct ExtendedReportAssembler {
     mutating func receive(
         _ piece: RawSpan,
         from source: Source,
-        status: Status
+        status: Status,
+        at now: @autoclosure () -> Instant
     ) -> (data: [UInt8]?, isTruncated: Bool)? {
+        if status != .moreToCome, partial.isEmpty, dropped.isEmpty { return (nil, status == .truncated) }
+        let now = now()
+        if let earlier = partial[source], earlier.lastFragment + Self.lifetime < now { partial[source] = nil }
         switch status {
         case .moreToCome:
-            if partial[source] == nil, partial.count >= limit { partial.removeAll() }
-            append(piece, to: source)
+            if partial[source] == nil, partial.count >= limit { dropOldest() }
+            append(piece, to: source, at: now)
             return nil
         case .complete, .truncated:
-            guard partial[source] != nil else { return (nil, status == .truncated) }
-            append(piece, to: source)
-            let data = partial.removeValue(forKey: source) ?? []
-            return (data, status == .truncated || data.count >= ExtendedReportAssembler.maximumDataLength)
+            guard partial[source] != nil else { return (nil, dropped.remove(source) != nil || status == .truncated) }
+            append(piece, to: source, at: now)
+            let whole = partial.removeValue(forKey: source)
+            return (whole?.bytes ?? [], status == .truncated || whole?.isCut == true || dropped.remove(source) != nil)
         }
     }
 
+    /// Forgets all fragments, because the controller has stopped or started to scan.
     mutating func removeAll() {
         partial.removeAll()
+        dropped.removeAll()
     }
 
-    private mutating func append(_ piece: RawSpan, to source: Source) {
-        let room = ExtendedReportAssembler.maximumDataLength - (partial[source]?.count ?? 0)
+    private mutating func dropOldest() {
+        dropped.append(partial.removeFirst().key)
+        if dropped.count > limit { dropped.removeFirst() }
+    }
+
+    private mutating func append(_ piece: RawSpan, to source: Source, at now: Instant) {
+        var whole = partial[source] ?? Partial(lastFragment: now)
+        // The array is not copied for the change.
+        partial[source]?.bytes = []
+        let room = ExtendedReportAssembler.maximumDataLength - whole.bytes.count
+        if piece.byteCount > room { whole.isCut = true }
         let taken = piece.extracting(first: min(room, piece.byteCount))
-        unsafe taken.withUnsafeBytes { unsafe partial[source, default: []].append(contentsOf: $0) }
+        unsafe taken.withUnsafeBytes { unsafe whole.bytes.append(contentsOf: $0) }
+        whole.lastFragment = now
+        partial[source] = whole
     }
 }

@@ -67,14 +67,16 @@ extension GAPEngine {
 
     /// Handles a Connection Complete event with an error.
     ///
-    /// - Parameter isCentral: the role in the event. While nothing is initiated, an event for the peripheral role has no
-    ///   effect.
+    /// - Parameters:
+    ///   - peer: the address in the event.
+    ///   - isCentral: the role in the event. While nothing is initiated, an event for the peripheral role has no effect.
     mutating func connectionFailed(
         _ status: HCIErrorCode,
+        of peer: DeviceAddress,
         asCentral isCentral: Bool,
         _ context: GAPContext
     ) -> [GAPEffect] {
-        perform(connecting.connectionFailed(status, asCentral: isCentral, at: context.now), context)
+        perform(connecting.connectionFailed(status, of: peer, asCentral: isCentral, at: context.now), context)
         return takeEffects()
     }
 

@@ -11,6 +11,8 @@ struct GAPContext {
     let isOn: Bool
     /// Whether the controller has connections.
     let hasLinks: Bool
+    /// Whether the controller sends or receives broadcast isochronous groups.
+    let hasBroadcasts: Bool
     /// This host's key for its private addresses.
     let ownKey: UInt128
     /// The bonds, the most recently used one last.
@@ -20,6 +22,7 @@ struct GAPContext {
         now: Instant,
         controller: ControllerInformation?,
         hasLinks: Bool,
+        hasBroadcasts: Bool,
         ownKey: UInt128,
         bonds: OrderedDictionary<DeviceAddress, BondRecord>.Values
     ) {
@@ -27,6 +30,7 @@ struct GAPContext {
         self.controller = controller
         isOn = controller != nil
         self.hasLinks = hasLinks
+        self.hasBroadcasts = hasBroadcasts
         self.ownKey = ownKey
         self.bonds = bonds
     }
@@ -195,7 +199,8 @@ struct GAPEngine: ~Copyable {
     mutating func advance(_ context: GAPContext, _ random: inout some RandomNumberGenerator) -> [GAPEffect] {
         let now = context.now
         if context.isOn {
-            perform(scanning.advance(to: now, hasLink: context.hasLinks), context)
+            let isInUse = context.hasLinks || context.hasBroadcasts || advertising.hasTrain || synchronizing.hasTrain
+            perform(scanning.advance(to: now, mayReset: !isInUse), context)
         }
         let connection = context.controller.map { connectionContext($0) }
         perform(connecting.advance(to: now, connection), context)

@@ -280,6 +280,7 @@ struct ScanPlan {
         case .stop: stopped(.off, at: now)
         case .configure(let configuration): self.configuration = configuration
         case .start(let parameters):
+            assembler.removeAll()
             configuration = nil
             lastActivity = now + (.zero - silence)
             controller = hasEndedEarly ? .unknown : .on(parameters)
@@ -332,6 +333,7 @@ struct ScanPlan {
         }
         controller = state
         isRestartDue = false
+        assembler.removeAll()
         forgetSilenceUnlessWanted()
     }
 
@@ -351,6 +353,7 @@ struct ScanPlan {
         codedRefusal = nil
         isRestartDue = false
         silence = .zero
+        hasRestartedInSilence = false
         retryDeadline = nil
         assembler.removeAll()
         scans.forgetAdvertisers()
@@ -372,14 +375,15 @@ struct ScanPlan {
 
     /// Handles the passing of time.
     ///
-    /// - Parameter hasLink: whether a link shows that the controller works.
-    mutating func advance(to now: Instant, hasLink: Bool) -> [ScanEffect] {
+    /// - Parameter mayReset: whether nothing else is in use that a reset of the controller would end, and that shows that the
+    ///   controller works.
+    mutating func advance(to now: Instant, mayReset: Bool) -> [ScanEffect] {
         if let retryDeadline, retryDeadline <= now {
             self.retryDeadline = nil
             return [.run]
         }
         guard let silenceDeadline, let silenceTimeout, silenceDeadline <= now else { return [] }
-        if hasRestartedInSilence, !hasLink {
+        if hasRestartedInSilence, mayReset {
             hasRestartedInSilence = false
             return [.reset(silence: silenceTimeout * 2)]
         }
@@ -390,6 +394,8 @@ struct ScanPlan {
 
     /// Forgets the silent time if no scan is wanted.
     mutating func forgetSilenceUnlessWanted() {
-        if !isWanted { silence = .zero }
+        guard !isWanted else { return }
+        silence = .zero
+        hasRestartedInSilence = false
     }
 }

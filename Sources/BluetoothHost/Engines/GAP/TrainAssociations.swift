@@ -5,6 +5,9 @@ import BluetoothTypes
 // synchronized with a train.
 
 extension AdvertisingPlan {
+    /// Whether the controller sends a train.
+    var hasTrain: Bool { entries.contains(where: \.isPeriodicOn) }
+
     /// The advertising handle of an advertisement's train.
     ///
     /// - Throws: ``HostError/closed`` if the advertisement has ended, ``HostError/invalidArgument(_:)`` if it has no train, and
@@ -32,6 +35,9 @@ extension AdvertisingPlan {
 }
 
 extension SynchronizationPlan {
+    /// Whether the controller receives a train.
+    var hasTrain: Bool { entries.contains { if case .established = $0.state { true } else { false } } }
+
     /// The synchronization that has a handle of the controller.
     func identifier(of handle: UInt16) -> SynchronizationIdentifier? {
         entries.first { $0.state == .established(handle) }?.identifier
