@@ -31,11 +31,13 @@ extension BluetoothHost {
 
     /// Saves the key of a bonded peer's encrypted advertising data.
     ///
-    /// - Returns: whether the link's peer is bonded.
+    /// - Returns: whether the link's peer is bonded, and has verified that on this link.
     @discardableResult
     package func setAdvertisingKey(_ key: EncryptedDataKeyMaterial, of link: LinkIdentifier) -> Bool {
-        guard let identity = try? self.link(link).identity, bonds[identity] != nil else { return false }
-        perform(bonds.update(identity, .advertisingKey(key)))
+        guard let link = try? self.link(link), link.security.isIdentityVerified, bonds[link.identity] != nil else {
+            return false
+        }
+        perform(bonds.update(link.identity, .advertisingKey(key)))
         return true
     }
 

@@ -17,7 +17,8 @@ extension BluetoothHost {
     func verify(_ write: SignedWrite, on link: Link) {
         // Secure Connections Only mode has no LE security mode 2.
         guard !link.security.policy.isSecureConnectionsOnly,
-            let key = record(for: link)?.bond.peerSigningKey, let counter = write.counter,
+            let bond = record(for: link)?.bond, let key = bond.peerSigningKey, let counter = write.counter,
+            link.security.policy.accepts(key, of: bond),
             counter >= key.nextCounter, counter < .max,
             toolbox.signature(of: write.message, counter: counter, key: key.value) == write.signature
         else {
@@ -65,6 +66,12 @@ extension BluetoothHost {
             throw .notSupported("Secure Connections Only mode has no signed writes; encrypt the link")
         }
         try link(identifier).att.checkLength(of: value, isSigned: true)
+        let link = try link(identifier)
+        if let bond = record(for: link)?.bond, let key = bond.ownSigningKey,
+            !link.security.policy.accepts(key, of: bond)
+        {
+            throw .notSupported("the policy does not accept the bond, which is too weak; pair again")
+        }
         let (key, counter) = try await signCounter(on: identifier)
         let signature = WriteCall.Signature(key: key, counter: counter)
         try await waitToSend(WriteCall(value: value, handle: handle, link: identifier, signature: signature))
@@ -101,6 +108,13 @@ extension BluetoothHost {
                 if case .failure = outcome { throw .notSupported("the sign counter cannot be saved") }
             }
         }
+    }
+}
+
+extension SecurityPolicy {
+    /// Whether a signing key of a bond is used: whether the bond has the protection that the policy requires.
+    fileprivate func accepts(_ key: SigningKey, of bond: Bond) -> Bool {
+        bond.strength.map { accepts($0) } ?? (key.isAuthenticated || !requiresAuthentication)
     }
 }
 

@@ -123,6 +123,51 @@ struct BondDatabaseTests {
         #expect(database[address(1)]?.bond == outcome.bond)
     }
 
+    @Test("A peer with the resolving key of another bond does not take over that peer's private addresses")
+    func resolvingKeyOfAnotherBondIsNotTakenOver() {
+        let victim = Sample.record(1, strength: Sample.unauthenticated) { $0.bond.identityResolvingKey = 5 }
+        var outcome = Sample.outcome(address(2))
+        outcome.bond.identityResolvingKey = 5
+        // It is reached at its identity address, so it can be bonded without the key.
+        var database = Sample.database(victim)
+        #expect(database.admit(outcome, from: address(2)).0 == .bonded)
+        #expect(database[address(2)]?.bond.identityResolvingKey == nil)
+        #expect(database[address(1)] == victim)
+        // At a private address it could not be found again.
+        database = Sample.database(victim)
+        guard case .refused = database.admit(outcome, from: address(1)).0 else {
+            Issue.record("it is bonded")
+            return
+        }
+        #expect(database[address(1)] == victim && database.count == 1)
+        // The owner of the key has another identity address now.
+        let state = ServerSession.PersistentState(clientFeatures: 2)
+        #expect(database.admit(outcome, from: address(1), keeping: state).0 == .bonded)
+        #expect(database[address(2)]?.bond.identityResolvingKey == 5)
+        var own = Sample.outcome(address(1))
+        own.bond.identityResolvingKey = 5
+        database = Sample.database(victim)
+        #expect(database.admit(own).0 == .bonded && database[address(1)]?.bond.identityResolvingKey == 5)
+    }
+
+    @Test(
+        "The counter of a signing key does not decrease when its peer pairs again with the same key",
+        arguments: [2, 3]
+    )
+    func counterOfTheSameSigningKeyDoesNotDecrease(value: UInt128) {
+        let key = SigningKey(value: 2, isAuthenticated: false, nextCounter: 30)
+        for peer in [address(1), address(9)] {
+            var database = Sample.database(
+                Sample.record(1) { $0.bond.peerSigningKey = key },
+                Sample.record(9) { $0.bond.peerSigningKey = key }
+            )
+            var outcome = Sample.outcome(address(1))
+            outcome.bond.peerSigningKey = SigningKey(value: value, isAuthenticated: false)
+            _ = database.admit(outcome, from: peer, isConfirmed: true)
+            #expect(database[address(1)]?.bond.peerSigningKey?.nextCounter == (value == 2 ? 30 : 0))
+        }
+    }
+
     @Test("The state of a peer is kept when it pairs again, if it had verified its bond")
     func attributesOfProvenPeerStay() {
         let cache = Sample.cache(attributes: 1)

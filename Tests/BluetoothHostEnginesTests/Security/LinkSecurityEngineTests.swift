@@ -24,6 +24,21 @@ struct LinkSecurityEngineTests {
         #expect(side.state == .settled(Side.encrypted(.bond)))
     }
 
+    @Test("A key that the policy does not accept any more makes no call succeed: the devices pair")
+    func unacceptedKeyMakesNoCallSucceed() {
+        for (role, pdu) in [(SecurityPair.Role.central, 0x01), (.peripheral, 0x0B)] as [(SecurityPair.Role, UInt8)] {
+            var side = Side(role, bond: Side.bond(role))
+            side.enter(.settled(Side.encrypted(.bond)))
+            var policy = SecurityPolicy()
+            policy.requiresAuthentication = true
+            policy.ioCapability = .displayYesNo
+            _ = side.engine.setPolicy(policy, &side.context)
+            let effects = side.require()
+            #expect(!effects.contains(Side.success()))
+            #expect(effects.pdus.first?.first == pdu, "\(effects)")
+        }
+    }
+
     @Test("As the central, the bond's key encrypts the link")
     func centralUsesBond() {
         var side = Side(.central, bond: Side.bond(.central))

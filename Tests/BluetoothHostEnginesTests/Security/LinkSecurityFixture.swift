@@ -171,9 +171,17 @@ struct SecuritySide {
     }
 
     /// A pairing that has encrypted the link, and whose keys the bond database has yet to decide about.
-    func completedPairing(_ waiting: SecurityRequirement..., isBonded: Bool = true) -> CompletedPairing {
-        CompletedPairing(
-            outcome: SecuritySide.outcome(engine.role, isBonded: isBonded),
+    ///
+    /// - Parameter identity: the identity address that the peer has given, if it is not that of its bond.
+    func completedPairing(
+        _ waiting: SecurityRequirement...,
+        isBonded: Bool = true,
+        claiming identity: DeviceAddress? = nil
+    ) -> CompletedPairing {
+        var outcome = SecuritySide.outcome(engine.role, isBonded: isBonded)
+        if let identity { outcome.bond.identity = identity }
+        return CompletedPairing(
+            outcome: outcome,
             initiative: .app,
             peer: peer,
             current: SecuritySide.encrypted(.incompletePairing),

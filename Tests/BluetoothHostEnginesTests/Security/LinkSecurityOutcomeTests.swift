@@ -52,7 +52,12 @@ struct LinkSecurityOutcomeTests {
     )
     func onlyABondVerifiesThePeer(isBonded: Bool) {
         var side = Side(.central)
-        let pairing = side.completedPairing(Side.waiting(hasPairingBegun: true), isBonded: isBonded)
+        // Without a bond, the identity that the peer claims is not reported.
+        let pairing = side.completedPairing(
+            Side.waiting(hasPairingBegun: true),
+            isBonded: isBonded,
+            claiming: isBonded ? nil : DeviceAddress(0xC000_0000_0077, isRandom: true)
+        )
         side.enter(.awaitingBondDecision(pairing))
         if isBonded {
             side.context.bond = pairing.outcome.bond
@@ -114,6 +119,25 @@ struct LinkSecurityOutcomeTests {
         #expect(effects.contains(.disconnect(.authenticationFailure)))
         #expect(effects.count { $0 == .withdraw(question) } == 1)
         #expect(side.engine.strength == nil, "the peer is not served as on an encrypted link")
+    }
+
+    @Test("The end of the link, and the cancellation of the only call, end the question about a bond")
+    func endOfTheLinkOrTheCallEndsTheQuestionAboutABond() throws {
+        var side = Side(.central)
+        side.enter(.awaitingBondDecision(side.completedPairing(Side.waiting())))
+        var question = try #require(side.decide(.replacesOther(Side.strength)).question)
+        var effects = side.linkEnded(.remoteUserTerminatedConnection)
+        #expect(effects.contains(.withdraw(question)))
+        #expect(effects.contains(side.pairingFailed(.pairing(.linkEnded))))
+
+        side = Side(.central)
+        side.enter(.awaitingBondDecision(side.completedPairing(Side.waiting())))
+        question = try #require(side.decide(.replacesOther(Side.strength)).question)
+        effects = side.cancel()
+        #expect(effects.first == .finish(Side.call, .failure(.cancelled)))
+        #expect(effects.contains(.withdraw(question)) && effects.contains(.disconnect(.authenticationFailure)))
+        effects = side.engine.answered(question, .accept, &side.context)
+        #expect(!effects.contains { if case .decideBond = $0 { true } else { false } })
     }
 
     @Test("The policy can forbid the question about a bond, and nobody answers it without an app")

@@ -83,6 +83,21 @@ struct SecurityPairTests {
         #expect(pair.peripheral.engine.transientKeys != nil)
     }
 
+    @Test("An answer of the wrong kind ends the pairing at once, and the next one can begin")
+    func answerOfTheWrongKindEndsThePairing() {
+        var pair = SecurityPair(
+            Side(.central) { $0.ioCapability = .keyboardOnly },
+            Side(.peripheral) { $0.ioCapability = .displayOnly }
+        )
+        for number in 1...2 {
+            pair.log = [:]
+            pair.perform(.central) { $0.require() }
+            let failure = pair.central.pairingFailed(.refused("the answer does not fit the question"))
+            #expect(pair.log[.central]?.contains(failure) == true, "attempt \(number): \(pair.log)")
+            #expect(pair.central.engine.deadline == nil)
+        }
+    }
+
     @Test("A pairing that one app refuses fails on both sides")
     func pairingThatOneAppRefusesFailsOnBothSides() {
         var pair = SecurityPair(Side(.central), Side(.peripheral))

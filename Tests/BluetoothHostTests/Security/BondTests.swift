@@ -323,4 +323,19 @@ struct BondTests {
             _ = try await peer.openChannel(psm: listener.psm)
         }
     }
+
+    @Test(
+        "The key of encrypted advertising data is kept only of a peer that has verified its bond",
+        arguments: [true, false]
+    )
+    func advertisingKeyIsKeptOfAVerifiedPeerOnly(isEncrypted: Bool) throws {
+        let fixture = try SecurityFixture { $0.security.encryptsBondedLinks = false }
+        let link = try fixture.connect(.central)
+        if isEncrypted {
+            _ = fixture.start { _ = try await $0.secure(link) }
+            fixture.encryptionChanged()
+        }
+        let isKept = try fixture.run { $0.setAdvertisingKey(EncryptedDataKeyMaterial(), of: link) }
+        #expect(isKept == isEncrypted)
+    }
 }

@@ -150,6 +150,17 @@ struct BondDatabase {
             return (.keptForLink, [])
         }
         var record = BondRecord(bond: outcome.bond)
+        if let owner = owner(ofResolvingKeyIn: record.bond), peer != owner || serverState == nil {
+            // With this key, the private addresses of that peer would be resolved to the new one.
+            guard peer == identity else {
+                let reason = "it has the identity resolving key of \(owner); remove that bond first if it is the same"
+                return (.refused(.refused(reason)), [])
+            }
+            record.bond.identityResolvingKey = nil
+        }
+        for existing in [byIdentity[identity], byIdentity[peer]] {
+            if let existing { record.bond.raiseCounters(to: existing.bond) }
+        }
         // A peer can cause a pairing on demand: it advertises, and refuses the requests of an app that connects to it.
         record.isPrivileged = outcome.strength.isAuthenticated || isForApp
         if let serverState {
@@ -162,6 +173,12 @@ struct BondDatabase {
         } catch {
             return (.refused(error), [])
         }
+    }
+
+    /// The other bonded peer that has given the same identity resolving key; nil if there is none.
+    private func owner(ofResolvingKeyIn bond: Bond) -> DeviceAddress? {
+        guard let key = bond.identityResolvingKey, key != 0 else { return nil }
+        return byIdentity.first { $0.key != bond.identity && $0.value.bond.identityResolvingKey == key }?.key
     }
 
     /// Adds a bond that was made elsewhere, or replaces one with the same peer. It is privileged, because the app wants it.

@@ -268,7 +268,8 @@ extension LinkSecurityEngine {
         state = .settled(current)
         let result = PairingResult(
             peer: originalPeer,
-            identity: work.outcome.bond.identity,
+            // Without a bond, no later link verifies the identity that the peer has claimed.
+            identity: isBonded ? work.outcome.bond.identity : work.peer,
             model: work.outcome.model,
             strength: work.outcome.strength,
             isBonded: isBonded

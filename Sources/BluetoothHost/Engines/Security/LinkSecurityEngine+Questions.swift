@@ -108,9 +108,13 @@ extension LinkSecurityEngine {
     ) -> [SecurityEffect] {
         switch state {
         case .pairing(var work) where work.question?.number == number:
+            guard let question = work.question.take() else { break }
             var answer = answer
-            work.question = nil
             if answer == .refuse { work.refusal = .refused(refusal) }
+            if !question.inquiry.question.isAnswered(by: answer) {
+                work.refusal = .refused("the answer does not fit the question")
+                answer = .refuse
+            }
             if isPasskeyReused, !isChosenByApp(work.initiative) {
                 work.refusal = .refused("the passkey was used before; each pairing needs another one")
                 answer = .refuse
@@ -174,6 +178,16 @@ extension LinkSecurityEngine {
                 ? nil : "the peer began it, and there is no pairing delegate to consent"
         case .consent(.outOfBand, _): return nil
         case .consent, .showPasskey, .enterPasskey, .compare: return "there is no pairing delegate to answer"
+        }
+    }
+}
+
+extension PairingQuestion {
+    /// Whether an answer is one to this question. Each question can be refused.
+    fileprivate func isAnswered(by answer: PairingAnswer) -> Bool {
+        switch (self, answer) {
+        case (_, .refuse), (.showPasskey, _), (.enterPasskey, .passkey), (.compare, .accept), (.consent, .accept): true
+        case (.enterPasskey, _), (.compare, _), (.consent, _): false
         }
     }
 }

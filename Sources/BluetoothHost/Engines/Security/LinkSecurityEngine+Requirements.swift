@@ -50,7 +50,7 @@ extension LinkSecurityEngine {
     /// or for more than the bond's key gives.
     private func consentsToReplacement(_ requirement: SecurityRequirement, _ context: SecurityContext) -> Bool {
         guard requirement.initiative == .app else { return false }
-        let isBondEnough = bondKey(context).map { requirement.required.isMet(by: $0.strength) } ?? false
+        let isBondEnough = usableBondKey(context).map { requirement.required.isMet(by: $0.strength) } ?? false
         return requirement.asksForNewPairing || !isBondEnough
     }
 
@@ -61,6 +61,10 @@ extension LinkSecurityEngine {
             perform(securityManager.cancel(.unspecifiedReason), &context)
         case .pairing(let work) where work.initiative != .peer:
             perform(securityManager.cancel(.unspecifiedReason), &context)
+        case .awaitingConsent(let work, let question, _) where work.initiative != .peer:
+            // The peer has stored keys that this host drops.
+            effects.append(.withdraw(question.number))
+            rejectPairing(work, .refused("the call for it was cancelled"), context)
         case .requesting, .pairing, .settled, .encrypting, .awaitingBondDecision, .awaitingConsent, .ending, .ended:
             break
         }
@@ -89,12 +93,15 @@ extension LinkSecurityEngine {
     ) {
         state = .settled(current)
         var waiting = waiting
-        // The key of a pairing that has failed does not serve calls to a bonded peer.
+        // The key of a pairing that has failed does not serve calls to a bonded peer, and a key that the policy does not accept
+        // serves none.
         if let strength = current.key?.strength, !needsVerification(context) {
-            for requirement in waiting where requirement.isMet(by: strength) {
-                finish(requirement, .success(strength))
+            if policy.accepts(strength) {
+                for requirement in waiting where requirement.isMet(by: strength) {
+                    finish(requirement, .success(strength))
+                }
+                waiting.removeAll { $0.isMet(by: strength) }
             }
-            waiting.removeAll { $0.isMet(by: strength) }
             while let first = waiting.first, first.hasPairingBegun {
                 waiting.removeFirst()
                 finish(first, .failure(.security(.insufficient(strength))))

@@ -282,7 +282,9 @@ struct LinkSecurityEngine {
         case .pairing(let work):
             reportFailure(of: work, .pairing(.linkEnded), countsAsAttempt: countsAsAttempt, context)
         case .awaitingConsent(let work, let question, _):
-            effects.append(.withdraw(question.number))
+            effects += [
+                .withdraw(question.number), .report(.pairingFailed(link, peer: work.peer, .pairing(.linkEnded))),
+            ]
             if countsAsAttempt { effects.append(.attemptFailed(work.peer, countsForAll: false)) }
         case .settled, .requesting, .encrypting, .awaitingBondDecision, .ending, .ended: break
         }

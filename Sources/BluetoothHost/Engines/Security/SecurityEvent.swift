@@ -36,7 +36,7 @@ public enum SecurityEvent: Sendable, Hashable {
 public struct PairingResult: Hashable, Sendable {
     /// Whom the peer was known as when the link was made.
     public let peer: DeviceAddress
-    /// The peer's identity address, or the address it is connected by where it has given none.
+    /// The peer's identity address. Without a bond, or if the peer has given none, the address that it is connected by.
     public let identity: DeviceAddress
     /// The way in which the devices authenticated each other.
     public let model: AssociationModel
