@@ -84,7 +84,7 @@ extension RemotePeripheral {
 
     /// Reads several values of variable length with one request.
     public func readMultiple(_ handles: [AttributeHandle]) async throws(BLEError) -> [[UInt8]] {
-        try await perform(ReadMultipleVariableValues(handles: handles))
+        try await perform(ReadMultipleVariableValues(handles: handles), ofSeveral: handles)
     }
 
     // MARK: Writing
@@ -157,6 +157,7 @@ extension RemotePeripheral {
 
     /// Writes several values: either all of them, or none.
     public func writeReliably(_ writes: [ReliableWrite]) async throws(BLEError) {
-        try await perform(PreparedWrites(writes.map { .init(handle: $0.handle, value: $0.value) }))
+        let procedure = PreparedWrites(writes.map { .init(handle: $0.handle, value: $0.value) })
+        try await perform(procedure, ofSeveral: writes.map(\.handle))
     }
 }

@@ -153,12 +153,18 @@ public final class RemotePeripheral: Sendable {
     @inline(__always)
     nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P,
-        of characteristic: AttributeHandle? = nil
+        of characteristic: AttributeHandle? = nil,
+        ofSeveral characteristics: [AttributeHandle] = []
     ) async throws(BLEError) -> P.Output {
         let link = try usableLink
         let run = TypedProcedureRun(procedure)
         do throws(HostError) {
-            let elevationFailure = try await host.finish(run, on: link, characteristic: characteristic)
+            let elevationFailure = try await host.finish(
+                run,
+                on: link,
+                characteristic: characteristic,
+                characteristics: characteristics
+            )
             do throws(ClientError) {
                 return try run.output()
             } catch {

@@ -25,15 +25,18 @@ extension BluetoothHost {
 
     /// Runs a procedure to its end. Cancelling the task cancels it.
     ///
-    /// - Parameter characteristic: the value handle of the characteristic that the procedure is for. Procedures and writes
-    ///   of one characteristic keep the order of the calls. Procedures of different ones may run at the same time, on
-    ///   enhanced bearers. A procedure for no single characteristic runs on the fixed channel.
+    /// - Parameters:
+    ///   - characteristic: the value handle of the characteristic that the procedure is for. Procedures and writes of one
+    ///     characteristic keep the order of the calls. Procedures of different ones may run at the same time, on enhanced
+    ///     bearers. A procedure for no single characteristic runs on the fixed channel.
+    ///   - characteristics: the value handles, if the procedure is for several characteristics.
     /// - Returns: why the link could not be made as secure as the server requires, if the procedure failed for that
     ///   reason.
     package nonisolated(nonsending) func finish(
         _ run: ProcedureRun,
         on identifier: LinkIdentifier,
-        characteristic: AttributeHandle? = nil
+        characteristic: AttributeHandle? = nil,
+        characteristics: [AttributeHandle] = []
     ) async throws(HostError) -> HostError? {
         // The loop uses the run until the call has ended, and the caller afterwards.
         nonisolated(unsafe) let run = run
@@ -47,7 +50,8 @@ extension BluetoothHost {
                         run: run,
                         link: identifier,
                         continuation: continuation,
-                        characteristic: characteristic
+                        characteristic: characteristic,
+                        characteristics: characteristics
                     )
                 )
             }
@@ -248,6 +252,7 @@ private struct SuspendedProcedure: @unchecked Sendable {
     let link: LinkIdentifier
     let continuation: CallContinuation
     let characteristic: AttributeHandle?
+    let characteristics: [AttributeHandle]
 }
 
 extension LoopFunction<SuspendedProcedure> {
@@ -257,7 +262,8 @@ extension LoopFunction<SuspendedProcedure> {
                 run: procedure.run,
                 link: procedure.link,
                 caller: .task(procedure.continuation),
-                characteristic: procedure.characteristic
+                characteristic: procedure.characteristic,
+                characteristics: procedure.characteristics
             )
         )
     }

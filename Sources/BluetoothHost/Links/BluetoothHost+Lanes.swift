@@ -32,7 +32,7 @@ extension BluetoothHost {
             end(call, .failure(endOfLink(call.link)))
             return endInput()
         }
-        guard link.att.canStartAtOnce(isGateOpen: isGateOpen(on: link)) else {
+        guard link.att.canStartAtOnce(call, isGateOpen: isGateOpen(on: link)) else {
             link.att.append(.procedure(copy call))
             pumpLanes(of: link)
             return endInput()

@@ -95,7 +95,7 @@ final class ATTRouterFixture {
         let run = TypedProcedureRun(procedure)
         runs.append((run, name, { if case .success? = run.outcomeOfProcedure { false } else { true } }))
         let call = ProcedureCall(run: run, link: ATTRouterFixture.link, caller: .callback { _ in })
-        if router.canStartAtOnce(isGateOpen: isGateOpen) {
+        if router.canStartAtOnce(call, isGateOpen: isGateOpen) {
             _ = router.start(call)
             if router.client.isClosed { takeClientEffects() } else { pumpClient() }
         } else {

@@ -149,6 +149,52 @@ struct EnhancedBearerClientTests {
         #expect(fixture.security.exchange([0x0B, 1]) == [[0x12, 30, 0, 3]])
     }
 
+    @Test("A procedure of several characteristics waits for their procedures, and later ones follow it")
+    func procedureOfSeveralCharacteristicsKeepsTheOrder() throws {
+        let fixture = try open()
+        let link = fixture.link
+        _ = read(20, fixture)
+        fixture.security.controller.forgetData()
+        write(30, 1, fixture)
+        #expect(fixture.sent(on: 0) == [[0x12, 30, 0, 1]])
+        _ = fixture.security.start { host in
+            try await host.finish(
+                TypedProcedureRun(ReadMultipleVariableValues(handles: [30, 40])),
+                on: link,
+                characteristics: [30, 40]
+            )
+        }
+        write(40, 2, fixture)
+        #expect(fixture.security.exchange([0x0B, 1]).isEmpty, "the write on the enhanced bearer is not answered")
+        #expect(fixture.exchange([0x13], on: 0).isEmpty)
+        #expect(fixture.sentOnFixedChannel == [[0x20, 30, 0, 40, 0]])
+        #expect(fixture.sent(on: 1).isEmpty)
+        #expect(fixture.security.exchange([0x21, 1, 0, 5, 1, 0, 6]) == [[0x12, 40, 0, 2]])
+        _ = fixture.security.exchange([0x13])
+        fixture.security.controller.forgetData()
+        _ = read(50, fixture)
+        write(40, 3, fixture)
+        #expect(fixture.sent(on: 0) == [[0x12, 40, 0, 3]], "the characteristic is free again")
+    }
+
+    @Test("The end of a procedure that needed no request does not show that the server has received a command")
+    func procedureWithoutARequestShowsNothing() throws {
+        let fixture = try open()
+        let link = fixture.link
+        try fixture.run { $0.beginWriteWithoutResponse([2], to: 60, on: link) { _ in } }
+        // Without a value, it is finished before a request.
+        _ = fixture.security.start { try await $0.perform(PreparedWrites([]), on: link) }
+        fixture.security.controller.forgetData()
+        _ = read(30, fixture)
+        #expect(fixture.sentOnFixedChannel == [[0x0A, 30, 0]])
+        _ = read(40, fixture)
+        #expect(fixture.sent(on: 0).isEmpty && fixture.sent(on: 1).isEmpty)
+        #expect(fixture.security.exchange([0x0B, 1]) == [[0x0A, 40, 0]])
+        fixture.security.controller.forgetData()
+        _ = read(50, fixture)
+        #expect(fixture.sent(on: 0) == [[0x0A, 50, 0]])
+    }
+
     @Test func discoveryStaysOnTheFixedChannel() throws {
         let fixture = try open()
         let link = fixture.link

@@ -54,8 +54,8 @@ extension ATTRouter {
     }
 
     /// Whether a procedure can be given to the client at once.
-    func canStartAtOnce(isGateOpen: Bool) -> Bool {
-        lanes.client.isEmpty && isGateOpen
+    func canStartAtOnce(_ call: borrowing ProcedureCall, isGateOpen: Bool) -> Bool {
+        lanes.client.isEmpty && isGateOpen && !(enhanced?.mustWait(call) ?? false)
     }
 
     /// Whether a write can be sent at once.
@@ -108,7 +108,7 @@ extension ATTRouter {
     private func canSend(_ work: OutboundLanes.Work, _ conditions: Conditions) -> Bool {
         guard !bearer.isDead else { return false }
         return switch work {
-        case .procedure: conditions.isGateOpen
+        case .procedure(let call): conditions.isGateOpen && !(enhanced?.mustWait(call) ?? false)
         case .write(let call): canSend(call, conditions)
         case .channelRequest: conditions.isGateOpen && !client.isBusyForCommands && !isElevatingElsewhere
         case .notification: conditions.hasRoom
@@ -179,7 +179,6 @@ extension ATTRouter {
 
     /// Gives a procedure to the client of the fixed channel, which puts out its end.
     mutating func startOnFixedChannel(_ call: borrowing ProcedureCall) {
-        enhanced?.startedOnFixedChannel()
         procedureCalls.append(copy call)
         client.perform(call.run)
     }
@@ -222,7 +221,7 @@ extension ATTRouter {
             return signature
         }
         try checkLength(of: call.value, isSigned: false)
-        enhanced?.commandWasSent()
+        enhanced?.commandWasSent(isRequestInFlight: bearer.awaitedRequest != nil)
         WriteCommand(handle: call.handle, value: call.value.rawSpan).encode(into: &buffer)
         return nil
     }
@@ -290,7 +289,6 @@ extension ATTRouter {
     /// - Returns: the call, if it was in its lane.
     mutating func cancel(_ run: ProcedureRun) -> ProcedureCall? {
         if let call = lanes.remove(run) { return call }
-        enhanced?.willCancelOnFixedChannel()
         client.cancel(run)
         return nil
     }

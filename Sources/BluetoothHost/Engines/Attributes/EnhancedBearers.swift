@@ -10,9 +10,10 @@ import BluetoothTypes
 /// - A procedure goes to the bearer that has unfinished procedures of the same characteristic. One that was cancelled
 ///   counts until the server has answered.
 /// - A write without response is sent on the fixed channel, once no enhanced bearer has a procedure of its characteristic.
-///   All procedures after it stay on the fixed channel, until the server has answered one of them. Before that, nothing
-///   shows that the server has received the command, and the app may rely on that.
-/// - A procedure that belongs to no single characteristic, such as a discovery, runs on the fixed channel.
+///   All procedures after it stay on the fixed channel, until the server has answered a request that was sent after it.
+///   Before that, nothing shows that the server has received the command, and the app may rely on that.
+/// - A procedure of several characteristics runs on the fixed channel, once no enhanced bearer has a procedure of one of them.
+/// - A procedure that belongs to no characteristic, such as a discovery, runs on the fixed channel.
 ///
 /// Any other procedure goes to the bearer with the fewest procedures.
 ///
@@ -58,13 +59,9 @@ final class EnhancedBearers {
     private var orphans: Set<UInt64> = []
     /// The characteristics with unfinished procedures.
     private var uses: [AttributeHandle: Use] = [:]
-    /// The numbers of procedures that have started and ended on the fixed channel. They end in the order in which they
-    /// have started.
-    private var fixedStartCount = 0
-    private var fixedEndCount = 0
-    /// The number of procedures that have started on the fixed channel before the last write without response; nil if
-    /// the server has answered a later one.
-    private var startsBeforeCommand: Int?
+    /// The number of responses on the fixed channel that show that the server has received the last write without response:
+    /// two if it was sent while a request was in flight. Nil if they were received.
+    private var responsesToCommand: Int?
     /// The calls that were cancelled while the fixed channel waited for a response.
     private var cancelledOnFixedChannel: [ProcedureCall] = []
 
@@ -129,13 +126,16 @@ final class EnhancedBearers {
     /// - Parameter fixedLoad: the number of procedures on the fixed channel.
     /// - Returns: the bearer; nil for the fixed channel.
     func assign(_ call: borrowing ProcedureCall, fixedLoad: Int) -> EnhancedBearer? {
-        guard let characteristic = call.characteristic else { return nil }
+        guard let characteristic = call.characteristic else {
+            for characteristic in call.characteristics { uses[characteristic, default: Use(count: 0)].count += 1 }
+            return nil
+        }
         if let use = uses[characteristic] {
             uses[characteristic]?.count += 1
             return use.bearer
         }
         var chosen: EnhancedBearer?
-        if startsBeforeCommand == nil {
+        if responsesToCommand == nil {
             var load = fixedLoad
             for bearer in bearers where bearer.isOpen && bearer.load < load {
                 chosen = bearer
@@ -146,35 +146,32 @@ final class EnhancedBearers {
         return chosen
     }
 
-    /// Records that a procedure has started on the fixed channel.
-    func startedOnFixedChannel() {
-        fixedStartCount += 1
-    }
-
     /// Records that a procedure has ended on the fixed channel.
     ///
     /// - Parameter isAnswerAwaited: whether the channel waits for a response, so that the procedure was cancelled.
     func endedOnFixedChannel(_ call: borrowing ProcedureCall, isAnswerAwaited: Bool) {
-        fixedEndCount += 1
-        if let startsBeforeCommand, fixedEndCount > startsBeforeCommand { self.startsBeforeCommand = nil }
         if isAnswerAwaited { cancelledOnFixedChannel.append(copy call) } else { ended(call) }
     }
 
     /// Records that the server has answered on the fixed channel, so that it has performed the cancelled calls.
     func fixedChannelAnswered() {
+        if let count = responsesToCommand { responsesToCommand = count > 1 ? count - 1 : nil }
         if cancelledOnFixedChannel.isEmpty { return }
         for call in cancelledOnFixedChannel { ended(call) }
         cancelledOnFixedChannel = []
     }
 
-    /// Records that a procedure on the fixed channel will end without an answer of the server.
-    func willCancelOnFixedChannel() {
-        if startsBeforeCommand != nil { startsBeforeCommand = fixedStartCount }
+    /// Records that a procedure has ended.
+    func ended(_ call: borrowing ProcedureCall) {
+        guard let characteristic = call.characteristic else {
+            for characteristic in call.characteristics { endUse(of: characteristic) }
+            return
+        }
+        endUse(of: characteristic)
     }
 
-    /// Records that a procedure of a characteristic has ended.
-    func ended(_ call: borrowing ProcedureCall) {
-        guard let characteristic = call.characteristic, let use = uses[characteristic] else { return }
+    private func endUse(of characteristic: AttributeHandle) {
+        guard let use = uses[characteristic] else { return }
         uses[characteristic]?.count -= 1
         if use.count == 1 { uses[characteristic] = nil }
     }
@@ -184,9 +181,16 @@ final class EnhancedBearers {
         uses[characteristic]?.bearer != nil
     }
 
-    /// Records that a write without response was sent.
-    func commandWasSent() {
-        startsBeforeCommand = fixedStartCount
+    /// Whether a procedure of several characteristics must wait.
+    func mustWait(_ call: borrowing ProcedureCall) -> Bool {
+        call.characteristics.contains { hasProcedure(of: $0) }
+    }
+
+    /// Records that a write without response was sent on the fixed channel.
+    ///
+    /// - Parameter isRequestInFlight: whether the server has not answered an earlier request.
+    func commandWasSent(isRequestInFlight: Bool) {
+        responsesToCommand = isRequestInFlight ? 2 : 1
     }
 
     // MARK: Opening
