@@ -11,15 +11,25 @@ HCI0, HCI1 = "00:AA:01:00:00:00", "00:AA:01:01:00:01"
 class BlueZ:
     """bluetoothd, and a bluetoothctl that controls hci1, while the context is entered."""
 
-    def __init__(self, machine):
+    def __init__(self, machine, channels: int = 1):
+        """`channels` is how many bearers of the Attribute Protocol BlueZ uses on a link, the fixed channel included."""
         self.machine = machine
+        self.channels = channels
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
         machine, stack = self.machine, self.stack
         try:
             machine.run("[ -e /run/dbus/pid ] || dbus-daemon --system --fork").succeeded()
-            self.daemon = stack.enter_context(machine.start("bluetoothd -n -d 2>&1"))
+            command = "bluetoothd -n -d"
+            if self.channels > 1:
+                # Enhanced bearers need L2CAP's enhanced credit-based channels, which the kernel has off by default.
+                machine.run("echo Y > /sys/module/bluetooth/parameters/enable_ecred").succeeded()
+                stack.callback(machine.run, "echo N > /sys/module/bluetooth/parameters/enable_ecred")
+                settings = f"[Policy]\\nAutoEnable = false\\n[GATT]\\nChannels = {self.channels}\\n"
+                machine.run(f"printf '{settings}' > /run/main.conf").succeeded()
+                command += " -f /run/main.conf"
+            self.daemon = stack.enter_context(machine.start(f"{command} 2>&1"))
             self.daemon.line("Adapter /org/bluez/hci1 registered", 30)
             self.control = self.start_control()
             self.tell("list", HCI1)

@@ -176,7 +176,7 @@ struct Sync: AsyncParsableCommand {
         }
     }
 
-    /// Responds to a packet, if the command has a response. A response that is too late is only reported.
+    /// Responds to a packet, if the command has a response. A response that cannot be sent now is only reported.
     private func respond(to event: PeriodicAdvertisingEvent, with central: Central) async throws {
         guard let respond, case .received(let packet) = event, packet.data.length > 0, packet.place?.subevent != nil
         else {
@@ -185,8 +185,12 @@ struct Sync: AsyncParsableCommand {
         do throws(BLEError) {
             try await central.respond(AdvertisingData(decoding: respond.data), to: packet, slot: respond.slot)
         } catch {
-            guard case .controllerFailed = error else { throw error }
-            Output.complain("no response in slot \(respond.slot): \(error)")
+            switch error {
+            // The response was too late, or the train was lost in the meantime. It is searched for again.
+            case .controllerFailed, .invalidArgument, .notReady:
+                Output.complain("no response in slot \(respond.slot): \(error)")
+            default: throw error
+            }
         }
     }
 
