@@ -93,9 +93,9 @@ extension AdvertisingSet {
 extension AdvertisingSet {
     /// Connects to a device that is synchronized with the train of this advertisement, and listens to a subevent.
     ///
-    /// The controller sends the request in the subevent instead of data, once in each event of the train, until the device
-    /// answers. Such a device need not advertise. It becomes the peripheral of the connection. If it is connected already, the
-    /// result shares its link; see <doc:RemotePeripheral#Sharing-a-link>. Other attempts to connect wait until this one has ended.
+    /// The controller sends the request in the subevent instead of data, again and again until the device answers. If several
+    /// calls wait, their requests take turns. Such a device need not advertise. It becomes the peripheral of the connection. If it is connected already, the
+    /// result shares its link; see <doc:RemotePeripheral#Sharing-a-link>. Connections to advertisers wait until these calls have ended.
     ///
     /// - Parameters:
     ///   - address: the public or static random address of the device.

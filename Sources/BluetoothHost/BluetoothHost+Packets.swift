@@ -70,7 +70,10 @@ extension BluetoothHost {
         case .commandStatus(let event): receive(event)
         case .leConnectionComplete(let event): connectionCompleted(NewConnection(event))
         case .leEnhancedConnectionComplete(let event): connectionCompleted(NewConnection(enhanced: event))
-        case .leEnhancedConnectionCompleteV2(let event): connectionCompleted(NewConnection(enhanced: event))
+        case .leEnhancedConnectionCompleteV2(let event):
+            var connection = NewConnection(enhanced: event)
+            connection.isFromReceivedTrain = event.syncHandle != 0xFFFF
+            connectionCompleted(connection)
         case .disconnectionComplete(let event): disconnected(event)
         case .leConnectionUpdateComplete(let event): connectionUpdated(event)
         case .leRemoteConnectionParameterRequest(let event): parametersRequested(event)

@@ -109,6 +109,7 @@ struct PeriodicResponsesTests {
 
     /// A controller that sends a train, and one that listens to a subevent of it.
     private struct Shelf {
+        let device: Device
         let sender: Adapter
         let advertising: AdvertisingSet
         let label: Adapter
@@ -116,9 +117,14 @@ struct PeriodicResponsesTests {
         let synchronization: Task<Void, any Error>
 
         /// - Parameter subevent: the subevent that the label listens to.
-        init(in world: World, subevent: UInt8 = 1) async throws {
-            sender = try await world.device("shelf").openAdapter()
-            label = try await world.device("label").openAdapter()
+        init(
+            in world: World,
+            subevent: UInt8 = 1,
+            configure: @Sendable (inout Adapter.Configuration) -> Void = { _ in }
+        ) async throws {
+            device = world.device("shelf")
+            sender = try await device.openAdapter(configure)
+            label = try await world.device("label").openAdapter(configure)
             labelAddress = try await label.information.identityAddress
             advertising = try await sender.peripheral.startAdvertising(PeriodicResponsesTests.configuration())
             let request = PeriodicTrainRequest(
@@ -184,6 +190,55 @@ struct PeriodicResponsesTests {
             await #expect(throws: BLEError.cancelled) { _ = try await task.value }
             // Nothing remains: a connection in the right subevent succeeds.
             let peer = try await advertising.connect(to: address, inSubevent: 1)
+            await peer.disconnect()
+            shelf.synchronization.cancel()
+        }
+    }
+
+    @Test(
+        "A connection in a subevent ends with its advertisement, continues after a reset, and does not hold up others"
+    )
+    func connectionInASubeventEndsWithItsAdvertisement() throws {
+        try World.run { world in
+            let shelf = try await Shelf(in: world)
+            let (advertising, address) = (shelf.advertising, shelf.labelAddress)
+            let absent = Task(executorPreference: world.taskExecutor) {
+                try await advertising.connect(
+                    to: DeviceAddress(0xC000_0000_0001, isRandom: true),
+                    inSubevent: 2,
+                    timeout: .seconds(3600)
+                )
+            }
+            try await world.sleep(for: .seconds(1))
+            let peer = try await advertising.connect(to: address, inSubevent: 1)
+            await peer.disconnect()
+            world.conditions = RadioConditions(isDead: true)
+            let interrupted = Task(executorPreference: world.taskExecutor) {
+                try await advertising.connect(to: address, inSubevent: 1, timeout: .seconds(60))
+            }
+            try await world.sleep(for: .milliseconds(500))
+            shelf.device.failWithHardwareError()
+            world.conditions = RadioConditions()
+            try await interrupted.value.disconnect()
+            await advertising.stop()
+            await #expect(throws: BLEError.closed) { _ = try await absent.value }
+            let lamp = try await world.device("lamp").openAdapter()
+            _ = try await lamp.peripheral.startAdvertising(AdvertisementConfiguration())
+            let other = try await shelf.sender.central.connect(to: lamp.information.identityAddress)
+            await other.disconnect()
+            shelf.synchronization.cancel()
+        }
+    }
+
+    @Test("A device that also advertises with another address pairs on a connection in a subevent")
+    func deviceThatAdvertisesPairsInASubevent() throws {
+        try World.run { world in
+            let shelf = try await Shelf(in: world) { $0.security.justWorks = .always }
+            var configuration = AdvertisementConfiguration()
+            configuration.address = DeviceAddress(0xC000_0000_0055, isRandom: true)
+            _ = try await shelf.label.peripheral.startAdvertising(configuration)
+            let peer = try await shelf.advertising.connect(to: shelf.labelAddress, inSubevent: 1)
+            try await peer.pair()
             await peer.disconnect()
             shelf.synchronization.cancel()
         }

@@ -300,20 +300,22 @@ struct PeriodicResponsesTests {
         handle: UInt8 = 3,
         subevent: UInt8 = 1
     ) -> LEExtendedCreateConnectionV2 {
-        LEExtendedCreateConnectionV2(
+        let parameters = LEExtendedCreateConnection.PHYParameters(
+            scanInterval: 0x60,
+            scanWindow: 0x60,
+            connectionIntervalMin: 24,
+            connectionIntervalMax: 24,
+            maxLatency: 0,
+            supervisionTimeout: 100
+        )
+        return LEExtendedCreateConnectionV2(
             advertisingHandle: handle,
             subevent: subevent,
             connection: LEExtendedCreateConnection(
                 ownAddressType: .public,
                 peerAddress: address,
-                le1M: .init(
-                    scanInterval: 0x60,
-                    scanWindow: 0x60,
-                    connectionIntervalMin: 24,
-                    connectionIntervalMax: 24,
-                    maxLatency: 0,
-                    supervisionTimeout: 100
-                )
+                le1M: parameters,
+                le2M: parameters
             )
         )
     }
@@ -366,6 +368,7 @@ struct PeriodicResponsesTests {
         let world = Self.world()
         #expect(world.status(of: Self.connect(handle: 4), to: 0) == .unknownAdvertisingIdentifier)
         #expect(world.status(of: Self.connect(subevent: 4), to: 0) == .invalidHCICommandParameters)
-        #expect(world.status(of: Self.connect(handle: 0xFF), to: 0) == .unknownAdvertisingIdentifier)
+        #expect(world.status(of: Self.connect(handle: 0xFF), to: 0) == .invalidHCICommandParameters)
+        #expect(world.status(of: Self.connect(subevent: 0xFF), to: 0) == .invalidHCICommandParameters)
     }
 }

@@ -48,24 +48,29 @@ struct SignedWriteTests {
         #expect(try stored() == [60], "a replay")
     }
 
-    @Test("Signatures with the key of a bond that the policy does not accept are neither taken nor made")
-    func keysOfWeakBondsAreNotUsed() throws {
+    @Test(
+        "Signatures with the key of a bond that the policy does not accept are neither taken nor made",
+        arguments: [true, false]
+    )
+    func keysOfWeakBondsAreNotUsed(requiresAuthentication: Bool) throws {
         let bonded = try BondedHost {
             $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
             $0.ownSigningKey = SigningKey(value: 8, isAuthenticated: false)
         }
         let value = try bonded.publish([.read, .writeSigned]).valueHandle
         bonded.fixture.connect(peer: peer)
-        let link = try #require(try bonded.run { $0.linkIdentifiers().last })
+        let link = try bonded.link()
         try bonded.run { host in
             var policy = SecurityPolicy()
-            policy.requiresAuthentication = true
+            policy.requiresAuthentication = requiresAuthentication
+            policy.requiresSecureConnections = !requiresAuthentication
             host.setSecurityPolicy(policy)
         }
         #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
         #expect(try bonded.run { $0.value(of: value) } == [60])
         let host = bonded.fixture.host
-        #expect(throws: HostError.self) {
+        let error = HostError.notSupported("the policy does not accept the bond, which is too weak; pair again")
+        #expect(throws: error) {
             try bonded.fixture.run { try await host.writeSigned([1], to: value, on: link) }
         }
     }

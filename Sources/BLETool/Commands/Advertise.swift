@@ -158,7 +158,7 @@ struct Advertise: AsyncParsableCommand {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await exchange(events, advertising, responses) }
                 if let connect { group.addTask { try await explore(connect, advertising) } }
-                // The first that ends has done what was asked, has failed, or was cancelled.
+                // The command ends with the first of them.
                 defer { group.cancelAll() }
                 try await group.next()
             }

@@ -44,7 +44,7 @@ extension CommandTable {
             guard command.advertisingHandle != none || command.subevent != none else {
                 return controller.initiate(command.connection, inSubevent: nil)
             }
-            guard command.connection.initiatorFilterPolicy == .peerAddress else {
+            guard command.advertisingHandle != none, command.subevent != none else {
                 return .refused(.invalidHCICommandParameters)
             }
             guard let index = controller.advertiser.index(of: command.advertisingHandle) else {
@@ -82,19 +82,22 @@ extension VirtualController {
         _ command: LEExtendedCreateConnection,
         inSubevent subevent: Initiation.SubeventPlace?
     ) -> CommandTable.Beginning {
-        for parameters in [command.le1M, command.le2M, command.leCoded] {
+        // The window of scanning and the filter policy are ignored for a request in a subevent.
+        for parameters in [command.le1M, command.le2M, command.leCoded] where subevent == nil {
             guard parameters?.areValid(scanIntervalUpTo: 0xFFFF) != false else {
                 return .refused(.invalidHCICommandParameters)
             }
         }
-        guard command.le1M != nil || command.leCoded != nil else { return .refused(.invalidHCICommandParameters) }
+        guard subevent != nil || command.le1M != nil || command.leCoded != nil else {
+            return .refused(.invalidHCICommandParameters)
+        }
         guard command.le2M == nil || understands(.le2M), command.leCoded == nil || understands(.leCoded) else {
             return .refused(.unsupportedFeatureOrParameterValue)
         }
         return initiate(
             Initiation(
                 isExtended: true,
-                filterPolicy: command.initiatorFilterPolicy,
+                filterPolicy: subevent == nil ? command.initiatorFilterPolicy : .peerAddress,
                 ownAddressType: command.ownAddressType,
                 peer: command.peerAddress,
                 le1M: command.le1M,

@@ -129,8 +129,8 @@ extension VirtualController {
         let phy = set.parameters.secondaryPHY
         let entry = resolvingList.index(of: initiation.peer)
         guard
-            let own = ownAddress(initiation.ownAddressType, random: set.randomAddress ?? randomAddress, towards: entry),
-            let parameters = initiation.parameters(on: .le1M, heardOn: .le1M),
+            let own = ownAddress(initiation.ownAddressType, random: randomAddress, towards: entry),
+            let parameters = initiation.parameters(on: phy, heardOn: phy),
             let sync = receivers.first(where: { $0.receiver?.hasAddress(initiation.peer) == true }),
             let responder = sync.receiver, let identity = responder.identify(own.address),
             !responder.isConnected(to: identity.address), air.getsThrough(from: self, to: responder, phy: phy),

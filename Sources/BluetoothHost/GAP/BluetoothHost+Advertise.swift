@@ -65,7 +65,8 @@ extension BluetoothHost {
     /// This host's address on a new connection.
     func ownAddress(of connection: NewConnection) -> DeviceAddress {
         guard let information else { return DeviceAddress(0, isRandom: false) }
-        return gap.addressOfNewLink(asCentral: connection.role == .central, information)
+        let isFromAdvertisement = connection.role == .peripheral && !connection.isFromReceivedTrain
+        return gap.addressOfNewLink(isFromAdvertisement: isFromAdvertisement, information)
     }
 
     /// Whether a bonded peer that has a key for private addresses is received only under these (Vol 6, Part B, 4.7).

@@ -30,7 +30,7 @@ extension BluetoothHost {
 
     /// Connects to a device that is synchronized with a periodic train of this host and listens to a subevent.
     ///
-    /// The request is sent in each event of the train until the device answers. The result is an existing link as for
+    /// The request is sent in events of the train until the device answers. The result is an existing link as for
     /// ``connect(toAnyOf:parameters:timeout:)``.
     package func connect(
         to address: DeviceAddress,
@@ -43,9 +43,9 @@ extension BluetoothHost {
             guard host.information?.commands.contains(LEExtendedCreateConnectionV2.self) == true else {
                 throw .notSupported("this controller requests no connections in periodic trains")
             }
-            let place = try host.gap.advertising.place(of: subevent, in: advertisement)
+            let subevent = try host.gap.advertising.subevent(subevent, of: advertisement)
             host.enableEvents(.enhancedConnectionCompleteV2)
-            host.beginAttempt(attempt, addresses, parameters, timeout, in: place, for: .task(call))
+            host.beginAttempt(attempt, addresses, parameters, timeout, in: subevent, for: .task(call))
         }
     }
 
@@ -88,7 +88,7 @@ extension BluetoothHost {
         _ addresses: Set<DeviceAddress>,
         _ parameters: ConnectionParameters,
         _ timeout: Duration?,
-        in subevent: SubeventPlace? = nil,
+        in subevent: SubeventTarget? = nil,
         for caller: ConnectionCaller
     ) {
         observers.connections[identifier] = caller

@@ -31,7 +31,7 @@ extension BluetoothHost {
 
     /// Saves the key of a bonded peer's encrypted advertising data.
     ///
-    /// - Returns: whether the link's peer is bonded, and has verified that on this link.
+    /// - Returns: whether the link's peer is bonded, and has verified its identity on this link.
     @discardableResult
     package func setAdvertisingKey(_ key: EncryptedDataKeyMaterial, of link: LinkIdentifier) -> Bool {
         guard let link = try? self.link(link), link.security.isIdentityVerified, bonds[link.identity] != nil else {

@@ -23,7 +23,9 @@ extension BluetoothHost {
             toolbox.signature(of: write.message, counter: counter, key: key.value) == write.signature
         else {
             metrics.malformed.increment()
-            return logger.debug("signed write of \(link.peer) dropped: its signature or its counter is invalid")
+            return logger.debug(
+                "signed write of \(link.peer) dropped: its signature or counter is invalid, or the policy does not accept it"
+            )
         }
         let number = link.att.signedWrites.append(write, key.isAuthenticated ? .authenticated : .unauthenticated)
         let change = BondChange.counterUsed(next: counter + 1, .signedWrite(number, link.identifier))
@@ -114,7 +116,9 @@ extension BluetoothHost {
 extension SecurityPolicy {
     /// Whether a signing key of a bond is used: whether the bond has the protection that the policy requires.
     fileprivate func accepts(_ key: SigningKey, of bond: Bond) -> Bool {
-        bond.strength.map { accepts($0) } ?? (key.isAuthenticated || !requiresAuthentication)
+        // A bond without a key for encryption is one of LE legacy pairing, and shows no key size.
+        bond.strength.map { accepts($0) }
+            ?? (!requiresSecureConnections && (key.isAuthenticated || !requiresAuthentication))
     }
 }
 

@@ -144,6 +144,9 @@ struct BondDatabaseTests {
         let state = ServerSession.PersistentState(clientFeatures: 2)
         #expect(database.admit(outcome, from: address(1), keeping: state).0 == .bonded)
         #expect(database[address(2)]?.bond.identityResolvingKey == 5)
+        #expect(database[address(1)]?.bond.identityResolvingKey == nil, "one bond has the key")
+        #expect(database.admit(outcome, from: address(2), keeping: state).0 == .bonded)
+        #expect(database[address(2)]?.bond.identityResolvingKey == 5)
         var own = Sample.outcome(address(1))
         own.bond.identityResolvingKey = 5
         database = Sample.database(victim)

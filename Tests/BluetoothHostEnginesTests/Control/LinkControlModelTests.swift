@@ -119,7 +119,7 @@ struct LinkControlModelTests {
             let isAccepted = Bool.random(using: &random)
             var changesNothing = false
             if isAccepted, case .parameters(let wanted)? = queue(.connectionUpdate).current {
-                changesNothing = link.control.parameters.meet(wanted)
+                changesNothing = link.control.parameters.satisfy(wanted)
             }
             if !isAccepted || changesNothing { running[.connectionUpdate] = nil }
             perform(link.control.signalingFinished(isAccepted ? .accepted : nil, link.context))

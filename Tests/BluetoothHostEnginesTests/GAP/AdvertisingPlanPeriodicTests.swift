@@ -61,6 +61,18 @@ struct AdvertisingPlanPeriodicTests {
         #expect(fixture.settle() == [Fixture.disable(0), Self.off, Fixture.remove(0)])
     }
 
+    @Test("A train that the controller refuses beside connections blocks its advertisement, which is tried again later")
+    func refusedTrainBlocksItsAdvertisement() throws {
+        var fixture = Self.fixture()
+        fixture.hasLinks = true
+        try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle(commands: 4)
+        #expect(fixture.refuse(.connectionLimitExceeded) == [.finish(Fixture.call(1), nil)])
+        #expect(fixture.next() == nil && fixture.plan.entries.first?.state == .blocked)
+        _ = fixture.advance(by: .seconds(30))
+        #expect(fixture.settle().suffix(2) == [Self.on, Fixture.enable(0)])
+    }
+
     @Test("A broadcast group must wait until the train runs, also after a reset")
     func handleOfTrainIsKnownWhileTheTrainRuns() throws {
         var fixture = Self.fixture()

@@ -74,7 +74,8 @@ struct ConnectionPlanTests {
     @Test("An attempt in a subevent precedes the others, and is repeated until the device answers or the time is over")
     func attemptInASubeventPrecedesTheOthers() throws {
         var plan = ConnectionPlan()
-        let context = ConnectionPlan.Context(usesExtendedCommands: true)
+        let advertisement = AdvertisementIdentifier(value: 9)
+        var context = ConnectionPlan.Context(usesExtendedCommands: true)
         let start = Instant(nanoseconds: 0)
         /// The opcodes of the commands until the plan has none, each answered with success.
         func settle(at now: Instant = start) -> [HCIOpcode] {
@@ -95,9 +96,11 @@ struct ConnectionPlanTests {
                 addresses: [ConnectionWorld.peer(2)],
                 parameters: .init(),
                 deadline: start + .seconds(10),
-                subevent: SubeventPlace(advertisingHandle: 3, subevent: 4)
+                subevent: SubeventTarget(advertisement: advertisement, number: 4)
             )
         )
+        #expect(settle() == [], "the train does not run")
+        context.trains[advertisement] = RunningTrain(advertisingHandle: 3, phy: .le2M)
         #expect(settle() == [LECreateConnectionCancel.opcode])
         #expect(plan.connectionFailed(.unknownConnectionIdentifier, asCentral: true, at: start) == [.run, .runScan])
         _ = plan.requestRun()
@@ -105,6 +108,7 @@ struct ConnectionPlanTests {
         let next = try #require(create)
         let packet = next.command.packet
         #expect(Array(packet[1..<10]) == [0x85, 0x20, 28, 3, 4, 0, 0, 1, 2] as [UInt8], "\(packet)")
+        #expect(packet[15] == 0x02, "the parameters are those of LE 2M")
         _ = plan.finished(next.step, at: start)
         for _ in 0..<3 {
             #expect(plan.connectionFailed(.connectionFailedToBeEstablished, asCentral: true, at: start) == [.run])
@@ -115,6 +119,43 @@ struct ConnectionPlanTests {
         _ = plan.connectionFailed(.unknownConnectionIdentifier, asCentral: true, at: start)
         #expect(settle() == [LEExtendedCreateConnection.opcode], "the first attempt continues")
         #expect(plan.attempts.map(\.identifier) == [1])
+    }
+
+    @Test("Attempts in subevents take turns, and end with their advertisement")
+    func attemptsInSubeventsTakeTurns() throws {
+        var plan = ConnectionPlan()
+        let start = Instant(nanoseconds: 0)
+        let advertisements = [AdvertisementIdentifier(value: 1), AdvertisementIdentifier(value: 2)]
+        var context = ConnectionPlan.Context(usesExtendedCommands: true)
+        for (index, advertisement) in advertisements.enumerated() {
+            context.trains[advertisement] = RunningTrain(advertisingHandle: UInt8(index), phy: .le1M)
+            plan.add(
+                ConnectionAttempt(
+                    identifier: UInt64(index),
+                    addresses: [ConnectionWorld.peer(UInt64(index))],
+                    parameters: .init(),
+                    deadline: start + .seconds(30),
+                    subevent: SubeventTarget(advertisement: advertisement, number: 7)
+                )
+            )
+        }
+        var handles: [UInt8] = []
+        for _ in 0..<4 {
+            _ = plan.requestRun()
+            let command = plan.nextCommand(context, at: start)
+            let next = try #require(command)
+            handles.append(next.command.packet[4])
+            _ = plan.finished(next.step, at: start)
+            _ = plan.connectionFailed(.connectionFailedToBeEstablished, asCentral: true, at: start)
+        }
+        #expect(handles == [0, 1, 0, 1])
+        let ended = plan.advertisementEnded(advertisements[0])
+        guard case .fail(let attempt, .closed)? = ended.first else {
+            Issue.record("\(ended)")
+            return
+        }
+        #expect(attempt.identifier == 0 && plan.attempts.map(\.identifier) == [1])
+        #expect(plan.advertisementEnded(advertisements[0]) == [])
     }
 
     @Test func controllerWithExtendedCommandsGetsTheExtendedCommand() {

@@ -52,14 +52,30 @@ struct ExtendedReportAssemblerTests {
         #expect(Self.take([5], .complete, &assembler) == Whole())
     }
 
-    @Test("Beyond the limit, the oldest advertisement is dropped, and its rest is reported as truncated")
+    @Test("Beyond the limit, the oldest advertisement is dropped, and its rest is left out and reported as truncated")
     func oldestIsDroppedBeyondTheLimit() {
         var assembler = ExtendedReportAssembler(limit: 2)
         for number in 1...3 as ClosedRange<UInt64> { _ = Self.take([1], .moreToCome, of: number, &assembler) }
         #expect(Self.take([2], .complete, of: 2, &assembler) == Whole(data: [1, 2]))
-        #expect(Self.take([2], .complete, of: 1, &assembler) == Whole(isTruncated: true))
+        #expect(Self.take([2], .moreToCome, of: 1, &assembler) == nil)
+        #expect(Self.take([3], .complete, of: 1, &assembler) == Whole(data: [], isTruncated: true))
         #expect(Self.take([2], .complete, of: 3, &assembler) == Whole(data: [1, 2]))
         #expect(Self.take([2], .complete, of: 1, &assembler) == Whole(), "the next one is whole")
+    }
+
+    @Test("Fragments without an end take no places from later ones, and a dropped advertisement is soon forgotten")
+    func oldFragmentsAreForgotten() {
+        var assembler = ExtendedReportAssembler(limit: 2)
+        for number in 1...2 as ClosedRange<UInt64> { _ = Self.take([1], .moreToCome, of: number, &assembler) }
+        let later = Duration.seconds(2)
+        for number in 3...4 as ClosedRange<UInt64> {
+            _ = Self.take([1], .moreToCome, of: number, after: later, &assembler)
+        }
+        #expect(Self.take([2], .complete, of: 3, after: later, &assembler) == Whole(data: [1, 2]))
+        for number in 5...6 as ClosedRange<UInt64> {
+            _ = Self.take([1], .moreToCome, of: number, after: later, &assembler)
+        }
+        #expect(Self.take([9], .complete, of: 4, after: .seconds(4), &assembler) == Whole(), "4 was dropped long ago")
     }
 
     @Test("Data of the maximum length is complete, and longer data is cut", arguments: [false, true])

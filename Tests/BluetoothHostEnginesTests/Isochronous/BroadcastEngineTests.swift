@@ -184,8 +184,8 @@ struct BroadcastEngineTests {
         #expect(engine.broadcasts.groups.isEmpty, "the controller does not have it")
     }
 
-    @Test("A reception whose train has fallen silent gives way to another one, and begins again later")
-    func silentTrainGivesWay() throws {
+    @Test("A reception whose train no longer announces the group yields to another one, and begins again later")
+    func receptionWithoutAnnouncementsYields() throws {
         var engine = Self.engine()
         let other = SynchronizationIdentifier(value: 3)
         try engine.receiveBroadcast(7, from: Self.synchronization, BroadcastReceptionParameters())
@@ -212,8 +212,8 @@ struct BroadcastEngineTests {
         #expect(engine.broadcasts.groups.values.map(\.number) == [7])
     }
 
-    @Test("A reception that gives way ends if its caller gives it up meanwhile")
-    func receptionThatGivesWayCanBeCancelled() throws {
+    @Test("A yielding reception ends if its caller cancels it")
+    func yieldingReceptionCanBeCancelled() throws {
         var engine = Self.engine()
         let other = SynchronizationIdentifier(value: 3)
         try engine.receiveBroadcast(7, from: Self.synchronization, BroadcastReceptionParameters())

@@ -150,7 +150,9 @@ struct BondDatabase {
             return (.keptForLink, [])
         }
         var record = BondRecord(bond: outcome.bond)
-        if let owner = owner(ofResolvingKeyIn: record.bond), peer != owner || serverState == nil {
+        let isVerified = serverState != nil
+        let ownsKey = isVerified && byIdentity[peer]?.bond.identityResolvingKey == record.bond.identityResolvingKey
+        if !ownsKey, let owner = owner(ofResolvingKeyIn: record.bond) {
             // With this key, the private addresses of that peer would be resolved to the new one.
             guard peer == identity else {
                 let reason = "it has the identity resolving key of \(owner); remove that bond first if it is the same"
@@ -169,10 +171,19 @@ struct BondDatabase {
             record.advertisingKey = byIdentity[peer]?.advertisingKey
         }
         do throws(SecurityError) {
-            return (.bonded, try add(record, inUse: inUse))
+            let effects = try add(record, inUse: inUse)
+            // The verified peer has another identity address now. Its earlier one is not used any more.
+            return (.bonded, effects + (ownsKey && peer != identity ? forgetResolvingKey(of: peer) : []))
         } catch {
             return (.refused(error), [])
         }
+    }
+
+    /// Removes the identity resolving key from a bond, because another bond has it now.
+    private mutating func forgetResolvingKey(of identity: DeviceAddress) -> [BondEffect] {
+        guard byIdentity[identity]?.bond.identityResolvingKey != nil else { return [] }
+        byIdentity[identity]?.bond.identityResolvingKey = nil
+        return save() + [.bondChanged(identity)]
     }
 
     /// The other bonded peer that has given the same identity resolving key; nil if there is none.

@@ -34,6 +34,8 @@ struct NewConnection {
     let interval: UInt16
     let latency: UInt16
     let supervisionTimeout: UInt16
+    /// Whether this host was found in a train that it receives, and not by an advertisement.
+    var isFromReceivedTrain = false
 
     /// The peer's address as the controller reports it: the identity address, if the controller has resolved it.
     var peerAddress: DeviceAddress { peer.deviceAddress ?? DeviceAddress(peer.value, isRandom: true) }

@@ -233,7 +233,7 @@ struct LinkControl {
         }
         // If the parameters are in use already, the controllers may report nothing (Vol 4, Part E, 7.7.65.3). An event that
         // comes soon is not for the next call.
-        if case .parameters(let wanted)? = procedures[.connectionUpdate].current, parameters.meet(wanted) {
+        if case .parameters(let wanted)? = procedures[.connectionUpdate].current, parameters.satisfy(wanted) {
             let call = procedures[.connectionUpdate].end()
             let eventLimit = LinkControl.reportMargin + parameters.longestSilence * 10
             procedures[.connectionUpdate].beginWithoutCall(until: context.now + eventLimit)

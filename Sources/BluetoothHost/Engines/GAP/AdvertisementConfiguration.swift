@@ -139,7 +139,13 @@ extension AdvertisementConfiguration {
         guard information.usesExtendedCommands else {
             throw .invalidArgument("advertising data has \(longest) bytes, more than this controller accepts")
         }
-        let length = max(extendedAdvertisingData.length, isConnectable ? 0 : scanResponseData.length)
+        guard !hasExtendedScanResponse || advertisingData.length == 0 else {
+            throw .invalidArgument(
+                "a scannable advertisement with extended PDUs has its data in the scan response only; move the data there, or "
+                    + "set isScannable to false"
+            )
+        }
+        let length = max(extendedAdvertisingData.length, hasExtendedScanResponse ? scanResponseData.length : 0)
         guard length <= information.maximumAdvertisingDataLength else {
             throw .invalidArgument(
                 "advertising data has \(length) bytes; this controller accepts at most "
@@ -155,11 +161,14 @@ extension AdvertisementConfiguration {
         return usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLength)
     }
 
+    /// Whether extended PDUs have a scan response. Without data for it, they are not scannable (Vol 4, Part E, 7.8.56).
+    var hasExtendedScanResponse: Bool { isScannable && !isConnectable && scanResponseData.length > 0 }
+
     /// The data of extended PDUs. Connectable ones have no scan response, so all data is in the advertising data.
     var extendedAdvertisingData: AdvertisingData {
         isConnectable
             ? AdvertisingData(decoding: advertisingData.bytes + scanResponseData.bytes)
-            : isScannable ? AdvertisingData() : advertisingData
+            : hasExtendedScanResponse ? AdvertisingData() : advertisingData
     }
 
     func eventProperties(usesExtendedPDUs: Bool) -> AdvertisingEventProperties {
@@ -167,7 +176,7 @@ extension AdvertisementConfiguration {
             return usesExtendedPDUs ? [.connectable, .directed] : [.connectable, .directed, .useLegacyPDUs]
         }
         if usesExtendedPDUs {
-            return isConnectable ? .connectable : isScannable ? .scannable : []
+            return isConnectable ? .connectable : hasExtendedScanResponse ? .scannable : []
         }
         if isConnectable { return [.connectable, .scannable, .useLegacyPDUs] }
         return isScannable ? [.scannable, .useLegacyPDUs] : .useLegacyPDUs

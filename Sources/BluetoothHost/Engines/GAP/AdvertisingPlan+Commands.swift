@@ -28,7 +28,7 @@ extension AdvertisingPlan {
         /// Whether the controller may refuse it because of what else it does, so that it accepts it later.
         var canBeBlocked: Bool {
             switch self {
-            case .turnOn, .setUp(_, .parameters): true
+            case .turnOn, .setUp(_, .parameters), .setUp(_, .startPeriodic): true
             default: false
             }
         }
@@ -86,7 +86,7 @@ extension AdvertisingPlan.Entry {
         guard configuration.peer == nil || usesExtendedPDUs else { return [.parameters] }
         let hasResponse =
             usesExtendedPDUs
-            ? configuration.isScannable && !configuration.isConnectable
+            ? configuration.hasExtendedScanResponse
             : configuration.isConnectable || configuration.isScannable
         let data = usesExtendedPDUs ? configuration.extendedAdvertisingData : configuration.advertisingData
         let response = configuration.scanResponseData.bytes

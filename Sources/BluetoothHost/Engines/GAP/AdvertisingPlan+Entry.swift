@@ -10,7 +10,8 @@ extension AdvertisingPlan {
             case on
             /// It is on, as far as the host knows, and is to be turned off and on again.
             case stale
-            /// The controller cannot advertise in addition to its connections. It is tried again when a connection ends.
+            /// The controller cannot advertise in addition to its connections. It is tried again when a connection ends,
+            /// or after ``blockedInterval``.
             case blocked
             /// The controller refused a command. It is tried again later.
             case failed

@@ -1,3 +1,4 @@
+import BLEHCI
 import BluetoothTypes
 
 /// A request for a connection to any of several peers.
@@ -10,13 +11,20 @@ struct ConnectionAttempt: Equatable {
     /// Whether a peer was received on the LE Coded PHY, so that the controller initiates on that PHY too.
     var usesCodedPHY = false
     /// The subevent in which the connection is requested; nil for a connection to an advertiser.
-    var subevent: SubeventPlace?
+    var subevent: SubeventTarget?
 }
 
-/// A subevent of a periodic train of this host, as the controller knows it.
-struct SubeventPlace: Hashable {
+/// A subevent of an advertisement's train, in which a connection is requested.
+struct SubeventTarget: Hashable {
+    let advertisement: AdvertisementIdentifier
+    let number: UInt8
+}
+
+/// A periodic train that the controller sends.
+struct RunningTrain: Hashable {
     let advertisingHandle: UInt8
-    let subevent: UInt8
+    /// The PHY of the train, and of connections that are requested in it.
+    let phy: PHY
 }
 
 /// What the caller of a ``ConnectionPlan`` does after an input.

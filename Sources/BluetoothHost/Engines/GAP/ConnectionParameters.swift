@@ -52,8 +52,8 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
         self.supervisionTimeout = .milliseconds(10 * Int(supervisionTimeout))
     }
 
-    /// Whether a request for these parameters needs no change.
-    func meet(_ wanted: ConnectionParameters) -> Bool {
+    /// Whether these parameters satisfy a request, so that no update is needed.
+    func satisfy(_ wanted: ConnectionParameters) -> Bool {
         let interval: UInt16 = interval.inUnits(of: .microseconds(1250))
         let timeout: UInt16 = supervisionTimeout.inUnits(of: .milliseconds(10))
         return subrateFactor == 1 && interval >= wanted.intervalMinimum && interval <= wanted.intervalMaximum

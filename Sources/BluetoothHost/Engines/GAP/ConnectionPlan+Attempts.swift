@@ -38,17 +38,37 @@ extension ConnectionPlan {
 
     /// Removes the attempts for an initiation that has failed.
     ///
-    /// - Parameter isConcerned: whether the failure is one of this attempt too.
+    /// - Parameter applies: whether the failure applies to an attempt.
     mutating func failAttempts(
         for addresses: Set<DeviceAddress>,
         _ error: HostError,
-        where isConcerned: (ConnectionAttempt) -> Bool = { _ in true }
+        where applies: (ConnectionAttempt) -> Bool = { _ in true }
     ) -> [ConnectionEffect] {
         let peers = peers(at: addresses)
-        return takeAttempts { !$0.addresses.isDisjoint(with: peers) && isConcerned($0) }.map { .fail($0, error) } + [
+        return takeAttempts { !$0.addresses.isDisjoint(with: peers) && applies($0) }.map { .fail($0, error) } + [
             .run
         ]
     }
+
+    /// Ends the turn of an attempt in a subevent, whose device has not answered. The others are next.
+    mutating func nextSubeventTurn(
+        after subevent: SubeventTarget,
+        _ addresses: Set<DeviceAddress>
+    ) -> [ConnectionEffect] {
+        if let index = attempts.firstIndex(where: { $0.subevent == subevent && $0.addresses == addresses }) {
+            attempts.append(attempts.remove(at: index))
+        }
+        return [.run]
+    }
+
+    /// Ends the attempts in the train of an advertisement, because it is stopped.
+    mutating func advertisementEnded(_ advertisement: AdvertisementIdentifier) -> [ConnectionEffect] {
+        let ended = takeAttempts { $0.subevent?.advertisement == advertisement }
+        return ended.isEmpty ? [] : ended.map { .fail($0, .closed) } + [.run]
+    }
+
+    /// Whether attempts in subevents may wait for their trains.
+    var hasSubeventAttempts: Bool { attempts.contains { $0.subevent != nil } }
 
     // MARK: Search
 

@@ -33,18 +33,22 @@ extension ConnectionPlan.Initiation {
             maxLatency: parameters.latencyInEvents,
             supervisionTimeout: parameters.timeout
         )
-        let command = LEExtendedCreateConnection(
+        var command = LEExtendedCreateConnection(
             initiatorFilterPolicy: policy,
             ownAddressType: context.ownAddressType,
             peerAddress: address,
             le1M: phy,
             leCoded: usesCodedPHY ? phy : nil
         )
-        guard let subevent else { return GAPCommand(command) }
+        guard let subevent, let train else { return GAPCommand(command) }
+        // The connection is made on the PHY of the train, and only its parameters are given.
+        command.le1M = train.phy == .le1M ? phy : nil
+        command.le2M = train.phy == .le2M ? phy : nil
+        command.leCoded = train.phy == .leCoded ? phy : nil
         return GAPCommand(
             LEExtendedCreateConnectionV2(
-                advertisingHandle: subevent.advertisingHandle,
-                subevent: subevent.subevent,
+                advertisingHandle: train.advertisingHandle,
+                subevent: subevent.number,
                 connection: command
             )
         )

@@ -22,11 +22,13 @@ extension ConnectionPlan {
     /// peers; nil if it is not the turn of peers.
     func wantedInitiation(_ context: Context) -> Initiation? {
         guard !context.isHeld else { return nil }
-        if let attempt = attempts.first(where: { $0.subevent != nil }) {
+        for attempt in attempts {
+            guard let subevent = attempt.subevent, let train = context.trains[subevent.advertisement] else { continue }
             return Initiation(
                 addresses: attempt.addresses,
                 parameters: attempt.parameters,
-                subevent: attempt.subevent
+                subevent: subevent,
+                train: train
             )
         }
         guard !yieldsToScan else { return nil }

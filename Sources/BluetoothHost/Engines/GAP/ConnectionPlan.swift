@@ -22,7 +22,8 @@ import OrderedCollections
 ///
 /// # Trains
 /// A connection to a device that is synchronized with a train of this host is requested in a subevent (Vol 6, Part B, 4.4.2.12).
-/// Such attempts precede others, because each has a time limit. If the device has not answered, the request is repeated.
+/// Such attempts precede others, because each has a time limit. They take turns: a request takes one event of the train, and is
+/// repeated if the device has not answered. An attempt whose train does not run waits.
 ///
 /// # LE Coded
 /// If the controller refuses an initiation on LE Coded, the plan tries it on LE 1M alone: see ``CodedRefusal``.
@@ -34,7 +35,9 @@ struct ConnectionPlan {
         /// Whether the controller initiates on the LE Coded PHY too.
         var usesCodedPHY = false
         /// The subevent in which the connection is requested; nil for a connection to an advertiser.
-        var subevent: SubeventPlace?
+        var subevent: SubeventTarget?
+        /// The train of that subevent.
+        var train: RunningTrain?
     }
 
     /// What the controller does, as far as the host knows.
@@ -68,6 +71,8 @@ struct ConnectionPlan {
         var canInitiateWhileScanning = true
         /// Whether a scan is wanted for which initiating has to stop.
         var isScanKeptWaiting = false
+        /// The running trains of the attempts in subevents.
+        var trains: [AdvertisementIdentifier: RunningTrain] = [:]
     }
 
     /// The peers to which the controller is to initiate connections now, limited by the size of its filter accept list.
@@ -342,7 +347,7 @@ struct ConnectionPlan {
         guard status != .unknownConnectionIdentifier else { return restartInitiating() }
         setController(.idle, at: now)
         if status == .connectionFailedToBeEstablished {
-            if initiation.subevent != nil { return [.run] }
+            if let subevent = initiation.subevent { return nextSubeventTurn(after: subevent, initiation.addresses) }
             if initiation.addresses.count > 1 {
                 // One of the devices on the accept list did not answer. The others are still searched for.
                 guard let peer, initiation.addresses.contains(peer) else { return [.run, .runScan] }

@@ -35,8 +35,9 @@ struct ExtendedReportAssembler {
 
     /// The incomplete advertisements, oldest first.
     private var partial: OrderedDictionary<Source, Partial> = [:]
-    /// The sources whose incomplete advertisements were dropped, oldest first. The rest of these is reported as truncated.
-    private var dropped: OrderedSet<Source> = []
+    /// The sources whose incomplete advertisements were dropped, with the times of their last fragments, oldest first. The rest
+    /// of these is left out, and reported as truncated.
+    private var dropped: OrderedDictionary<Source, Instant> = [:]
     /// Maximum number of incomplete advertisements, and of dropped ones. Only a faulty controller exceeds it; the oldest is
     /// then dropped.
     private let limit: Int
@@ -57,18 +58,28 @@ struct ExtendedReportAssembler {
     ) -> (data: [UInt8]?, isTruncated: Bool)? {
         if status != .moreToCome, partial.isEmpty, dropped.isEmpty { return (nil, status == .truncated) }
         let now = now()
-        if let earlier = partial[source], earlier.lastFragment + Self.lifetime < now { partial[source] = nil }
+        forgetFragments(before: now)
+        if dropped[source] != nil {
+            dropped[source] = status == .moreToCome ? now : nil
+            return status == .moreToCome ? nil : ([], true)
+        }
         switch status {
         case .moreToCome:
             if partial[source] == nil, partial.count >= limit { dropOldest() }
             append(piece, to: source, at: now)
             return nil
         case .complete, .truncated:
-            guard partial[source] != nil else { return (nil, dropped.remove(source) != nil || status == .truncated) }
+            guard partial[source] != nil else { return (nil, status == .truncated) }
             append(piece, to: source, at: now)
             let whole = partial.removeValue(forKey: source)
-            return (whole?.bytes ?? [], status == .truncated || whole?.isCut == true || dropped.remove(source) != nil)
+            return (whole?.bytes ?? [], status == .truncated || whole?.isCut == true)
         }
+    }
+
+    /// Forgets fragments whose continuation is not expected any more.
+    private mutating func forgetFragments(before now: Instant) {
+        partial.removeAll { $0.value.lastFragment + Self.lifetime < now }
+        dropped.removeAll { $0.value + Self.lifetime < now }
     }
 
     /// Forgets all fragments, because the controller has stopped or started to scan.
@@ -78,7 +89,8 @@ struct ExtendedReportAssembler {
     }
 
     private mutating func dropOldest() {
-        dropped.append(partial.removeFirst().key)
+        let oldest = partial.removeFirst()
+        dropped[oldest.key] = oldest.value.lastFragment
         if dropped.count > limit { dropped.removeFirst() }
     }
 

@@ -7,9 +7,9 @@ extension GAPEngine {
     /// This host's address on a new link. The controller itself may have used another private address.
     ///
     /// It changes nothing; see ``deadline(isOn:)`` for why it is `mutating`.
-    mutating func addressOfNewLink(asCentral isCentral: Bool, _ controller: ControllerInformation) -> DeviceAddress {
+    mutating func addressOfNewLink(isFromAdvertisement: Bool, _ controller: ControllerInformation) -> DeviceAddress {
         let address = addresses.addressOfNewLink(controller)
-        guard !isCentral else { return address }
+        guard isFromAdvertisement else { return address }
         return advertising.addressOfNewLink(own: address, usesExtendedCommands: controller.usesExtendedCommands)
     }
 

@@ -30,6 +30,7 @@ extension GAPEngine {
     mutating func stopAdvertising(_ advertisement: AdvertisementIdentifier, _ context: GAPContext) -> [GAPEffect] {
         perform(advertising.stop(advertisement, isOn: context.isOn), context)
         removeEndedSubevents()
+        perform(connecting.advertisementEnded(advertisement), context)
         requestAdvertisingPass(context)
         return takeEffects()
     }
@@ -87,6 +88,8 @@ extension GAPEngine {
         } else {
             perform(advertising.finished(step, at: context.now), context)
         }
+        // A train may run now in which a connection is to be requested.
+        if connecting.hasSubeventAttempts { requestConnectionPass(context) }
     }
 
     mutating func perform(_ effects: [AdvertisingEffect], _ context: GAPContext) {

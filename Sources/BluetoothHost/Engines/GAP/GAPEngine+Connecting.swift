@@ -145,8 +145,18 @@ extension GAPEngine {
             isScanning: !scanning.isResting,
             canInitiateWhileScanning: controller.canScanWhileInitiating(actively: scanning.mayScanActively),
             isScanKeptWaiting: isScanWanted
-                && !controller.canScanWhileInitiating(actively: scanning.wanted?.isActive ?? false)
+                && !controller.canScanWhileInitiating(actively: scanning.wanted?.isActive ?? false),
+            trains: runningTrains
         )
+    }
+
+    /// The running trains of attempts in subevents.
+    private var runningTrains: [AdvertisementIdentifier: RunningTrain] {
+        guard connecting.hasSubeventAttempts else { return [:] }
+        return connecting.attempts.reduce(into: [:]) { trains, attempt in
+            guard let advertisement = attempt.subevent?.advertisement else { return }
+            trains[advertisement] = advertising.runningTrain(of: advertisement)
+        }
     }
 
     mutating func connectionCommandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) {

@@ -375,8 +375,7 @@ struct ScanPlan {
 
     /// Handles the passing of time.
     ///
-    /// - Parameter mayReset: whether nothing else is in use that a reset of the controller would end, and that shows that the
-    ///   controller works.
+    /// - Parameter mayReset: whether the controller may be reset: nothing that a reset would end is in use.
     mutating func advance(to now: Instant, mayReset: Bool) -> [ScanEffect] {
         if let retryDeadline, retryDeadline <= now {
             self.retryDeadline = nil

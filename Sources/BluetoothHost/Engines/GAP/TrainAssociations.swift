@@ -1,8 +1,7 @@
 import BLEHCI
 import BluetoothTypes
 
-// What others need to know of the trains: broadcast isochronous groups, transfers, and connections to devices that are
-// synchronized with a train.
+// The trains of this host, and those that it receives, as broadcast groups, transfers and connections use them.
 
 extension AdvertisingPlan {
     /// Whether the controller sends a train.
@@ -21,16 +20,23 @@ extension AdvertisingPlan {
         return entry.handle
     }
 
-    /// The place of a subevent in the train of an advertisement.
+    /// The train of an advertisement that runs in the controller; nil if it does not run now.
+    func runningTrain(of identifier: AdvertisementIdentifier) -> RunningTrain? {
+        guard let entry = entries.first(where: { $0.identifier == identifier && !$0.isEnding }), entry.isPeriodicOn
+        else { return nil }
+        return RunningTrain(advertisingHandle: entry.handle, phy: entry.configuration.phys.secondary)
+    }
+
+    /// A subevent of an advertisement's train.
     ///
     /// - Throws: ``HostError/invalidArgument(_:)`` if there is no such subevent, and the errors of ``handleOfTrain(of:)``.
-    func place(of subevent: UInt8, in identifier: AdvertisementIdentifier) throws(HostError) -> SubeventPlace {
-        let handle = try handleOfTrain(of: identifier)
+    func subevent(_ subevent: UInt8, of identifier: AdvertisementIdentifier) throws(HostError) -> SubeventTarget {
+        _ = try handleOfTrain(of: identifier)
         let count = entries.first { $0.identifier == identifier }?.configuration.periodic?.subevents?.count ?? 0
         guard subevent < count else {
             throw .invalidArgument("the train has \(count) subevents, so none with number \(subevent)")
         }
-        return SubeventPlace(advertisingHandle: handle, subevent: subevent)
+        return SubeventTarget(advertisement: identifier, number: subevent)
     }
 }
 

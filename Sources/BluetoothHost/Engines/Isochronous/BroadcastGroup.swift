@@ -49,10 +49,10 @@ struct BroadcastGroups {
         var isCreated = false
         /// Whether the controller has refused to end the group while it was being created.
         var endRefused = false
-        /// When a receiver gives way to others, because its train announces the group no more.
+        /// When another reception may be created first, because the train of this one no longer announces the group.
         var creationDeadline: Instant?
-        /// Whether the reception begins again when its creation has ended, because it gave way to another one.
-        var givesWay = false
+        /// Whether the reception begins again when its creation has ended: another one is created first.
+        var isYielding = false
 
         /// Whether the group is ending, or ends as soon as it exists.
         var isEnding: Bool { phase == .closing || isCancelled || failure != nil }
@@ -102,11 +102,11 @@ struct BroadcastGroups {
         return group
     }
 
-    /// Has a reception wait for its train again, under another handle and after the others.
+    /// Returns a reception to the waiting state, under another handle and after the others.
     mutating func waitAgain(_ big: UInt8) {
         guard var group = remove(big) else { return }
         group.phase = .awaitingInformation
-        group.givesWay = false
+        group.isYielding = false
         group.creationDeadline = nil
         _ = try? add(group)
     }

@@ -65,7 +65,7 @@ extension IsochronousEngine {
         )
     }
 
-    /// Gives a group up that is not open. Its caller gets no effect for it any more.
+    /// Cancels a group that is not open. Its caller gets no effect for it any more.
     mutating func cancelBroadcast(_ number: UInt64) -> [IsochronousEffect] {
         guard let big = broadcasts.groups.first(where: { $0.value.number == number && !$0.value.isReported })?.key
         else {
@@ -78,7 +78,8 @@ extension IsochronousEngine {
     /// Handles the announcement of a group by a train.
     ///
     /// A controller creates one synchronization at a time. Others begin when their trains repeat the announcement. A creation
-    /// whose train has fallen silent gives way after ``creationTimeout``, and begins again with the next announcement.
+    /// whose train no longer announces the group is cancelled after ``creationTimeout`` for another one, and begins again with the
+    /// next announcement.
     mutating func announced(
         _ event: LEBIGInfoAdvertisingReport,
         on synchronization: SynchronizationIdentifier,
@@ -102,7 +103,7 @@ extension IsochronousEngine {
             guard let deadline = busy.value.creationDeadline, deadline <= now, busy.value.phase == .creating else {
                 return []
             }
-            broadcasts.groups[busy.key]?.givesWay = true
+            broadcasts.groups[busy.key]?.isYielding = true
             return terminate(busy.key)
         }
         let numbers = (parameters.streams ?? Array(1...max(1, information.streamCount))).sorted().map {
@@ -262,7 +263,7 @@ extension IsochronousEngine {
     }
 
     private mutating func receptionStopped(_ big: UInt8) -> [IsochronousEffect] {
-        guard let group = broadcasts.groups[big], group.givesWay, !group.isCancelled, group.failure == nil else {
+        guard let group = broadcasts.groups[big], group.isYielding, !group.isCancelled, group.failure == nil else {
             return finish(big, IsochronousEngine.localEnd)
         }
         broadcasts.waitAgain(big)
@@ -284,9 +285,8 @@ extension IsochronousEngine {
     /// Handles the refusal to end a group that this host sends. Some controllers refuse it while they create the group, which
     /// then ends as soon as it exists. Otherwise the controller does not have the group.
     private mutating func terminationRefused(_ big: UInt8) -> [IsochronousEffect] {
-        guard let group = broadcasts.groups[big], group.phase == .closing, !group.endRefused else {
-            return finish(big, IsochronousEngine.localEnd)
-        }
+        guard let group = broadcasts.groups[big], group.phase == .closing else { return [] }
+        guard !group.endRefused else { return finish(big, IsochronousEngine.localEnd) }
         broadcasts.groups[big]?.endRefused = true
         broadcasts.groups[big]?.phase = .creating
         return group.isCreated ? terminate(big) : []
