@@ -238,8 +238,13 @@ struct ServerTests {
         }
         #expect(read.kind == .read(fixture.service.characteristics[0].valueHandle, offset: 0))
         #expect(fixture.send([0x0A] + second).action == .nothing, "one request at a time")
+        let handle = fixture.service.characteristics[0].valueHandle
+        #expect(fixture.session.awaitedAnswer(in: HandleRange(start: 1, end: handle)) == read.identifier)
+        let later = HandleRange(start: AttributeHandle(handle.rawValue + 1), end: .last)
+        #expect(fixture.session.awaitedAnswer(in: later) == nil)
         #expect(fixture.complete(read.identifier + 1, .success([1])).0 == .nothing)
         #expect(fixture.complete(read.identifier, .success([5, 6])).1 == [0x0B, 5, 6])
+        #expect(fixture.session.awaitedAnswer(in: .all) == nil)
         #expect(fixture.complete(read.identifier, .success([5, 6])).0 == .nothing)
         guard case .access(let write) = fixture.send([0x12] + first + [9]).action else {
             Issue.record("the app was not asked")

@@ -39,6 +39,10 @@ extension ServerSession {
 
         /// The identifier of the request of the bearer that waits for an answer of the app; nil if there is none.
         public var awaitedAnswer: UInt64? { pending?.identifier }
+
+        /// Returns the identifier of the request of the bearer that waits for the app's answer to an access to an
+        /// attribute in `range`; nil if there is none.
+        public func awaitedAnswer(in range: HandleRange) -> UInt64? { pending?.awaitedAnswer(in: range) }
     }
 
     /// Takes a request or command from the client's enhanced bearer; see ``receive(_:into:)``.

@@ -63,6 +63,19 @@ public final class ServerSession {
         let identifier: UInt64
         let question: Question
         var answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>]
+
+        /// The identifier, if the request waits for an access to an attribute in `range`.
+        func awaitedAnswer(in range: HandleRange) -> UInt64? {
+            guard range.isValid, case .access(let access) = question else { return nil }
+            let handles = range.start...range.end
+            let isInRange =
+                switch access {
+                case .read(let handle, _): handles.contains(handle)
+                case .write(let write, _): handles.contains(write.handle)
+                case .execute(let writes): writes.contains { handles.contains($0.handle) }
+                }
+            return isInRange ? identifier : nil
+        }
     }
 
     enum Question {
@@ -138,6 +151,10 @@ public final class ServerSession {
         answers[access] = result
         return resume(pending, answers, into: &buffer)
     }
+
+    /// Returns the identifier of the request of the fixed channel's bearer that waits for the app's answer to an access
+    /// to an attribute in `range`; nil if there is none.
+    public func awaitedAnswer(in range: HandleRange) -> UInt64? { pending?.awaitedAnswer(in: range) }
 
     /// Takes the app's answer to a request for authorization. An authorized client stays so on this connection.
     public func complete(

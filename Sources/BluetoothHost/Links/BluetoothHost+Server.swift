@@ -135,7 +135,21 @@ extension BluetoothHost {
             performServerEffects(of: link)
         }
         servicesChanged(range)
+        refuseAccesses(in: range)
         withExtendedLifetime(removed) {}
+    }
+
+    /// Answers the requests that wait for an app whose service was removed. Otherwise the client would wait until its
+    /// transaction times out, and then end the link (Vol 3, Part F, 3.3.3).
+    private func refuseAccesses(in range: HandleRange) {
+        for link in links.values {
+            let bearers = link.att.enhanced?.bearers ?? []
+            let requests =
+                [link.session.awaitedAnswer(in: range)] + bearers.map { $0.serverState.awaitedAnswer(in: range) }
+            for request in requests.compactMap(\.self) {
+                answer(request, on: link.identifier, with: .failure(.unlikelyError))
+            }
+        }
     }
 
     package func value(of handle: AttributeHandle) -> [UInt8]? {

@@ -93,6 +93,22 @@ struct ServingEngineTests {
         }
     }
 
+    @Test("Requests that a released manager has not answered fail at once, and the link stays")
+    func unansweredRequestsOfAReleasedManagerFail() throws {
+        try World.run(seed: 68) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let (engine, handle) = (pair.phone.engine, pair.handle(0))
+            let asked = world.elapsed
+            async let read = outcome { engine.read(handle, of: peripheral, $0) }
+            _ = await pair.lamp.access()
+            pair.lamp.engine.stop()
+            #expect(await read.failure != nil)
+            #expect(world.elapsed - asked < .seconds(5))
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().count == 1)
+        }
+    }
+
     @Test("A missing included service, or a value that is too long, is refused")
     func missingIncludedServiceOrTooLongValueIsRefused() throws {
         try World.run(seed: 65) { world in
