@@ -33,7 +33,7 @@ struct LinkControl {
     static let procedureTimeout = Duration.seconds(40)
     /// How long the event of an update that changes nothing can take, besides ten connection events.
     static let reportMargin = Duration.seconds(2)
-    /// Maximum time for which values of the server delay the end of a link that the app ends.
+    /// Maximum time for which values that are not sent yet delay the end of a link that the app ends.
     static let flushLimit = Duration.seconds(2)
     /// Number of PDUs of one link that are dropped before the peer is disconnected.
     static let floodingLimit = 256
