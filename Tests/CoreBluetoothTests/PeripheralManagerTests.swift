@@ -121,6 +121,55 @@ final class PeripheralFixture: ManagerFixture {
 
 @Suite("A peripheral manager")
 struct PeripheralManagerTests {
+    @Test("A service that is removed and added again while it is being published is published once")
+    func serviceAddedAgainWhileItIsBeingPublishedIsPublishedOnce() throws {
+        let fixture = PeripheralFixture()
+        fixture.manager.add(fixture.service)
+        fixture.manager.remove(fixture.service)
+        fixture.manager.add(fixture.service)
+        guard case .publish(let definition) = fixture.takeCalls().last else { throw CBError(.unknown) }
+        fixture.answer(.publish(definition), .success(try published(definition, at: 0x0010)))
+        #expect(fixture.takeCalls() == [.remove(0x0010)])
+        #expect(fixture.takeTold().isEmpty)
+        fixture.answer(.publish(definition), .success(try published(definition, at: 0x0020)))
+        #expect(fixture.takeTold() == ["added 180D"])
+        fixture.say(.configured(fixture.remote, 0x0022, .notification))
+        _ = fixture.takeCalls()
+        #expect(fixture.manager.updateValue(Data([1]), for: fixture.characteristic, onSubscribedCentrals: nil))
+        #expect(fixture.takeCalls() == [.update([1], 0x0022, [fixture.remote.link])])
+    }
+
+    @Test("The failure of a service that was removed does not remove the service that was added again")
+    func failureOfARemovedServiceDoesNotRemoveTheNext() throws {
+        let fixture = PeripheralFixture()
+        fixture.manager.add(fixture.service)
+        fixture.manager.removeAllServices()
+        fixture.manager.add(fixture.service)
+        guard case .publish(let definition) = fixture.takeCalls().last else { throw CBError(.unknown) }
+        fixture.answer(.publish(definition), Result<PublishedService, EngineError>.failure(.core(.outOfSpace)))
+        #expect(fixture.takeTold().isEmpty)
+        fixture.answer(.publish(definition), .success(try published(definition, at: 0x0010)))
+        #expect(fixture.takeTold() == ["added 180D"])
+    }
+
+    @Test("Advertising and channel services that begin before the app knows of a reset end with it")
+    func callsBeforeTheResetIsKnownAreUndone() {
+        let fixture = PeripheralFixture()
+        fixture.manager.deliveryQueue.suspend()
+        fixture.engine.say(.stateChanged(.resetting))
+        fixture.manager.startAdvertising(nil)
+        fixture.manager.publishL2CAPChannel(withEncryption: false)
+        fixture.engine.answer(.publishChannel(false), Result<CBL2CAPPSM, EngineError>.success(0x0080))
+        fixture.manager.deliveryQueue.resume()
+        #expect(
+            fixture.takeCalls() == [
+                .startAdvertising(AdvertisementPayload(dictionary: nil)), .publishChannel(false), .stopAdvertising,
+                .unpublishAllChannels,
+            ]
+        )
+        #expect(fixture.takeTold() == ["state resetting"], "the channel service was removed")
+    }
+
     @Test("Restoration is the first callback; the state is reported once")
     func restorationIsTheFirstCallbackAndTheStateIsReportedOnce() throws {
         let fixture = PeripheralFixture(state: nil)
@@ -593,10 +642,10 @@ struct PeripheralManagerTests {
         fixture.say(.stateChanged(.poweredOff))
         #expect(!fixture.manager.isAdvertising)
         #expect(fixture.characteristic.subscribedCentrals == [])
-        #expect(fixture.takeCalls().isEmpty)
+        #expect(fixture.takeCalls() == [.stopAdvertising, .unpublishAllChannels])
         fixture.say(.stateChanged(.poweredOn))
         fixture.say(.stateChanged(.resetting))
-        #expect(fixture.takeCalls() == [.remove(0x0010)])
+        #expect(fixture.takeCalls() == [.unpublishAllChannels, .remove(0x0010)])
         fixture.say(.stateChanged(.poweredOn))
         try fixture.publish()
         #expect(fixture.service.characteristics?.count == 1)

@@ -50,6 +50,9 @@ protocol PeripheralEngine: AnyObject, Sendable {
     /// Publishes a service for channels. Completes with the assigned PSM, 0x0080 to 0x00FF.
     func publishChannel(requiresEncryption: Bool, _ completion: @escaping Completion<CBL2CAPPSM>)
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>)
+
+    /// Removes all services for channels. Open channels stay open.
+    func unpublishAllChannels()
 }
 
 /// An event of a peripheral manager's host.

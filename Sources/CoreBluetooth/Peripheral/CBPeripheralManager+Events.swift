@@ -32,9 +32,14 @@ extension CBPeripheralManager: EventReceiver {
         delegate?.peripheralManagerDidUpdateState(self)
     }
 
-    /// Discards the advertisement and the connections. Below `poweredOff`, discards the services too.
+    /// Discards the advertisement, the connections and the services for channels. Below `poweredOff`, discards the
+    /// services too.
+    ///
+    /// The host has ended the advertisement already. The engine is told nevertheless: the app may have started another
+    /// one since then, because the manager still was powered on.
     func discardConnections(for state: CBManagerState) {
         let characteristics = content.withLock { content in
+            if content.advertising != .off { engine?.stopAdvertising() }
             content.advertising = .off
             content.session += 1
             content.updatesInFlight = 0
@@ -42,6 +47,7 @@ extension CBPeripheralManager: EventReceiver {
             return content.database.allCharacteristics
         }
         for characteristic in characteristics { characteristic.content.withLock { $0.subscriptions = [] } }
+        engine?.unpublishAllChannels()
         if state != .poweredOff { removePublishedServices() }
     }
 
@@ -64,14 +70,21 @@ extension CBPeripheralManager: EventReceiver {
         if isCurrent { delegate?.peripheralManagerDidStartAdvertising(self, error: result.error) }
     }
 
-    func published(_ service: CBMutableService, _ result: Result<PublishedService, EngineError>) {
+    /// Handles the result of publishing the service in an entry of the database. If the app has removed the service in
+    /// the meantime, the result is not reported.
+    func published(
+        _ service: CBMutableService,
+        _ number: UInt64,
+        _ result: Result<PublishedService, EngineError>
+    ) {
         switch result {
         case .success(let published):
-            guard content.withLock({ $0.database.publish(service, published) }) else {
+            guard content.withLock({ $0.database.publish(number, published) }) else {
                 engine?.removeService(at: published.handle)
                 return
             }
-        case .failure: content.withLock { $0.database.remove(service) }
+        case .failure:
+            guard content.withLock({ $0.database.remove(number) }) else { return }
         }
         delegate?.peripheralManager(self, didAdd: service, error: result.error)
     }

@@ -30,7 +30,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         /// The centrals, by their links.
         var remotes: [LinkIdentifier: RemoteCentral] = [:]
         var updatesInFlight = 0
-        /// Incremented when the manager is no longer powered on. The completions of earlier updates are ignored.
+        /// Incremented when the manager is no longer powered on. The completions of earlier updates and of earlier
+        /// channel services are ignored.
         var session: UInt64 = 0
         /// Whether ``updateValue(_:for:onSubscribedCentrals:)`` has returned false, so that the delegate is called when
         /// there is space.
@@ -154,13 +155,13 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         if service.hasCachedValueThatChanges {
             ProgrammerError.raise("Characteristics with cached values must be read-only")
         }
-        let definition = content.withLock { content -> ServiceDefinition? in
-            guard !content.database.contains(service) else { return nil }
-            let definition = service.definition { content.database.handle(of: $0) }
-            if definition != nil { content.database.add(service) }
-            return definition
+        let entry = content.withLock { content -> (definition: ServiceDefinition, number: UInt64)? in
+            guard !content.database.contains(service),
+                let definition = service.definition(handleOfIncluded: { content.database.handle(of: $0) })
+            else { return nil }
+            return (definition, content.database.add(service))
         }
-        guard let definition else {
+        guard let entry else {
             ProgrammerError.report(
                 "\(service) is published already, includes a service that is not, or contains an object that is not local"
             )
@@ -170,8 +171,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             }
         }
         service.setPublished(true)
-        engine?.publish(definition) { [weak self] result in
-            self?.onQueue { $0.published(service, result) }
+        engine?.publish(entry.definition) { [weak self] result in
+            self?.onQueue { $0.published(service, entry.number, result) }
         }
     }
 
@@ -265,11 +266,15 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     /// Publishes a service for L2CAP channels; see
-    /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)``.
+    /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)``. The service is removed when the
+    /// manager is no longer powered on.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
         guard acceptsCommands() else { return }
+        let session = content.withLock { $0.session }
         engine?.publishChannel(requiresEncryption: encryptionRequired) { [weak self] result in
             self?.onQueue { manager in
+                // The service was removed when the manager was no longer powered on.
+                guard manager.content.withLock({ $0.session }) == session else { return }
                 let psm = (try? result.get()) ?? 0
                 manager.delegate?.peripheralManager(manager, didPublishL2CAPChannel: psm, error: result.error)
             }

@@ -7,11 +7,14 @@ import Foundation
 struct LocalDatabase {
     private struct Entry {
         let service: CBMutableService
+        /// Distinguishes the entry from an earlier one of the same service, which was removed.
+        let number: UInt64
         /// Nil until the host has published the service.
         var published: PublishedService?
     }
 
     private var entries: [Entry] = []
+    private var lastNumber: UInt64 = 0
     /// The characteristics by their value handles.
     private var characteristics: [AttributeHandle: CBMutableCharacteristic] = [:]
 
@@ -40,13 +43,19 @@ struct LocalDatabase {
     }
 
     /// Notes a service that is about to be published.
-    mutating func add(_ service: CBMutableService) {
-        entries.append(Entry(service: service, published: nil))
+    ///
+    /// - Returns: the number of its entry.
+    mutating func add(_ service: CBMutableService) -> UInt64 {
+        lastNumber += 1
+        entries.append(Entry(service: service, number: lastNumber, published: nil))
+        return lastNumber
     }
 
-    /// Stores the handles of a published service. Returns false if the service was removed before it was published.
-    mutating func publish(_ service: CBMutableService, _ published: PublishedService) -> Bool {
-        guard let index = entries.firstIndex(where: { $0.service === service }) else { return false }
+    /// Stores the handles of a published service. Returns false if the entry was removed before it was published, even
+    /// if the service was added again.
+    mutating func publish(_ number: UInt64, _ published: PublishedService) -> Bool {
+        guard let index = entries.firstIndex(where: { $0.number == number }) else { return false }
+        let service = entries[index].service
         entries[index].published = published
         let local = (service.characteristics ?? []).compactMap { $0 as? CBMutableCharacteristic }
         for (characteristic, published) in zip(local, published.characteristics) {
@@ -56,17 +65,25 @@ struct LocalDatabase {
     }
 
     mutating func remove(_ service: CBMutableService) {
-        guard let index = entries.firstIndex(where: { $0.service === service }) else { return }
+        guard let entry = entries.first(where: { $0.service === service }) else { return }
+        _ = remove(entry.number)
+    }
+
+    /// Removes an entry. Returns false if it was removed before.
+    mutating func remove(_ number: UInt64) -> Bool {
+        guard let index = entries.firstIndex(where: { $0.number == number }) else { return false }
         let entry = entries.remove(at: index)
         for characteristic in entry.published?.characteristics ?? [] {
             characteristics[characteristic.valueHandle] = nil
         }
-        service.setPublished(false)
+        entry.service.setPublished(false)
+        return true
     }
 
     mutating func removeAll() {
         for entry in entries { entry.service.setPublished(false) }
-        self = LocalDatabase()
+        entries = []
+        characteristics = [:]
     }
 }
 

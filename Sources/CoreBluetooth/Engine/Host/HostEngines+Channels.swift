@@ -64,6 +64,11 @@ extension HostPeripheral {
         }
     }
 
+    func unpublishAllChannels() {
+        // The manager makes this call, not the app.
+        post(call: nil) { host, _ in self.endChannelServices(on: host) }
+    }
+
     func endChannelServices(on host: isolated BluetoothHost) {
         for psm in state.channelServices { host.unpublishChannels(at: SPSM(rawValue: psm)) }
         state.channelServices = []
