@@ -49,13 +49,13 @@ struct AwaitedConnectionTests {
     @Test("The end of an earlier connection is not taken as the end of the new one")
     func endOfAnEarlierConnectionIsNotThatOfTheNewOne() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.identifier, mtu: 23))
+        say(.connected(peripheral.connection, mtu: 23))
         await settle()
         manager.cancelPeripheralConnection(peripheral)
         let task = await begin(until: .disconnecting)
-        say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 0)))
+        say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         while peripheral.state != .connecting { await Task.yield() }
-        say(.connected(peripheral.identifier, mtu: 100))
+        say(.connected(peripheral.connection, mtu: 100))
         try await task.value
         #expect(peripheral.state == .connected && peripheral.linux.mtu == 100)
     }
@@ -73,7 +73,7 @@ struct AwaitedConnectionTests {
     @Test("The failure of a connection is its error, also if the task runs only after an earlier end and the failure")
     func failureAfterAnEarlierEndIsReportedToALateTask() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.identifier, mtu: 23))
+        say(.connected(peripheral.connection, mtu: 23))
         await settle()
         manager.cancelPeripheralConnection(peripheral)
         let executor = QueueExecutor()
@@ -84,10 +84,10 @@ struct AwaitedConnectionTests {
         // The task waits for changes now.
         await withCheckedContinuation { continuation in executor.queue.async { continuation.resume() } }
         executor.queue.suspend()
-        say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 0)))
+        say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         await settle()
         #expect(peripheral.state == .connecting)
-        say(.connectionFailed(peripheral.identifier, .core(.connectionTimeout)))
+        say(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
         await settle()
         #expect(peripheral.state == .disconnected)
         executor.queue.resume()
@@ -99,13 +99,13 @@ struct AwaitedConnectionTests {
     @Test("A failure is the wait's error, and cancelling the connection ends the wait")
     func failureOrCancellationEndsTheWait() async throws {
         let failing = await begin()
-        say(.connectionFailed(peripheral.identifier, .core(.connectionTimeout)))
+        say(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
         let failed = await failing.result
         let error = #expect(throws: CBError.self) { try failed.get() }
         #expect(error?.code == .connectionTimeout)
         let ending = await begin()
         manager.cancelPeripheralConnection(peripheral)
-        say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 0)))
+        say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         let ended = await ending.result
         #expect(throws: CBError.self) { try ended.get() }
     }
@@ -113,7 +113,7 @@ struct AwaitedConnectionTests {
     @Test("Requests on a connection that ends are answered, and do not affect the next connection")
     func lateAnswerDoesNotAffectTheNextConnection() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.identifier, mtu: 23))
+        say(.connected(peripheral.connection, mtu: 23))
         await settle()
         _ = engine.takeCalls()
         let asking = Task { [peripheral] in try await peripheral.linux.discoverServices() }
@@ -122,7 +122,7 @@ struct AwaitedConnectionTests {
             calls = engine.takeCalls()
             await Task.yield()
         }
-        say(.disconnected(peripheral.identifier, Disconnection(error: .core(.connectionTimeout), time: 0)))
+        say(.disconnected(peripheral.connection, Disconnection(error: .core(.connectionTimeout), time: 0)))
         engine.answer(calls[0], Result<[DiscoveredService], EngineError>.success([]))
         let result = await asking.result
         #expect(throws: CBError.self) { _ = try result.get() }

@@ -139,14 +139,17 @@ struct BlockedQueueTests {
         var taken = 0
         while taken < 1000 {
             fixture.engine.say(
-                .disconnected(peripheral.identifier, Disconnection(error: failure, isReconnecting: true, time: 0))
+                .disconnected(peripheral.connection, Disconnection(error: failure, isReconnecting: true, time: 0))
             )
-            guard fixture.engine.say(.connected(peripheral.identifier, mtu: 23)) else { break }
+            guard fixture.engine.say(.connected(peripheral.connection, mtu: 23)) else { break }
             taken += 1
         }
         #expect(taken == 64)
-        #expect(fixture.engine.say(.connected(UUID(), mtu: 23)), "each peripheral has its own limit")
-        #expect(fixture.engine.say(.disconnected(peripheral.identifier, Disconnection(error: failure, time: 0))))
+        #expect(
+            fixture.engine.say(.connected(ConnectionIdentifier(newTo: UUID()), mtu: 23)),
+            "each peripheral has its own limit"
+        )
+        #expect(fixture.engine.say(.disconnected(peripheral.connection, Disconnection(error: failure, time: 0))))
         fixture.manager.deliveryQueue.resume()
         let told = fixture.takeTold()
         #expect(told.count { $0 == "connected" } == 64)
@@ -164,7 +167,8 @@ struct BlockedQueueTests {
             content: AdvertisedContent(AdvertisingData()),
             isConnectable: true,
             rssi: -40,
-            time: 0
+            time: 0,
+            scanNumber: 1
         )
         _ = fixture.takeCalls()
         fixture.manager.deliveryQueue.suspend()

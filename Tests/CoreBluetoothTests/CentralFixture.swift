@@ -188,7 +188,7 @@ final class CentralFixture: ManagerFixture {
 
     func connect(_ peripheral: CBPeripheral, mtu: Int = 185) {
         manager.connect(peripheral)
-        say(.connected(peripheral.identifier, mtu: mtu))
+        say(.connected(peripheral.connection, mtu: mtu))
         _ = takeCalls()
         recorder.told = []
     }

@@ -104,7 +104,12 @@ struct CentralManagerTests {
         #expect(fixture.takeCalls() == [.stopScan])
     }
 
-    private func discovery(_ identifier: UUID, name: String? = nil, rssi: Int? = -40) -> CentralEvent {
+    private func discovery(
+        _ identifier: UUID,
+        name: String? = nil,
+        rssi: Int? = -40,
+        scan: UInt64 = 1
+    ) -> CentralEvent {
         .discovered(
             Discovery(
                 identifier: identifier,
@@ -112,7 +117,8 @@ struct CentralManagerTests {
                 content: AdvertisedContent(AdvertisingData()),
                 isConnectable: true,
                 rssi: rssi,
-                time: 1
+                time: 1,
+                scanNumber: scan
             )
         )
     }
@@ -180,11 +186,11 @@ struct CentralManagerTests {
                 .connect(peripheral.identifier, ConnectionRequest(delay: .seconds(2), reconnects: true))
             ]
         )
-        fixture.say(.connectionFailed(peripheral.identifier, .core(.connectionFailed)))
+        fixture.say(.connectionFailed(peripheral.connection, .core(.connectionFailed)))
         #expect(peripheral.state == .disconnected)
         #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionFailed)
         fixture.manager.connect(peripheral)
-        fixture.say(.connected(peripheral.identifier, mtu: 185))
+        fixture.say(.connected(peripheral.connection, mtu: 185))
         #expect(peripheral.state == .connected)
         #expect(fixture.takeTold() == ["failed", "connected"])
     }
@@ -213,8 +219,8 @@ struct CentralManagerTests {
                 .connect(peripheral.identifier, ConnectionRequest()), .cancel(peripheral.identifier),
             ]
         )
-        fixture.say(.connected(peripheral.identifier, mtu: 23))
-        fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 1)))
+        fixture.say(.connected(peripheral.connection, mtu: 23))
+        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeTold() == ["disconnected disconnected false"])
         #expect(fixture.recorder.errors.isEmpty)
     }
@@ -226,11 +232,116 @@ struct CentralManagerTests {
         fixture.manager.cancelPeripheralConnection(peripheral)
         fixture.manager.connect(peripheral)
         #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
-        fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 1)))
+        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest())])
         #expect(peripheral.state == .connecting)
-        fixture.say(.connected(peripheral.identifier, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23))
         #expect(fixture.takeTold() == ["disconnected connecting false", "connected"])
+    }
+
+    /// Makes the recorder call `body` within its next call.
+    private func callOnce(_ recorder: CentralFixture.Recorder, _ body: @escaping () -> Void) {
+        recorder.probe = { [unowned recorder] in
+            recorder.probe = nil
+            body()
+            return "call"
+        }
+    }
+
+    @Test(
+        "A connection that waits for the end of the previous one is cancelled, and the peripheral is usable after that"
+    )
+    func connectionThatWaitsForAnEndIsCancelled() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        let manager = fixture.manager
+        let changes = manager.linux.connectionChanges
+        manager.cancelPeripheralConnection(peripheral)
+        manager.connect(peripheral)
+        callOnce(fixture.recorder) { manager.cancelPeripheralConnection(peripheral) }
+        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        #expect(fixture.takeTold() == ["disconnected connecting false call", "disconnected disconnected false"])
+        #expect(peripheral.state == .disconnected)
+        #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
+        #expect(fixture.recorder.errors.isEmpty)
+        manager.connect(peripheral)
+        #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest())])
+        withExtendedLifetime(changes) {}
+    }
+
+    // MARK: Events of earlier connections
+
+    @Test(
+        "The loss of a link that the app has cancelled does not begin the next connection, and its end is reported once"
+    )
+    func lossOfACancelledLinkIsNotTheEnd() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        let first = peripheral.connection
+        let lost = Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
+        fixture.manager.deliveryQueue.suspend()
+        fixture.engine.say(.disconnected(first, lost))
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        fixture.manager.connect(peripheral)
+        fixture.engine.say(.disconnected(first, Disconnection(error: nil, time: 2)))
+        fixture.manager.deliveryQueue.resume()
+        #expect(fixture.takeTold() == ["disconnected connecting false"])
+        #expect(
+            fixture.takeCalls() == [
+                .cancel(peripheral.identifier), .connect(peripheral.identifier, ConnectionRequest()),
+            ]
+        )
+        fixture.say(.connected(peripheral.connection, mtu: 23))
+        #expect(peripheral.state == .connected)
+        #expect(fixture.takeTold() == ["connected"])
+    }
+
+    @Test("Events of a released object do not concern the next object of the peripheral")
+    func eventsOfAReleasedObjectDoNotConcernTheNext() {
+        let fixture = CentralFixture()
+        let identifier: UUID
+        let former: ConnectionIdentifier
+        do {
+            let peripheral = fixture.connectedPeripheral()
+            (identifier, former) = (peripheral.identifier, peripheral.connection)
+        }
+        #expect(fixture.takeCalls() == [.release(identifier)])
+        let peripheral = fixture.manager.retrievePeripherals(withIdentifiers: [identifier])[0]
+        fixture.manager.connect(peripheral)
+        fixture.say(.connected(former, mtu: 100))
+        fixture.say(.disconnected(former, Disconnection(error: .core(.connectionTimeout), time: 1)))
+        fixture.say(.connectionFailed(former, .core(.connectionTimeout)))
+        #expect(fixture.takeTold().isEmpty)
+        #expect(peripheral.state == .connecting)
+        fixture.say(.connected(peripheral.connection, mtu: 23))
+        #expect(peripheral.state == .connected)
+    }
+
+    @Test("A failure that waits for the queue does not end a connection that was requested after it")
+    func waitingFailureDoesNotEndALaterRequest() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.makePeripheral()
+        fixture.manager.connect(peripheral)
+        fixture.manager.deliveryQueue.suspend()
+        fixture.engine.say(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
+        fixture.manager.connect(peripheral)
+        fixture.manager.deliveryQueue.resume()
+        fixture.say(.connected(peripheral.connection, mtu: 23))
+        #expect(fixture.takeTold() == ["connected"])
+        #expect(peripheral.state == .connected)
+    }
+
+    @Test("Discoveries that wait for the queue are not delivered to the next scan", arguments: [true, false])
+    func waitingDiscoveriesAreNotDeliveredToTheNextScan(stops: Bool) {
+        let fixture = CentralFixture()
+        fixture.manager.scanForPeripherals(withServices: nil)
+        fixture.manager.deliveryQueue.suspend()
+        fixture.engine.say(discovery(UUID(), scan: fixture.engine.scanNumber))
+        if stops { fixture.manager.stopScan() }
+        fixture.manager.scanForPeripherals(withServices: [CBUUID(string: "180D")])
+        fixture.engine.say(discovery(UUID(), rssi: -50, scan: fixture.engine.scanNumber))
+        fixture.manager.deliveryQueue.resume()
+        #expect(fixture.takeTold() == ["discovered -50"])
     }
 
     @Test("A connection that the host makes again is reported as such")
@@ -239,11 +350,11 @@ struct CentralManagerTests {
         let peripheral = fixture.connectedPeripheral()
         fixture.say(
             .disconnected(
-                peripheral.identifier,
+                peripheral.connection,
                 Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
             )
         )
-        fixture.say(.connected(peripheral.identifier, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23))
         #expect(fixture.takeTold() == ["disconnected connecting true", "connected"])
         #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionTimeout)
     }
@@ -268,7 +379,7 @@ struct CentralManagerTests {
         let delegate = OldDelegate()
         fixture.manager.delegate = delegate
         fixture.say(
-            .disconnected(peripheral.identifier, Disconnection(error: .core(.peripheralDisconnected), time: 1))
+            .disconnected(peripheral.connection, Disconnection(error: .core(.peripheralDisconnected), time: 1))
         )
         #expect(delegate.errors.count == 1)
         #expect((delegate.errors.first as? CBError)?.code == .peripheralDisconnected)
@@ -322,6 +433,31 @@ struct CentralManagerTests {
         fixture.say(.stateChanged(.poweredOn))
         fixture.manager.connect(peripheral)
         #expect(peripheral.state == .connecting)
+    }
+
+    @Test(
+        "What the app begins after the links have ended, and before it knows of the reset, ends",
+        arguments: [true, false]
+    )
+    func callsBeforeTheResetIsKnownAreUndone(isScan: Bool) {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        let manager = fixture.manager
+        callOnce(fixture.recorder) {
+            if isScan { manager.scanForPeripherals(withServices: nil) } else { manager.connect(peripheral) }
+        }
+        manager.deliveryQueue.suspend()
+        let end = Disconnection(error: .core(.connectionFailed), time: 1)
+        fixture.engine.say(.disconnected(peripheral.connection, end))
+        fixture.engine.say(.stateChanged(.resetting))
+        manager.deliveryQueue.resume()
+        #expect(
+            fixture.takeCalls()
+                == (isScan
+                    ? [.scan(ScanRequest()), .stopScan]
+                    : [.connect(peripheral.identifier, ConnectionRequest()), .release(peripheral.identifier)])
+        )
+        #expect(peripheral.state == .disconnected && !manager.isScanning)
     }
 
     @Test(

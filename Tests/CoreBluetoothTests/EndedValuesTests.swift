@@ -35,7 +35,7 @@ struct EndedValuesTests {
         let values = peripheral.linux.values(of: measurement)
         receive(1)
         let end = Disconnection(error: .core(.connectionTimeout), isReconnecting: isReconnecting, time: 0)
-        fixture.say(.disconnected(peripheral.identifier, end))
+        fixture.say(.disconnected(peripheral.connection, end))
         #expect(await all(of: values) == [[1]])
     }
 
@@ -56,7 +56,7 @@ struct EndedValuesTests {
     }
 
     @Test func valuesOfAnEarlierConnectionEndAtOnce() async {
-        fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 0)))
+        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         fixture.connect(peripheral)
         _ = fixture.discover(peripheral)
         let values = peripheral.linux.values(of: measurement)

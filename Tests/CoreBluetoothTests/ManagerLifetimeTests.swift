@@ -71,7 +71,7 @@ struct ManagerLifetimeTests {
         let peripherals = (1...3).map { manager!.peripheral(KnownPeripheral(identifier: UUID(), name: "\($0)")) }
         manager!.deliveryQueue.sync {}
         for peripheral in peripherals { manager!.connect(peripheral) }
-        for peripheral in peripherals.prefix(2) { engine.say(.connected(peripheral.identifier, mtu: 100)) }
+        for peripheral in peripherals.prefix(2) { engine.say(.connected(peripheral.connection, mtu: 100)) }
         manager!.deliveryQueue.sync {}
         manager!.cancelPeripheralConnection(peripherals[1])
         #expect(peripherals.map(\.state) == [.connected, .disconnecting, .connecting])
@@ -117,7 +117,7 @@ struct ManagerLifetimeTests {
             #expect(publishing.failure == .core(.notConnected))
             try await world.sleep(for: .seconds(1))
         }
-        for call in ["read(_:of:_:)", "scan(_:)", "publish(_:_:)"] {
+        for call in ["read(_:of:_:)", "scan(_:number:)", "publish(_:_:)"] {
             #expect(reports.contain("\(call) has no effect"))
         }
     }

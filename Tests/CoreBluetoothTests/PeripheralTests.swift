@@ -90,6 +90,10 @@ struct PeripheralTests {
         #expect(!included.isPrimary)
         #expect(included.peripheral === peripheral)
         #expect(peripheral.services?.count == 1)
+        peripheral.discoverServices(nil)
+        let found = DiscoveredService(uuid: "180F", isPrimary: true, handle: 0x0040, endHandle: 0x004F)
+        fixture.answer(.discoverServices(nil), .success([CentralFixture.service, found]))
+        #expect(peripheral.services?.last === included && included.isPrimary)
     }
 
     @Test("An error of discovery is delivered and changes nothing")
@@ -295,7 +299,7 @@ struct PeripheralTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (service, measurement, location) = fixture.discover(peripheral)
-        fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 1)))
+        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         _ = fixture.takeTold()
         for _ in 0..<2 {
             peripheral.discoverCharacteristics(nil, for: service)
@@ -323,7 +327,7 @@ struct PeripheralTests {
         peripheral.writeValue(Data([1]), for: location, type: .withResponse)
         _ = fixture.takeTold()
         fixture.say(
-            .disconnected(peripheral.identifier, Disconnection(error: .core(.connectionTimeout), time: 1))
+            .disconnected(peripheral.connection, Disconnection(error: .core(.connectionTimeout), time: 1))
         )
         #expect(peripheral.services == nil)
         #expect(!measurement.isNotifying)
@@ -354,6 +358,47 @@ struct PeripheralTests {
         peripheral.readValue(for: measurement)
         _ = fixture.engine.takeCalls()
         #expect(fixture.takeTold().isEmpty)
+    }
+
+    @Test("A discovery that ends after a change of its service is an error, and leaves nothing for the new database")
+    func discoveryThatEndsAfterAChangeLeavesNothing() throws {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        let (service, measurement, _) = fixture.discover(peripheral)
+        peripheral.discoverCharacteristics(nil, for: service)
+        peripheral.discoverIncludedServices(nil, for: service)
+        peripheral.discoverDescriptors(for: measurement)
+        peripheral.setNotifyValue(true, for: measurement)
+        fixture.say(.servicesChanged(peripheral.identifier, CentralFixture.range))
+        _ = fixture.takeTold()
+        fixture.answer(.discoverCharacteristics(CentralFixture.range), .success([CentralFixture.measurement]))
+        let included = IncludedService(uuid: "180F", declarationHandle: 0x0011, handle: 0x0040, endHandle: 0x004F)
+        fixture.answer(.discoverIncludedServices(CentralFixture.range), .success([included]))
+        fixture.answer(
+            .discoverDescriptors(HandleRange(start: 0x0013, end: 0x0013)),
+            .success([DiscoveredDescriptor(uuid: "2902", handle: 0x0013)])
+        )
+        fixture.answer(.configure(.notification, 0x0012), Result<Void, EngineError>.success(()))
+        #expect(fixture.takeTold() == ["characteristics", "included", "descriptors", "notifying false"])
+        #expect(
+            fixture.recorder.errors.map { ($0 as? CBError)?.code } == [.invalidHandle, .invalidHandle, .invalidHandle]
+        )
+        peripheral.discoverServices(nil)
+        fixture.answer(.discoverServices(nil), .success([CentralFixture.service]))
+        let later = try #require(peripheral.services?.first)
+        #expect(later !== service)
+        peripheral.discoverCharacteristics(nil, for: later)
+        let changed = DiscoveredCharacteristic(
+            uuid: "2A37",
+            handle: 0x0011,
+            valueHandle: 0x0012,
+            endHandle: 0x0012,
+            properties: [.read]
+        )
+        fixture.answer(.discoverCharacteristics(CentralFixture.range), .success([changed]))
+        let characteristic = try #require(later.characteristics?.first)
+        #expect(characteristic !== measurement && characteristic.service === later)
+        #expect(characteristic.properties == .read)
     }
 
     @Test("A changed name is reported once")

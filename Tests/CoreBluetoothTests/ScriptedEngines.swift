@@ -15,6 +15,13 @@ extension LinkIdentifier {
     }
 }
 
+extension CBPeripheral {
+    /// The connection that the engine was last asked for; a new one if it was not asked or the connection has ended.
+    var connection: ConnectionIdentifier {
+        content.withLock { $0.requested } ?? ConnectionIdentifier(newTo: identifier)
+    }
+}
+
 /// A central's host that records the calls it receives, and delivers the events of the test.
 final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
     enum Call: Equatable, Sendable {
@@ -45,6 +52,10 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
 
     let script = EngineScript<Call, CentralEvent>()
     private let peripherals = Mutex<[KnownPeripheral]>([])
+    private let lastScan = Mutex<UInt64>(0)
+
+    /// The number of the last scan.
+    var scanNumber: UInt64 { lastScan.withLock { $0 } }
 
     var known: [KnownPeripheral] {
         get { peripherals.withLock { $0 } }
@@ -52,12 +63,19 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
     }
 
     func stop() { note(.stop) }
-    func scan(_ request: ScanRequest) { note(.scan(request)) }
+    func scan(_ request: ScanRequest, number: UInt64) {
+        lastScan.withLock { $0 = number }
+        note(.scan(request))
+    }
+
     func stopScan() { note(.stopScan) }
     func reportDroppedDiscoveries() { note(.reportDroppedDiscoveries) }
-    func connect(_ peripheral: UUID, _ request: ConnectionRequest) { note(.connect(peripheral, request)) }
-    func cancelConnection(_ peripheral: UUID) { note(.cancel(peripheral)) }
-    func release(_ peripheral: UUID) { note(.release(peripheral)) }
+    func connect(_ connection: ConnectionIdentifier, _ request: ConnectionRequest) {
+        note(.connect(connection.peripheral, request))
+    }
+
+    func cancelConnection(_ connection: ConnectionIdentifier) { note(.cancel(connection.peripheral)) }
+    func release(_ connection: ConnectionIdentifier) { note(.release(connection.peripheral)) }
     func registerForConnectionEvents(_ filter: ConnectionEventFilter?) { note(.connectionEvents(filter)) }
 
     func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral] {
@@ -192,6 +210,7 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
         case latency(CBPeripheralManagerConnectionLatency, UUID)
         case publishChannel(Bool)
         case unpublishChannel(CBL2CAPPSM)
+        case unpublishAllChannels
         case disconnect(UUID)
     }
 
@@ -238,6 +257,8 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>) {
         note(.unpublishChannel(psm), completion)
     }
+
+    func unpublishAllChannels() { note(.unpublishAllChannels) }
 }
 
 /// A service as the database lays it out: its declaration at `handle`, each value two handles above the declaration

@@ -10,6 +10,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
 
     struct Content {
         weak var peripheral: CBPeripheral?
+        var isPrimary: Bool
         var includedServices: [CBService]?
         var characteristics: [CBCharacteristic]?
         /// For a local service: whether it is published or about to be, so that it cannot be changed.
@@ -19,18 +20,18 @@ open class CBService: CBAttribute, @unchecked Sendable {
     /// The handles of a remote service in its server's database.
     let range: HandleRange?
     let content: Mutex<Content>
-    /// Whether the service is a primary service. A secondary service is only included by others.
-    public let isPrimary: Bool
-
     init(uuid: CBUUID, isPrimary: Bool, range: HandleRange?, peripheral: CBPeripheral?) {
-        self.isPrimary = isPrimary
         self.range = range
-        content = Mutex(Content(peripheral: peripheral))
+        content = Mutex(Content(peripheral: peripheral, isPrimary: isPrimary))
         super.init(uuid: uuid)
     }
 
     /// The peripheral that contains the service; nil for local services.
     open var peripheral: CBPeripheral? { content.withLock { $0.peripheral } }
+
+    /// Whether the service is a primary service. A secondary service is only included by others. A service that only
+    /// the discovery of included services has found counts as secondary, until service discovery finds it.
+    public var isPrimary: Bool { content.withLock { $0.isPrimary } }
 
     /// The discovered included services; nil before discovery.
     open var includedServices: [CBService]? { content.withLock { $0.includedServices } }

@@ -14,16 +14,18 @@ extension CBCentralManager: EventReceiver {
             delegate?.centralManager(self, willRestoreState: dictionary(restored))
         case .stateChanged(let state): stateChanged(to: state)
         case .discovered(let discovery): discovered(discovery)
-        case .connected(let identifier, let mtu):
-            guard let peripheral = kept(identifier), peripheral.connectionMade(mtu: mtu) else { return }
+        case .connected(let connection, let mtu):
+            guard let peripheral = kept(connection.peripheral), peripheral.connectionMade(connection, mtu: mtu) else {
+                return
+            }
             delegate?.centralManager(self, didConnect: peripheral)
             connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
-        case .connectionFailed(let identifier, let error):
-            guard let peripheral = kept(identifier), peripheral.connectionFailed() else { return }
+        case .connectionFailed(let connection, let error):
+            guard let peripheral = kept(connection.peripheral), peripheral.connectionFailed(connection) else { return }
             delegate?.centralManager(self, didFailToConnect: peripheral, error: error?.error)
             connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .failed(error?.error)))
-        case .disconnected(let identifier, let disconnection):
-            if let peripheral = kept(identifier) { disconnected(peripheral, disconnection) }
+        case .disconnected(let connection, let disconnection):
+            if let peripheral = kept(connection.peripheral) { disconnected(connection, peripheral, disconnection) }
         case .connectionEvent(let known, let event):
             delegate?.centralManager(self, connectionEventDidOccur: event, for: peripheral(known))
         case .mtuChanged(let identifier, let mtu): kept(identifier)?.setMTU(mtu)
@@ -40,27 +42,26 @@ extension CBCentralManager: EventReceiver {
     }
 
     /// Discards the scan and the connections. Below `poweredOff`, discards the peripherals too.
+    ///
+    /// The host has ended them already. The engine is told nevertheless: the app may have begun others since then,
+    /// because the manager still was powered on.
     func discardConnections(for state: CBManagerState) {
         let forgetsPeripherals = state != .poweredOff
         let peripherals = content.withLock { content in
-            content.isScanning = false
+            if content.scan != nil { engine?.stopScan() }
+            content.scan = nil
             defer { if forgetsPeripherals { content.peripherals.removeAll() } }
             return content.peripherals.values.compactMap(\.object)
         }
         for peripheral in peripherals {
-            let hadConnection = peripheral.state != .disconnected
-            peripheral.wishDisconnection(tellsEngine: false)
-            peripheral.connectionEnded(isReconnecting: false)
-            if hadConnection {
-                let end = CBConnectionChange.Kind.disconnected(CBError.described(.notConnected), isReconnecting: false)
-                connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: end))
-            }
-            if forgetsPeripherals { peripheral.content.withLock { $0.manager = nil } }
+            guard peripheral.discardConnection(isInvalidated: forgetsPeripherals) else { continue }
+            let end = CBConnectionChange.Kind.disconnected(CBError.described(.notConnected), isReconnecting: false)
+            connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: end))
         }
     }
 
     private func discovered(_ discovery: Discovery) {
-        guard isScanning else { return }
+        guard content.withLock({ $0.scan == discovery.scanNumber }) else { return }
         let known = KnownPeripheral(identifier: discovery.identifier, name: discovery.name, hold: discovery.hold)
         let peripheral = peripheral(known)
         if discovery.name != nil { take(discovery.name, of: peripheral) }
@@ -77,9 +78,19 @@ extension CBCentralManager: EventReceiver {
         if peripheral.setName(name) { peripheral.tell { $0.peripheralDidUpdateName(peripheral) } }
     }
 
-    private func disconnected(_ peripheral: CBPeripheral, _ disconnection: Disconnection) {
-        guard peripheral.state != .disconnected else { return }
+    private func disconnected(
+        _ connection: ConnectionIdentifier,
+        _ peripheral: CBPeripheral,
+        _ disconnection: Disconnection
+    ) {
+        guard peripheral.awaitsEnd(of: connection, isReconnecting: disconnection.isReconnecting) else { return }
         peripheral.connectionEnded(isReconnecting: disconnection.isReconnecting)
+        report(disconnection, of: peripheral)
+        peripheral.beginNextConnection()
+    }
+
+    /// Reports the end of a connection to the app. Called on the delivery queue.
+    func report(_ disconnection: Disconnection, of peripheral: CBPeripheral) {
         delegate?.centralManager(
             self,
             didDisconnectPeripheral: peripheral,
@@ -93,7 +104,6 @@ extension CBCentralManager: EventReceiver {
                 kind: .disconnected(disconnection.error?.error, isReconnecting: disconnection.isReconnecting)
             )
         )
-        peripheral.beginNextConnection()
     }
 
     private func dictionary(_ restored: RestoredCentral) -> [String: Any] {

@@ -23,7 +23,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     struct Content {
         /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
         nonisolated(unsafe) weak var delegate: (any CBCentralManagerDelegate)?
-        var isScanning = false
+        /// The number of the scan; nil if the manager does not scan.
+        var scan: UInt64?
+        /// The number of the last scan. Discoveries of earlier scans are ignored.
+        var lastScan: UInt64 = 0
         var peripherals: [UUID: Weak<CBPeripheral>] = [:]
         /// The number of entries in ``peripherals`` at which those of released objects are removed.
         var sweepSize = CBCentralManager.leastSweepSize
@@ -72,7 +75,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     deinit {
         for peripheral in content.withLock({ $0.peripherals.values.compactMap(\.object) }) {
-            peripheral.managerWasReleased()
+            peripheral.discardConnection(isInvalidated: true)
         }
         engine?.stop()
     }
@@ -85,7 +88,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     /// Whether the app has started a scan and not stopped it. A scan also ends when the manager is no longer powered
     /// on.
-    open var isScanning: Bool { content.withLock { $0.isScanning } }
+    open var isScanning: Bool { content.withLock { $0.scan != nil } }
 
     /// Returns whether all of `features` are supported.
     ///
@@ -115,13 +118,15 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     // MARK: Scanning
 
     /// Scans for peripherals that advertise one of some services; for all peripherals if the list is nil or empty. A
-    /// scan that is running continues with these services and options instead.
+    /// scan that is running continues with these services and options instead. Its discoveries that still wait for the
+    /// manager's queue are dropped.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
         guard acceptsCommands() else { return }
         let request = ScanRequest(services: serviceUUIDs, options: options)
         content.withLock { content in
-            content.isScanning = true
-            engine?.scan(request)
+            content.lastScan += 1
+            content.scan = content.lastScan
+            engine?.scan(request, number: content.lastScan)
         }
     }
 
@@ -129,7 +134,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     open func stopScan() {
         guard acceptsCommands() else { return }
         content.withLock { content in
-            content.isScanning = false
+            content.scan = nil
             engine?.stopScan()
         }
     }
@@ -138,23 +143,34 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     /// Connects to a peripheral. The attempt has no time limit; ``cancelPeripheralConnection(_:)`` ends it.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
-        guard acceptsCommands(), manages(peripheral) else { return }
         connect(peripheral, ConnectionRequest(options: options))
     }
 
-    func connect(_ peripheral: CBPeripheral, _ request: ConnectionRequest) {
-        guard peripheral.wishConnection(request) else { return }
+    /// Handles the app's call to connect.
+    ///
+    /// - Returns: whether the call is accepted. If not, the misuse is reported, and no callback follows.
+    @discardableResult
+    func connect(_ peripheral: CBPeripheral, _ request: ConnectionRequest, _ command: String = #function) -> Bool {
+        guard acceptsCommands(command), manages(peripheral) else { return false }
+        guard let isConnected = peripheral.wishConnection(request) else {
+            ProgrammerError.report("\(peripheral) is no longer valid: its manager was released or reset")
+            return false
+        }
+        guard isConnected else { return true }
         deliveryQueue.async { [weak self] in
             guard let self, peripheral.state == .connected else { return }
             self.delegate?.centralManager(self, didConnect: peripheral)
             self.connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
         }
+        return true
     }
 
     /// Ends a connection or a connection attempt.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
         guard acceptsCommands(), manages(peripheral) else { return }
-        peripheral.wishDisconnection(tellsEngine: true)
+        guard peripheral.wishDisconnection() else { return }
+        let end = Disconnection(error: nil, time: CFAbsoluteTimeGetCurrent())
+        onQueue { $0.report(end, of: peripheral) }
     }
 
     /// Makes the manager call its delegate when some peripherals connect to this host or disconnect, for any manager of

@@ -87,13 +87,14 @@ extension CBPeripheral {
     /// Stores the value of a successful result. Returns the error for the delegate, or nil.
     func take<Value>(
         _ result: Result<Value, EngineError>,
-        _ body: (inout RemoteDatabase, Value) -> Void
+        _ body: (inout RemoteDatabase, Value) throws(EngineError) -> Void
     ) -> (any Error)? {
-        switch result {
-        case .success(let value):
-            content.withLock { body(&$0.database, value) }
+        do throws(EngineError) {
+            let value = try result.get()
+            try content.withLock { content throws(EngineError) in try body(&content.database, value) }
             return nil
-        case .failure(let error): return error.error
+        } catch {
+            return error.error
         }
     }
 

@@ -7,29 +7,61 @@ extension CBPeripheral {
     /// Handles the app's call to connect. The engine is called under the lock, so that calls from several threads reach
     /// it in the order of the resulting states.
     ///
-    /// - Returns: whether the connection exists already, so that the delegate is to be called.
-    func wishConnection(_ request: ConnectionRequest) -> Bool {
+    /// - Returns: whether the connection exists already, so that the delegate is to be called; nil if the peripheral is
+    ///   no longer valid.
+    func wishConnection(_ request: ConnectionRequest) -> Bool? {
         content.withLock { content in
+            guard content.manager != nil else { return nil }
             switch content.state {
             case .connected: return true
             case .disconnecting: content.nextConnection = request
-            case .disconnected, .connecting:
-                content.state = .connecting
-                content.nextConnection = nil
-                engine?.connect(identifier, request)
+            case .disconnected, .connecting: beginConnecting(request, &content)
             }
             return false
         }
     }
 
+    /// Asks the engine for a connection, under the lock.
+    private func beginConnecting(_ request: ConnectionRequest, _ content: inout Content) {
+        let connection = ConnectionIdentifier(newTo: identifier)
+        content.state = .connecting
+        content.nextConnection = nil
+        content.requested = connection
+        engine?.connect(connection, request)
+    }
+
     /// Handles the app's call to disconnect.
-    func wishDisconnection(tellsEngine: Bool) {
+    ///
+    /// - Returns: whether the engine was not asked for the connection yet, so that it does not report the end either.
+    func wishDisconnection() -> Bool {
         content.withLock { content in
             content.nextConnection = nil
-            guard content.state == .connecting || content.state == .connected else { return }
+            guard content.state == .connecting || content.state == .connected else { return false }
+            guard let connection = content.requested else {
+                content.state = .disconnected
+                return true
+            }
             content.state = .disconnecting
-            if tellsEngine { engine?.cancelConnection(identifier) }
+            engine?.cancelConnection(connection)
+            return false
         }
+    }
+
+    /// Discards the connection and any attempt, because the manager is no longer powered on or was released. No event
+    /// reports the end. The engine ends what the app has requested after the links ended.
+    ///
+    /// - Parameter isInvalidated: whether the peripheral is no longer valid.
+    /// - Returns: whether there was a connection or an attempt.
+    @discardableResult
+    func discardConnection(isInvalidated: Bool) -> Bool {
+        let hadConnection = content.withLock { content in
+            if isInvalidated { content.manager = nil }
+            content.nextConnection = nil
+            if let connection = content.requested { engine?.release(connection) }
+            return content.state != .disconnected
+        }
+        connectionEnded(isReconnecting: false)
+        return hadConnection
     }
 
     /// Begins the connection that the app requested while the last connection was ending, unless the app has cancelled
@@ -37,22 +69,14 @@ extension CBPeripheral {
     func beginNextConnection() {
         content.withLock { content in
             guard let next = content.nextConnection, content.state == .connecting else { return }
-            content.nextConnection = nil
-            engine?.connect(identifier, next)
+            beginConnecting(next, &content)
         }
     }
 
-    /// Handles the release of the manager: the connection has ended, and no event follows.
-    func managerWasReleased() {
-        wishDisconnection(tellsEngine: false)
-        connectionEnded(isReconnecting: false)
-        content.withLock { $0.manager = nil }
-    }
-
     /// Notes that the connection was made. Returns whether the app still wants it.
-    func connectionMade(mtu: Int) -> Bool {
+    func connectionMade(_ connection: ConnectionIdentifier, mtu: Int) -> Bool {
         content.withLock { content in
-            guard content.state == .connecting else { return false }
+            guard content.requested == connection, content.state == .connecting else { return false }
             content.state = .connected
             content.mtu = mtu
             return true
@@ -60,11 +84,20 @@ extension CBPeripheral {
     }
 
     /// Notes that the connection has failed. Returns whether the app still waited for it.
-    func connectionFailed() -> Bool {
+    func connectionFailed(_ connection: ConnectionIdentifier) -> Bool {
         content.withLock { content in
-            guard content.state == .connecting else { return false }
+            guard content.requested == connection, content.state == .connecting else { return false }
             content.state = .disconnected
+            content.requested = nil
             return true
+        }
+    }
+
+    /// Returns whether the end of a connection is to be reported. If the app has cancelled the connection, its answer is
+    /// reported, and not the loss of the link before it.
+    func awaitsEnd(of connection: ConnectionIdentifier, isReconnecting: Bool) -> Bool {
+        content.withLock { content in
+            content.requested == connection && !(isReconnecting && content.state == .disconnecting)
         }
     }
 
@@ -73,6 +106,7 @@ extension CBPeripheral {
     func connectionEnded(isReconnecting: Bool) {
         content.withLock { content in
             content.connection += 1
+            if !isReconnecting { content.requested = nil }
             content.state = isReconnecting || content.nextConnection != nil ? .connecting : .disconnected
             content.mtu = Content().mtu
             content.writesInFlight = 0

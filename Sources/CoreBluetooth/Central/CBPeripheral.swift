@@ -34,6 +34,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         var mtu = 23
         /// Incremented when a connection ends. Results of commands on an earlier connection are ignored.
         var connection: UInt64 = 0
+        /// The connection that the engine was last asked for, until it has ended or failed. Events of earlier ones are
+        /// ignored.
+        var requested: ConnectionIdentifier?
         /// The connection that the app requested while the previous one was still ending.
         var nextConnection: ConnectionRequest?
         var database = RemoteDatabase()
@@ -64,7 +67,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
 
     deinit {
-        if state != .disconnected { engine?.release(identifier) }
+        if let connection = content.withLock({ $0.requested }) { engine?.release(connection) }
     }
 
     /// The object that receives the peripheral's events, held weakly. Another delegate receives the events from then
@@ -137,7 +140,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             in: range,
             of: identifier,
             answer { peripheral, result in
-                let error = peripheral.take(result) { $0.add($1, wanted: wanted, to: service) }
+                let error = peripheral.take(result) { database, found throws(EngineError) in
+                    try database.add(found, wanted: wanted, to: service)
+                }
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverIncludedServicesFor: service, error: error) }
             }
         )
@@ -152,7 +157,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             in: range,
             of: identifier,
             answer { peripheral, result in
-                let error = peripheral.take(result) { $0.add($1, wanted: wanted, to: service) }
+                let error = peripheral.take(result) { database, found throws(EngineError) in
+                    try database.add(found, wanted: wanted, to: service)
+                }
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverCharacteristicsFor: service, error: error) }
             }
         )
@@ -162,7 +169,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
         guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
         let answer: Completion<[DiscoveredDescriptor]> = answer { peripheral, result in
-            let error = peripheral.take(result) { $0.add($1, to: characteristic) }
+            let error = peripheral.take(result) { database, found throws(EngineError) in
+                try database.add(found, to: characteristic)
+            }
             peripheral.tell { $0.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error) }
         }
         guard let range = discovered.descriptorRange else { return answer(.success([])) }
@@ -240,7 +249,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
         let answer: Completion<Void> = answer { peripheral, result in
-            let error = peripheral.take(result) { _, _ in
+            let error = peripheral.take(result) { database, _ in
+                // Service Changed may have removed the characteristic in the meantime.
+                guard database.contains(characteristic) else { return }
                 characteristic.content.withLock { $0.isNotifying = enabled }
             }
             peripheral.tell { $0.peripheral(peripheral, didUpdateNotificationStateFor: characteristic, error: error) }

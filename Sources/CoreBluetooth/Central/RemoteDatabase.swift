@@ -46,7 +46,16 @@ struct RemoteDatabase {
         services = merge(services, objects, areAll: areAll).sorted(by: RemoteDatabase.precedes)
     }
 
-    mutating func add(_ found: [IncludedService], wanted: [BluetoothUUID]?, to service: CBService) {
+    /// Adds included services.
+    ///
+    /// - Throws: if `service` is no longer a service of this connection. Nothing is stored then: handles of the
+    ///   database before a change must not name attributes of the new one.
+    mutating func add(
+        _ found: [IncludedService],
+        wanted: [BluetoothUUID]?,
+        to service: CBService
+    ) throws(EngineError) {
+        guard contains(service) else { throw .core(.invalidHandle) }
         let objects = found.filter { RemoteDatabase.isWanted($0.uuid, wanted) }.map { included in
             object(
                 included.uuid,
@@ -58,10 +67,20 @@ struct RemoteDatabase {
         service.content.withLock { $0.includedServices = merge($0.includedServices, objects, areAll: wanted == nil) }
     }
 
-    mutating func add(_ found: [DiscoveredCharacteristic], wanted: [BluetoothUUID]?, to service: CBService) {
+    /// Adds characteristics.
+    ///
+    /// - Throws: if `service` is no longer a service of this connection.
+    mutating func add(
+        _ found: [DiscoveredCharacteristic],
+        wanted: [BluetoothUUID]?,
+        to service: CBService
+    ) throws(EngineError) {
+        guard contains(service) else { throw .core(.invalidHandle) }
         var objects: [CBCharacteristic] = []
         for discovered in found where RemoteDatabase.isWanted(discovered.uuid, wanted) {
-            if let same = characteristics[discovered.valueHandle], same.uuid.value == discovered.uuid {
+            if let same = characteristics[discovered.valueHandle], same.discovered == discovered,
+                same.service === service
+            {
                 objects.append(same)
                 continue
             }
@@ -79,9 +98,20 @@ struct RemoteDatabase {
         service.content.withLock { $0.characteristics = merge($0.characteristics, objects, areAll: wanted == nil) }
     }
 
-    mutating func add(_ found: [DiscoveredDescriptor], to characteristic: CBCharacteristic) {
+    /// Adds descriptors.
+    ///
+    /// - Throws: if `characteristic` is no longer a characteristic of this connection.
+    mutating func add(
+        _ found: [DiscoveredDescriptor],
+        to characteristic: CBCharacteristic
+    ) throws(EngineError) {
+        guard contains(characteristic) else { throw .core(.invalidHandle) }
         let objects = found.map { discovered in
-            if let same = descriptors[discovered.handle], same.uuid.value == discovered.uuid { return same }
+            if let same = descriptors[discovered.handle], same.uuid.value == discovered.uuid,
+                same.characteristic === characteristic
+            {
+                return same
+            }
             let descriptor = CBDescriptor(
                 uuid: CBUUID(discovered.uuid),
                 handle: discovered.handle,
@@ -128,7 +158,11 @@ struct RemoteDatabase {
         isPrimary: Bool,
         of peripheral: CBPeripheral?
     ) -> CBService {
-        if let same = known[range.start], same.range == range, same.uuid.value == uuid { return same }
+        if let same = known[range.start], same.range == range, same.uuid.value == uuid {
+            // A primary service may have been found as an included service before.
+            if isPrimary { same.content.withLock { $0.isPrimary = true } }
+            return same
+        }
         let service = CBService(uuid: CBUUID(uuid), isPrimary: isPrimary, range: range, peripheral: peripheral)
         known[range.start] = service
         return service

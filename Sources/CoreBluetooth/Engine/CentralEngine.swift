@@ -4,6 +4,7 @@ import BLEHCI
 import BluetoothHost
 import BluetoothTypes
 import Foundation
+import Synchronization
 
 /// Receives the result of an operation of the host. It is called once, on any thread, in the order of events in the
 /// host.
@@ -28,7 +29,9 @@ protocol CentralEngine: AnyObject, Sendable {
     func stop()
 
     /// Scans. A scan that is running continues with this request instead.
-    func scan(_ request: ScanRequest)
+    ///
+    /// - Parameter number: the ``Discovery/scanNumber`` of each discovery of this scan.
+    func scan(_ request: ScanRequest, number: UInt64)
     func stopScan()
 
     /// Discovers the peripherals of the scan again whose discoveries were not delivered, when they are heard next.
@@ -37,15 +40,18 @@ protocol CentralEngine: AnyObject, Sendable {
 
     /// Connects without a time limit, unless the request has one. Uses an existing link if there is one.
     /// ``CentralEvent/connected(_:mtu:)`` or ``CentralEvent/connectionFailed(_:_:)`` reports the result.
-    func connect(_ peripheral: UUID, _ request: ConnectionRequest)
+    ///
+    /// If there is an earlier connection or attempt of this manager to the peripheral, it continues as `connection` and
+    /// with this request.
+    func connect(_ connection: ConnectionIdentifier, _ request: ConnectionRequest)
 
     /// Ends a connection or a connection attempt. One ``CentralEvent/disconnected(_:_:)`` without an error reports the
-    /// end.
-    func cancelConnection(_ peripheral: UUID)
+    /// end. Has no effect on a later connection to the same peripheral.
+    func cancelConnection(_ connection: ConnectionIdentifier)
 
-    /// Ends the connection or the connection attempt of a peripheral whose object was released. No event reports the
-    /// end.
-    func release(_ peripheral: UUID)
+    /// Ends a connection or a connection attempt that no object of the app has any more. No event reports the end. Has
+    /// no effect on a later connection to the same peripheral.
+    func release(_ connection: ConnectionIdentifier)
 
     /// Returns the peripherals that the host knows, at once.
     func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral]
@@ -169,9 +175,9 @@ enum CentralEvent: Sendable {
     case restored(RestoredCentral)
     case stateChanged(CBManagerState)
     case discovered(Discovery)
-    case connected(UUID, mtu: Int)
-    case connectionFailed(UUID, EngineError?)
-    case disconnected(UUID, Disconnection)
+    case connected(ConnectionIdentifier, mtu: Int)
+    case connectionFailed(ConnectionIdentifier, EngineError?)
+    case disconnected(ConnectionIdentifier, Disconnection)
     case connectionEvent(KnownPeripheral, CBConnectionEvent)
     case mtuChanged(UUID, Int)
     case nameChanged(UUID, String?)
@@ -191,13 +197,32 @@ struct ScanRequest: Hashable, Sendable {
     var allowsDuplicates = false
 }
 
+/// A connection to a peripheral, from the request to connect until its end.
+///
+/// Events of a connection may wait for the manager's queue while the app already connects again. The number distinguishes
+/// them from those of the later connection.
+struct ConnectionIdentifier: Hashable, Sendable {
+    private static let lastNumber = Atomic<UInt64>(0)
+
+    let peripheral: UUID
+    let number: UInt64
+}
+
+extension ConnectionIdentifier {
+    /// Creates the identifier of a new connection.
+    init(newTo peripheral: UUID) {
+        self.peripheral = peripheral
+        number = ConnectionIdentifier.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+}
+
 /// The options of a connection.
 struct ConnectionRequest: Hashable, Sendable {
     /// The delay before connecting.
     var delay = Duration.zero
     /// Whether the host reconnects after the connection is lost.
     var reconnects = false
-    /// The time after which the attempt fails; nil for no limit.
+    /// The time after which the attempt fails, from the request; nil for no limit.
     var timeout: Duration?
 }
 
@@ -225,6 +250,8 @@ struct Discovery: Hashable, Sendable {
     /// In dBm; nil if the controller does not know it.
     let rssi: Int?
     let time: CFAbsoluteTime
+    /// The number of the scan, which distinguishes it from earlier and later ones of the manager.
+    var scanNumber: UInt64 = 0
     var hold = PeerHold()
 }
 

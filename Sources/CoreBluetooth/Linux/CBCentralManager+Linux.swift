@@ -68,9 +68,8 @@ extension CBCentralManager {
         }
 
         /// Connects within `timeout`. After that time, the attempt ends and the connection fails with
-        /// `CBError.connectionTimeout`.
+        /// `CBError.connectionTimeout`. If there is an attempt already, it continues with this timeout.
         public func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil, timeout: Duration) {
-            guard manager.acceptsCommands(), manager.manages(peripheral) else { return }
             var request = ConnectionRequest(options: options)
             request.timeout = timeout
             manager.connect(peripheral, request)
@@ -95,7 +94,9 @@ extension CBCentralManager {
                 guard case .disconnected = change.kind else { return true }
                 return ![.connecting, .connected].contains(peripheral.state)
             }
-            if let timeout { connect(peripheral, timeout: timeout) } else { manager.connect(peripheral) }
+            guard manager.connect(peripheral, ConnectionRequest(timeout: timeout)) else {
+                throw CBError.described(.operationNotSupported)
+            }
             try await withTaskCancellationHandler {
                 for await change in changes {
                     switch change.kind {

@@ -151,8 +151,10 @@ extension CBPeripheral {
             let wanted = peripheral.wanted(types)
             return try await ask {
                 $0.discoverCharacteristics(in: range, of: peripheral.identifier, $1)
-            } finish: { found in
-                peripheral.content.withLock { $0.database.add(found, wanted: wanted, to: service) }
+            } finish: { found throws(EngineError) in
+                try peripheral.content.withLock { content throws(EngineError) in
+                    try content.database.add(found, wanted: wanted, to: service)
+                }
                 return service.characteristics ?? []
             }
         }
@@ -166,7 +168,7 @@ extension CBPeripheral {
         /// handled.
         private func ask<Value: Sendable, Output: Sendable>(
             _ command: (any CentralEngine, @escaping Completion<Value>) -> Void,
-            finish: @escaping @Sendable (Value) -> Output
+            finish: @escaping @Sendable (Value) throws(EngineError) -> Output
         ) async throws -> Output {
             guard let engine = peripheral.engine, peripheral.state == .connected else {
                 throw CBError.described(.notConnected)
@@ -181,7 +183,11 @@ extension CBPeripheral {
                             guard peripheral.content.withLock({ $0.connection }) == connection else {
                                 return answer.end(.failure(CBError.described(.notConnected)))
                             }
-                            answer.end(result.map(finish).mapError(\.error))
+                            do throws(EngineError) {
+                                answer.end(.success(try finish(try result.get())))
+                            } catch {
+                                answer.end(.failure(error.error))
+                            }
                             withExtendedLifetime(manager) {}
                         }
                     }

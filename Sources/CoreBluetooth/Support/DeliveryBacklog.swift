@@ -136,8 +136,8 @@ extension CentralEvent {
             )
         case .mtuChanged(let peripheral, _), .nameChanged(let peripheral, _), .servicesChanged(let peripheral, _):
             DeliveryLoad(source: .changes(peripheral), limit: CentralEvent.changeLimit)
-        case .connected(let peripheral, _):
-            DeliveryLoad(source: .connections(peripheral), limit: CentralEvent.connectionLimit)
+        case .connected(let connection, _):
+            DeliveryLoad(source: .connections(connection.peripheral), limit: CentralEvent.connectionLimit)
         case .discovered: DeliveryLoad(source: .advertisements, limit: CentralEvent.advertisementLimit)
         case .connectionEvent: DeliveryLoad(source: .connectionEvents, limit: CentralEvent.connectionEventLimit)
         // A disconnection follows a connection, or answers the app.

@@ -110,6 +110,81 @@ struct ConnectingEngineTests {
         }
     }
 
+    @Test("The timeout of the last request counts, from that request", arguments: [nil, 2, 60] as [Int?])
+    func timeoutOfTheLastRequestCounts(first: Int?) throws {
+        try World.run(seed: 52) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.lamp.engine.stopAdvertising()
+            try await world.sleep(for: .seconds(1))
+            pair.phone.engine.connect(peripheral, ConnectionRequest(timeout: first.map { .seconds($0) }))
+            try await world.sleep(for: .seconds(1))
+            let start = world.elapsed
+            pair.phone.engine.connect(peripheral, ConnectionRequest(timeout: .seconds(5)))
+            let failure = await pair.phone.events.next { event in
+                if case .connectionFailed(peripheral, let error) = event { error } else { nil }
+            }
+            #expect(failure == .core(.connectionTimeout) && world.elapsed - start == .seconds(5))
+        }
+    }
+
+    @Test("A request without a timeout removes that of an earlier request")
+    func requestWithoutATimeoutRemovesAnEarlierOne() throws {
+        try World.run(seed: 53) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.lamp.engine.stopAdvertising()
+            try await world.sleep(for: .seconds(1))
+            pair.phone.engine.connect(peripheral, ConnectionRequest(timeout: .seconds(5)))
+            try await world.sleep(for: .seconds(1))
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            try await world.sleep(for: .seconds(100))
+            #expect(pair.phone.events.waiting.isEmpty)
+            try await pair.lamp.advertise("lamp", [Lamp.service])
+            await pair.phone.connected(peripheral)
+        }
+    }
+
+    @Test(
+        "The release of an earlier connection does not end a later one to the same peripheral",
+        arguments: [true, false]
+    )
+    func releaseOfAnEarlierConnectionDoesNotEndALaterOne(isConnected: Bool) throws {
+        try World.run(seed: 54) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            let first = ConnectionIdentifier(peripheral: peripheral, number: 1)
+            let second = ConnectionIdentifier(peripheral: peripheral, number: 2)
+            pair.phone.engine.connect(first, ConnectionRequest())
+            if isConnected { await pair.phone.connected(peripheral) }
+            pair.phone.engine.connect(second, ConnectionRequest())
+            pair.phone.engine.release(first)
+            let connection = await pair.phone.events.next {
+                if case .connected(let connection, _) = $0 { connection } else { nil }
+            }
+            #expect(connection == second)
+            try await world.sleep(for: .seconds(5))
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().count == 1)
+        }
+    }
+
+    @Test("A peer that does not answer delays the end of the connection by two seconds at most")
+    func silentPeerDoesNotDelayTheEnd() throws {
+        try World.run(seed: 55) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            try await world.sleep(for: .seconds(5))
+            let engine = pair.phone.engine
+            for _ in 1...2 { engine.read(pair.handle(0), of: peripheral) { _ in } }
+            engine.writeWithoutResponse([1], to: pair.handle(0), of: peripheral) { _ in }
+            _ = await pair.lamp.access()
+            let start = world.elapsed
+            engine.cancelConnection(peripheral)
+            #expect(await pair.phone.disconnected(peripheral).error == nil)
+            #expect(world.elapsed - start < .seconds(4))
+        }
+    }
+
     @Test("A connection with a delay starts after it")
     func connectionWithADelayStartsAfterIt() throws {
         try World.run(seed: 15) { world in

@@ -123,6 +123,24 @@ func outcome<Value: Sendable>(
     await withCheckedContinuation { continuation in call { continuation.resume(returning: $0) } }
 }
 
+/// The calls of a test that uses one connection to a peripheral at a time, and one scan.
+extension HostCentral {
+    func scan(_ request: ScanRequest) { scan(request, number: 0) }
+
+    func connect(_ peripheral: UUID, _ request: ConnectionRequest) {
+        connect(ConnectionIdentifier(peripheral: peripheral, number: 0), request)
+    }
+
+    func cancelConnection(_ peripheral: UUID) {
+        cancelConnection(ConnectionIdentifier(peripheral: peripheral, number: 0))
+    }
+
+    func release(_ peripheral: UUID) { release(ConnectionIdentifier(peripheral: peripheral, number: 0)) }
+}
+
+/// Matches the connections to a peripheral.
+func ~= (peripheral: UUID, connection: ConnectionIdentifier) -> Bool { connection.peripheral == peripheral }
+
 struct TestCentral {
     let engine: HostCentral
     let events = Mailroom<CentralEvent>()

@@ -35,14 +35,16 @@ extension HostCentral {
         }
     }
 
-    func scan(_ request: ScanRequest) {
+    func scan(_ request: ScanRequest, number: UInt64) {
         post { host, open in
             self.endScan(on: host)
             var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
             options.filtersInController = false
             let filter = ScanFilter(request)
             let identifier = host.startScan(options) { [weak self] event in
-                if case .advertisement(let advertisement) = event { self?.heard(advertisement, filter, open) }
+                if case .advertisement(let advertisement) = event {
+                    self?.heard(advertisement, filter, number, open)
+                }
             }
             self.state.currentScan = Scan(request: request, identifier: identifier)
             self.keepRestoration()
@@ -69,7 +71,7 @@ extension HostCentral {
         state.currentScan = nil
     }
 
-    private func heard(_ advertisement: Advertisement, _ filter: ScanFilter, _ open: OpenHost) {
+    private func heard(_ advertisement: Advertisement, _ filter: ScanFilter, _ scanNumber: UInt64, _ open: OpenHost) {
         guard filter.matches(advertisement.data) else { return }
         let content = AdvertisedContent(advertisement.data)
         let services = content.services.lazy.map(\.value)
@@ -81,6 +83,7 @@ extension HostCentral {
             isConnectable: advertisement.isConnectable,
             rssi: advertisement.rssi,
             time: open.wallClock(),
+            scanNumber: scanNumber,
             hold: known.hold
         )
         if !say(.discovered(discovery)) { dropped(advertisement, open) }

@@ -22,15 +22,18 @@ final class HostCentral: CentralEngine, HostMember {
             case ending(LinkIdentifier)
         }
 
+        /// The identifier of the app's last request.
+        var identifier: ConnectionIdentifier
         var request: ConnectionRequest
         var phase: Phase
-        /// Distinguishes the connection from an earlier one to the same peripheral.
+        /// Distinguishes the connection from an earlier one to the same peripheral. The app's further requests do not
+        /// change it.
         let number: UInt64
         /// Whether the manager did not take the event that the link was made. The link ends, and the host does not
         /// reconnect.
         var isRefused = false
-        /// Whether there was a link. After that, the timeout no longer applies.
-        var hasConnected = false
+        /// Incremented by each request, and when there is a link. The timeouts of earlier requests no longer apply then.
+        var timeoutNumber: UInt64 = 0
         /// The number of attempts since the last link that could not establish one.
         var failures = 0
         /// The subscriptions by value handle.
@@ -71,9 +74,9 @@ final class HostCentral: CentralEngine, HostMember {
         var soundings: [UUID: Sounding] = [:]
         fileprivate var lastNumber: UInt64 = 0
         var eventFilter: ConnectionEventFilter?
-        /// The peripherals whose connections have failed since the app last tried. Cancelling such a connection is
-        /// still answered.
-        fileprivate var failed: Set<UUID> = []
+        /// The connections that have failed, by their peripherals, until the app tries again. Cancelling such a
+        /// connection is still answered.
+        fileprivate var failed: [UUID: ConnectionIdentifier] = [:]
     }
 
     private let loop = HostLoop()
@@ -89,8 +92,11 @@ final class HostCentral: CentralEngine, HostMember {
     }
 
     /// The peripherals whose connections the app has requested, in the order of the requests.
-    var peripheralsInOrder: [UUID] {
-        state.connections.sorted { $0.value.number < $1.value.number }.map(\.key)
+    var peripheralsInOrder: [UUID] { connectionsInOrder.map(\.peripheral) }
+
+    /// The connections that the app has requested, in the order of the requests.
+    private var connectionsInOrder: [ConnectionIdentifier] {
+        state.connections.values.sorted { $0.number < $1.number }.map(\.identifier)
     }
 
     // MARK: Life
@@ -106,7 +112,7 @@ final class HostCentral: CentralEngine, HostMember {
             open.links.remove(self)
             for observer in self.state.observers { host.removeObserver(observer) }
             self.endScan(on: host)
-            for peripheral in self.peripheralsInOrder { self.end(peripheral, isAnswered: false, on: host, open) }
+            for connection in self.connectionsInOrder { self.end(connection, isAnswered: false, on: host, open) }
             if let identifier = self.restoreIdentifier {
                 open.restoration.set(nil as Restoration.Central?, for: identifier)
             }
@@ -159,7 +165,7 @@ final class HostCentral: CentralEngine, HostMember {
             open?.host.assumeIsolated { host in
                 endScan(on: host)
                 if let open {
-                    for peripheral in peripheralsInOrder { end(peripheral, isAnswered: false, on: host, open) }
+                    for connection in connectionsInOrder { end(connection, isAnswered: false, on: host, open) }
                 }
             }
             state.failed.removeAll()
@@ -184,37 +190,47 @@ final class HostCentral: CentralEngine, HostMember {
 
     // MARK: Connections
 
-    func connect(_ peripheral: UUID, _ request: ConnectionRequest) {
-        post { host, open in self.connect(peripheral, request, on: host, open) }
+    func connect(_ connection: ConnectionIdentifier, _ request: ConnectionRequest) {
+        post { host, open in self.connect(connection, request, on: host, open) }
     }
 
     private func connect(
-        _ peripheral: UUID,
+        _ connection: ConnectionIdentifier,
         _ request: ConnectionRequest,
         on host: isolated BluetoothHost,
         _ open: OpenHost
     ) {
-        state.failed.remove(peripheral)
-        if state.connections[peripheral] != nil {
+        let peripheral = connection.peripheral
+        state.failed[peripheral] = nil
+        switch state.connections[peripheral]?.phase {
+        case .connected(let link):
+            state.connections[peripheral]?.identifier = connection
             state.connections[peripheral]?.request = request
             // If the manager does not take it, an earlier event for the same link waits for the app.
-            if case .connected(let link)? = state.connections[peripheral]?.phase,
-                state.connections[peripheral]?.isRefused == false
-            {
-                _ = sayConnected(peripheral, link, on: host)
-            }
+            if state.connections[peripheral]?.isRefused == false { _ = sayConnected(peripheral, link, on: host) }
             return
+        case .delayed, .waiting, .connecting:
+            state.connections[peripheral]?.identifier = connection
+            state.connections[peripheral]?.request = request
+            return startTimeout(of: peripheral, on: host)
+        // The object that has requested the end was released.
+        case .ending, nil: break
         }
         guard open.peers.use(peripheral) else {
-            return connectionFailed(peripheral, .core(.unkownDevice))
+            state.connections[peripheral] = nil
+            keepRestoration()
+            return connectionFailed(connection, .core(.unkownDevice))
         }
         state.lastNumber += 1
         let number = state.lastNumber
-        state.connections[peripheral] = Connection(request: request, phase: .delayed, number: number)
+        state.connections[peripheral] = Connection(
+            identifier: connection,
+            request: request,
+            phase: .delayed,
+            number: number
+        )
         keepRestoration()
-        if let timeout = request.timeout {
-            host.run(after: timeout) { [weak self] in self?.waitedLongEnough(for: peripheral, number) }
-        }
+        startTimeout(of: peripheral, on: host)
         if request.delay > .zero {
             host.run(after: request.delay) { [weak self] in self?.proceed(peripheral, number) }
         } else {
@@ -222,13 +238,22 @@ final class HostCentral: CentralEngine, HostMember {
         }
     }
 
-    /// Ends a connection attempt that has reached its timeout. Called on the loop.
-    private func waitedLongEnough(for peripheral: UUID, _ number: UInt64) {
+    /// Starts the timeout of a connection's last request, if it has one, in place of those of earlier requests.
+    private func startTimeout(of peripheral: UUID, on host: isolated BluetoothHost) {
+        state.connections[peripheral]?.timeoutNumber += 1
+        guard let connection = state.connections[peripheral], let timeout = connection.request.timeout else { return }
+        host.run(after: timeout) { [weak self] in
+            self?.waitedLongEnough(for: peripheral, connection.number, connection.timeoutNumber)
+        }
+    }
+
+    /// Ends a connection attempt that has reached the timeout of its last request. Called on the loop.
+    private func waitedLongEnough(for peripheral: UUID, _ number: UInt64, _ timeoutNumber: UInt64) {
         guard let open, let connection = state.connections[peripheral], connection.number == number,
-            !connection.hasConnected
+            connection.timeoutNumber == timeoutNumber
         else { return }
-        open.host.assumeIsolated { end(peripheral, isAnswered: false, on: $0, open) }
-        connectionFailed(peripheral, .core(.connectionTimeout))
+        open.host.assumeIsolated { end(connection.identifier, isAnswered: false, on: $0, open) }
+        connectionFailed(connection.identifier, .core(.connectionTimeout))
     }
 
     /// Takes the next step towards a link, if the connection is still wanted. Called on the loop.
@@ -268,13 +293,13 @@ final class HostCentral: CentralEngine, HostMember {
         case .failure(let error):
             state.connections[peripheral] = nil
             keepRestoration()
-            connectionFailed(peripheral, EngineError(error))
+            connectionFailed(connection.identifier, EngineError(error))
         }
     }
 
-    private func connectionFailed(_ peripheral: UUID, _ error: EngineError) {
-        state.failed.insert(peripheral)
-        say(.connectionFailed(peripheral, error))
+    private func connectionFailed(_ connection: ConnectionIdentifier, _ error: EngineError) {
+        state.failed[connection.peripheral] = connection
+        say(.connectionFailed(connection, error))
     }
 
     private func connected(
@@ -285,7 +310,7 @@ final class HostCentral: CentralEngine, HostMember {
         _ open: OpenHost
     ) {
         state.connections[peripheral]?.phase = .connected(link)
-        state.connections[peripheral]?.hasConnected = true
+        state.connections[peripheral]?.timeoutNumber += 1
         state.connections[peripheral]?.failures = 0
         // Before the link is shared, so that its users learn of the end in the order in which they joined.
         host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }
@@ -305,8 +330,10 @@ final class HostCentral: CentralEngine, HostMember {
         _ link: LinkIdentifier,
         on host: isolated BluetoothHost
     ) -> Bool {
-        guard let mtu = try? host.information(on: link).mtu else { return true }
-        return say(.connected(peripheral, mtu: mtu))
+        guard let connection = state.connections[peripheral]?.identifier,
+            let mtu = try? host.information(on: link).mtu
+        else { return true }
+        return say(.connected(connection, mtu: mtu))
     }
 
     private func linkEnded(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier, _ reason: DisconnectionReason)
@@ -317,47 +344,59 @@ final class HostCentral: CentralEngine, HostMember {
         case .connected(link)
         where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:
             state.connections[peripheral]?.subscriptions = [:]
-            say(.disconnected(peripheral, Disconnection(error: EngineError(reason), isReconnecting: true, time: time)))
+            say(
+                .disconnected(
+                    connection.identifier,
+                    Disconnection(error: EngineError(reason), isReconnecting: true, time: time)
+                )
+            )
             proceed(peripheral, number)
         case .connected(link):
             state.connections[peripheral] = nil
             keepRestoration()
-            say(.disconnected(peripheral, Disconnection(error: EngineError(reason), time: time)))
+            say(.disconnected(connection.identifier, Disconnection(error: EngineError(reason), time: time)))
         case .ending(link):
             state.connections[peripheral] = nil
             keepRestoration()
-            say(.disconnected(peripheral, Disconnection(error: nil, time: time)))
+            say(.disconnected(connection.identifier, Disconnection(error: nil, time: time)))
         case .connected, .ending, .delayed, .waiting, .connecting: break
         }
     }
 
-    func cancelConnection(_ peripheral: UUID) {
-        post { host, open in self.end(peripheral, isAnswered: true, on: host, open) }
+    func cancelConnection(_ connection: ConnectionIdentifier) {
+        post { host, open in self.end(connection, isAnswered: true, on: host, open) }
     }
 
-    func release(_ peripheral: UUID) {
+    func release(_ connection: ConnectionIdentifier) {
         // An object may outlive its manager, so this is not a call of the app.
-        post(call: nil) { host, open in self.end(peripheral, isAnswered: false, on: host, open) }
+        post(call: nil) { host, open in self.end(connection, isAnswered: false, on: host, open) }
     }
 
-    /// Ends a connection in any phase.
+    /// Ends a connection in any phase. Does nothing if the app has requested a later one to the same peripheral.
     ///
     /// - Parameter isAnswered: whether the manager is notified of the end.
-    private func end(_ peripheral: UUID, isAnswered: Bool, on host: isolated BluetoothHost, _ open: OpenHost) {
+    private func end(
+        _ identifier: ConnectionIdentifier,
+        isAnswered: Bool,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) {
         defer { keepRestoration() }
-        let hadFailed = state.failed.remove(peripheral) != nil
-        guard let connection = state.connections[peripheral] else {
-            if hadFailed, isAnswered { sayCancelled(peripheral, open) }
+        let peripheral = identifier.peripheral
+        guard let connection = state.connections[peripheral], connection.identifier == identifier else {
+            guard state.failed[peripheral] == identifier else { return }
+            state.failed[peripheral] = nil
+            if isAnswered { sayCancelled(identifier, open) }
             return
         }
         switch connection.phase {
         case .delayed, .waiting, .connecting(nil):
             state.connections[peripheral] = nil
-            if isAnswered { sayCancelled(peripheral, open) }
+            if isAnswered { sayCancelled(identifier, open) }
         case .connecting(let attempt?):
             state.connections[peripheral] = nil
             host.cancelConnecting(attempt)
-            if isAnswered { sayCancelled(peripheral, open) }
+            if isAnswered { sayCancelled(identifier, open) }
         case .connected(let link):
             let sounding = endSounding(with: peripheral, on: host)
             if isAnswered { sounding?.completion(.success(())) }
@@ -370,14 +409,14 @@ final class HostCentral: CentralEngine, HostMember {
                 state.connections[peripheral]?.subscriptions = [:]
             } else {
                 state.connections[peripheral] = nil
-                if isAnswered { sayCancelled(peripheral, open) }
+                if isAnswered { sayCancelled(identifier, open) }
             }
         case .ending:
             if !isAnswered { state.connections[peripheral] = nil }
         }
     }
 
-    private func sayCancelled(_ peripheral: UUID, _ open: OpenHost) {
-        say(.disconnected(peripheral, Disconnection(error: nil, time: open.wallClock())))
+    private func sayCancelled(_ connection: ConnectionIdentifier, _ open: OpenHost) {
+        say(.disconnected(connection, Disconnection(error: nil, time: open.wallClock())))
     }
 }
