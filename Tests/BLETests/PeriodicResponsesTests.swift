@@ -223,9 +223,10 @@ struct PeriodicResponsesTests {
             await advertising.stop()
             await #expect(throws: BLEError.closed) { _ = try await absent.value }
             let lamp = try await world.device("lamp").openAdapter()
-            _ = try await lamp.peripheral.startAdvertising(AdvertisementConfiguration())
+            let lampAdvertising = try await lamp.peripheral.startAdvertising(AdvertisementConfiguration())
             let other = try await shelf.sender.central.connect(to: lamp.information.identityAddress)
             await other.disconnect()
+            await lampAdvertising.stop()
             shelf.synchronization.cancel()
         }
     }
@@ -236,10 +237,11 @@ struct PeriodicResponsesTests {
             let shelf = try await Shelf(in: world) { $0.security.justWorks = .always }
             var configuration = AdvertisementConfiguration()
             configuration.address = DeviceAddress(0xC000_0000_0055, isRandom: true)
-            _ = try await shelf.label.peripheral.startAdvertising(configuration)
+            let labelAdvertising = try await shelf.label.peripheral.startAdvertising(configuration)
             let peer = try await shelf.advertising.connect(to: shelf.labelAddress, inSubevent: 1)
             try await peer.pair()
             await peer.disconnect()
+            await labelAdvertising.stop()
             shelf.synchronization.cancel()
         }
     }
