@@ -7,8 +7,6 @@ import GatewayCore
 struct HomeAssistantDiscovery {
     /// The greatest number of readings that are announced.
     static let limit = 16_384
-    /// After this time without a message, Home Assistant shows a sensor as unavailable.
-    private static let expiryInSeconds = 3600
 
     let prefix: String
     let topics: Topics
@@ -106,7 +104,7 @@ struct HomeAssistantDiscovery {
                         + "{% else %}{{ this.state }}{% endif %}"
                 )
             ),
-            ("expire_after", "\(Self.expiryInSeconds)"),
+            ("expire_after", "\(observation.report.expiryInSeconds)"),
             ("availability_topic", JSONText.string(topics.status)),
         ]
         if let deviceClass = reading.homeAssistantClass {
@@ -186,6 +184,23 @@ extension String {
 }
 
 extension SensorReport {
+    /// After this time without a message of the device, Home Assistant shows its readings as unavailable.
+    ///
+    /// A thermometer advertises all the time, and the gateway publishes its readings once a minute at least. A device that
+    /// reports states or events, such as a door sensor, may be silent until something happens, and one that sends MiBeacon
+    /// may send a value only once in several minutes.
+    fileprivate var expiryInSeconds: Int {
+        let mayBeSilent =
+            format == .mibeacon
+            || readings.contains { reading in
+                switch reading.value {
+                case .boolean, .event: true
+                case .number, .text: false
+                }
+            }
+        return mayBeSilent ? 3600 : 300
+    }
+
     /// Whether the advertisement identifies its sender, and measures nothing: iBeacon, AltBeacon, and Eddystone without
     /// telemetry.
     fileprivate var isBeacon: Bool {

@@ -70,6 +70,24 @@ struct DiscoveryTests {
         #expect(counts == [1, 0, 1, 0])
     }
 
+    @Test func valuesOfADeadThermometerExpireWithinMinutes() throws {
+        let thermometer = SensorReport(format: .pvvx, readings: [temperature])
+        let door = SensorReport(format: .bthome, readings: [temperature, SensorReading(.opening, .boolean(true))])
+        let button = SensorReport(
+            format: .bthome,
+            readings: [temperature, SensorReading(.button, .event("press", count: nil))]
+        )
+        let xiaomi = SensorReport(format: .mibeacon, readings: [temperature])
+        let expiries = try [thermometer, door, button, xiaomi].map { report in
+            var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+            var observation = observation([])
+            observation.report = report
+            let message = try #require(discovery.announcements(for: observation, at: .zero).first)
+            return try object(message)["expire_after"] as? Int
+        }
+        #expect(expiries == [300, 3600, 3600, 3600])
+    }
+
     // MARK: Addresses that change, and devices that are silent
 
     private let temperature = SensorReading(.temperature, .number(1), unit: "°C")
