@@ -21,7 +21,8 @@ public struct Central: Sendable {
     ///   - address: the peripheral's address, as it advertises it, or the identity address of a bonded peripheral.
     ///   - timeout: how long to wait for its advertisement; nil for no limit.
     ///   - parameters: the interval, latency and supervision timeout of the connection.
-    /// - Throws: ``BLEError/timedOut(_:)``, ``BLEError/cancelled`` if the task is cancelled.
+    /// - Throws: ``BLEError/timedOut(_:)``, ``BLEError/cancelled`` if the task is cancelled, ``BLEError/disconnected(_:)``
+    ///   with the error code of the controller if it holds no further link.
     public func connect(
         to address: DeviceAddress,
         timeout: Duration? = .seconds(30),
@@ -38,8 +39,26 @@ public struct Central: Sendable {
     ) async throws(BLEError) -> RemotePeripheral {
         let names = addresses.map { "\($0)" }.joined(separator: ", ")
         return try await translating("connecting to \(names)") { () throws(HostError) in
-            let link = try await host.connect(toAnyOf: Set(addresses), parameters: parameters, timeout: timeout)
+            let link: LinkIdentifier
+            do throws(HostError) {
+                link = try await host.connect(toAnyOf: Set(addresses), parameters: parameters, timeout: timeout)
+            } catch {
+                throw error.withReasonOfRefusedLink
+            }
             return RemotePeripheral(host: host, link: link, address: try await host.information(on: link).peer)
+        }
+    }
+}
+
+extension HostError {
+    /// The same error for each way in which a controller reports that it holds no further link: by the status of the command
+    /// or by that of the event (Vol 4, Part E, 7.8.12, 7.8.66).
+    fileprivate var withReasonOfRefusedLink: HostError {
+        guard case .command(.status(let code, _)) = self else { return self }
+        switch code {
+        case .memoryCapacityExceeded, .connectionLimitExceeded, .connectionRejectedDueToLimitedResources:
+            return .disconnected(.controller(code))
+        default: return self
         }
     }
 }

@@ -112,6 +112,31 @@ struct ControllerServerTests {
         await served.server.close()
     }
 
+    @Test("A controller with few links refuses further ones, and the error has its code")
+    func controllerWithFewLinksRefusesFurtherOnes() async throws {
+        var configuration = ControllerServer.Configuration()
+        configuration.linkCount = 1
+        let served = try await Served(configuration)
+        var peripherals: [Adapter] = []
+        var advertisements: [AdvertisingSet] = []
+        for number in UInt64(1)...2 {
+            var settings = Adapter.Configuration.forgetful
+            settings.identityAddress = DeviceAddress(0xC000_0000_0000 + number, isRandom: true)
+            let adapter = try await Adapter.open(served.unix, configuration: settings)
+            advertisements.append(try await adapter.peripheral.startAdvertising(AdvertisementConfiguration()))
+            peripherals.append(adapter)
+        }
+        let central = try await Adapter.open(served.tcp, configuration: .forgetful)
+        let link = try await central.central.connect(to: DeviceAddress(0xC000_0000_0001, isRandom: true))
+        await #expect(throws: BLEError.disconnected(.controller(.connectionLimitExceeded))) {
+            _ = try await central.central.connect(to: DeviceAddress(0xC000_0000_0002, isRandom: true))
+        }
+        await link.disconnect()
+        _ = try await central.central.connect(to: DeviceAddress(0xC000_0000_0002, isRandom: true))
+        for adapter in [central] + peripherals { await adapter.close() }
+        await served.server.close()
+    }
+
     @Test("A chosen address stays with its listener, in any order of connections and after a restart")
     func chosenAddressStays() async throws {
         let chosen = [

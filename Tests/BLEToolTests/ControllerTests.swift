@@ -12,13 +12,14 @@ struct ControllerTests {
     @Test func controllerListensAtEachPlaceWithTheRequestedProperties() throws {
         let command = try Controller.parse([
             "--listen", "unix:/tmp/hci", "--listen", "tcp:[::1]:0", "--acl-length", "27", "--acl-packets", "1",
-            "--distance", "2.5", "--no-pacing", "--seed", "7", "--capture", "/tmp/captures", "--json",
+            "--links", "7", "--distance", "2.5", "--no-pacing", "--seed", "7", "--capture", "/tmp/captures", "--json",
         ])
         #expect(command.listen == [.unix(path: "/tmp/hci"), .tcp(host: "::1", port: 0)])
         #expect(command.json)
         let configuration = command.configuration
         #expect(configuration.aclDataLength == 27)
         #expect(configuration.aclPacketCount == 1)
+        #expect(configuration.linkCount == 7)
         #expect(configuration.spacingInMetres == 2.5)
         #expect(!configuration.pacesPackets)
         #expect(configuration.seed == 7)
@@ -100,6 +101,7 @@ struct ControllerTests {
             (["--buffer-loss", "1e-1"], "use a number from 0 to 1, as in 0.1"),
             (["--jitter", "5 ms"], "use seconds, as in 10 or 2.5, or 500ms, 2min"),
             (["--acl-packets", "0"], "--acl-packets is 1 at least"),
+            (["--links", "0"], "--links is 1 to 3584"),
             (["--vanish-after", "soon"], "use seconds, as in 10 or 2.5, or 500ms, 2min"),
             (["--seed=-1"], "--seed"),
         ]

@@ -11,6 +11,9 @@ struct ControllerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Maximum number of ACL packets that a controller holds.", valueName: "count"))
     var aclPackets: UInt8?
 
+    @Option(help: ArgumentHelp("Maximum number of links of a controller: 1 to 3584 (default: 64).", valueName: "count"))
+    var links: Int?
+
     @Option(
         help: ArgumentHelp(
             "Distance from each controller to the next one; it weakens signals (default: 0).",
@@ -28,6 +31,7 @@ struct ControllerOptions: ParsableArguments {
     func validate() throws {
         if let aclLength, aclLength < 27 { throw ValidationError("--acl-length is 27 to 65535 bytes") }
         if aclPackets == 0 { throw ValidationError("--acl-packets is 1 at least") }
+        if let links, !(1...3584).contains(links) { throw ValidationError("--links is 1 to 3584") }
         if let distance, !(0...1e6).contains(distance) {
             throw ValidationError("--distance is 0 to 1000000 metres")
         }
@@ -45,6 +49,7 @@ struct ControllerOptions: ParsableArguments {
     func apply(to configuration: inout ControllerServer.Configuration) {
         configuration.aclDataLength = aclLength
         configuration.aclPacketCount = aclPackets
+        configuration.linkCount = links
         configuration.pacesPackets = !noPacing
         configuration.spacingInMetres = distance ?? 0
         configuration.seed = seed

@@ -24,6 +24,8 @@ final class ControllerServer: Sendable {
         var aclDataLength: UInt16?
         /// Maximum number of ACL packets that a controller holds; nil for the default.
         var aclPacketCount: UInt8?
+        /// Maximum number of links of a controller; nil for the default.
+        var linkCount: Int?
         /// Whether packets take as long as on a radio.
         var pacesPackets = true
         /// The distance from each controller to the next one.
@@ -203,6 +205,7 @@ final class ControllerServer: Sendable {
     private func configure(_ place: Int, _ controller: inout VirtualController.Configuration) {
         if let length = configuration.aclDataLength { controller.aclDataLength = length }
         if let count = configuration.aclPacketCount { controller.aclPacketCount = count }
+        if let count = configuration.linkCount { controller.maximumLinks = count }
         controller.pacesPackets = configuration.pacesPackets
         controller.position = Position(x: Double(place - 1) * configuration.spacingInMetres, y: 0)
     }
