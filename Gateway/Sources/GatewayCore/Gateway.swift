@@ -226,7 +226,7 @@ public final class Gateway: Service {
             GatewayStatus(
                 servesClients: configuration.servesAPI,
                 port: port.withLock { $0 },
-                connectionLimit: configuration.connectionLimit,
+                connectionLimit: hub.devices.connectionSlots.limit,
                 adapters: adapters.runners.map { runner in
                     GatewayStatus.AdapterStatus(
                         name: runner.name,
@@ -235,7 +235,8 @@ public final class Gateway: Service {
                         failure: runner.failure,
                         connectionCount: hub.devices.connectionCount(of: runner.index),
                         kernelName: runner.kernelName,
-                        address: runner.address
+                        address: runner.address,
+                        connectionCapacity: hub.devices.capacity(of: runner.index)
                     )
                 },
                 clients: hub.clientStatuses,

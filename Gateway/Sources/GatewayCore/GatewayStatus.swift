@@ -18,6 +18,8 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
         public var kernelName: String?
         /// Its address; nil if it was never open.
         public var address: String?
+        /// The number of connections that it can hold at one time; nil if it is not known.
+        public var connectionCapacity: Int?
 
         /// Creates a status.
         public init(
@@ -27,7 +29,8 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
             failure: String?,
             connectionCount: Int,
             kernelName: String? = nil,
-            address: String? = nil
+            address: String? = nil,
+            connectionCapacity: Int? = nil
         ) {
             self.name = name
             self.isOpen = isOpen
@@ -36,6 +39,7 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
             self.connectionCount = connectionCount
             self.kernelName = kernelName
             self.address = address
+            self.connectionCapacity = connectionCapacity
         }
     }
 
@@ -100,7 +104,7 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
     public var servesClients: Bool
     /// The TCP port that clients connect to; nil if the gateway does not serve yet.
     public var port: Int?
-    /// The greatest number of connections.
+    /// The greatest number of connections: the configured limit, or what the controllers hold if that is known to be less.
     public var connectionLimit: Int
     public var adapters: [AdapterStatus]
     public var clients: [ClientStatus]

@@ -6,6 +6,7 @@ import contextlib
 import bumble_peripheral as bumble
 from aioesphomeapi import APIConnectionError, BluetoothConnectionDroppedError, BluetoothProxyFeature
 from aioesphomeapi.core import BluetoothConnectionParamsAPIError, BluetoothGATTAPIError
+from controllers import connect_when_listening, free_ports
 from harness import Gateway, World, expect, number, test, test_with_and_without_encryption, until
 
 CLIENT_CONFIGURATION = "00002902-0000-1000-8000-00805f9b34fb"
@@ -237,6 +238,45 @@ async def connections_free(world: World):
             async with Link(client, peer.address) as link:
                 await until(lambda: counts[-1] == (2, 3, [link.address]), f"a count of one connection; {counts}")
             await until(lambda: counts[-1] == (3, 3, []), "a count without connections")
+
+
+@test("free connections follow what the controller holds", deadline=120)
+async def connections_of_controller(world: World):
+    (port,) = free_ports(1)
+    with open(world.logs / f"{world.label}-small.log", "ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            world.ble, "controller", "--listen", f"tcp:127.0.0.1:{port}", "--links", "2",
+            stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+    try:
+        (await connect_when_listening(port))[1].close()
+        adapter = f"tcp:127.0.0.1:{port}"
+        async with contextlib.AsyncExitStack() as stack:
+            peers = []
+            for index in range(3):
+                peer = bumble.Peripheral(adapter, address=f"F0:01:02:03:04:1{index}")
+                peers.append(await stack.enter_async_context(peer))
+                await peer.advertise()
+            gateway = await stack.enter_async_context(world.gateway(adapter=adapter))
+            client = await stack.enter_async_context(gateway.connected())
+            counts = []
+            client.subscribe_bluetooth_connections_free(lambda *count: counts.append(count))
+            first = await stack.enter_async_context(Link(client, peers[0].address))
+            await stack.enter_async_context(Link(client, peers[1].address))
+            await until(lambda: counts and counts[-1][:2] == (18, 20), "18 of 20 are free")
+            refused = await stack.enter_async_context(Link(client, peers[2].address))
+            expect(refused.states[-1], (False, 0, 17), "the refused connection")
+            await until(lambda: counts[-1][:2] == (0, 2), "0 of 2 are free")
+            status = await gateway.status()
+            expect(status["adapters"][0]["connectionCapacity"], 2, "the capacity")
+            await client.bluetooth_device_disconnect(first.address)
+            await until(lambda: counts[-1][:2] == (1, 2), "1 of 2 is free")
+            third = await stack.enter_async_context(Link(client, peers[2].address))
+            assert third.is_connected, third.states
+            await until(lambda: counts[-1][:2] == (0, 2), "0 of 2 are free again")
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 @test("a connection beyond the limit is refused")

@@ -26,7 +26,8 @@ extension GatewayStatus {
             let kernelName = adapter.kernelName == adapter.name ? nil : adapter.kernelName
             let place = [kernelName, adapter.address].compactMap(\.self).joined(separator: " ")
             let name = adapter.name + (place.isEmpty ? "" : " (\(place))")
-            lines.append("adapter \(name): \(state), \(adapter.connectionCount) connections")
+            let capacity = adapter.connectionCapacity.map { " of at most \($0)" } ?? ""
+            lines.append("adapter \(name): \(state), \(adapter.connectionCount) connections\(capacity)")
         }
         for client in clients {
             let counts = "\(client.advertisementCount) sent, \(client.droppedAdvertisementCount) dropped"

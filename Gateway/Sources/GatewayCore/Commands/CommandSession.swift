@@ -239,16 +239,7 @@ actor CommandSession {
             if await link.peripheral.isConnected { return link.peripheral }
             await endLink()
         }
-        let slot = try devices.acquireSlot(for: address, isRandom: command.isRandom)
-        await slot.predecessor?.value
-        let peripheral: RemotePeripheral
-        do throws(BLEError) {
-            peripheral = try await slot.adapter.central.connect(to: slot.device, timeout: Self.connectionTimeout)
-        } catch {
-            devices.release(slot)
-            throw DeviceCommandError(connection: error)
-        }
-        slot.isConnected.store(true, ordering: .relaxed)
+        let (slot, peripheral) = try await connect(command)
         lastNumber += 1
         let observer = Task { [continuation, lastNumber] in
             guard (try? await peripheral.disconnection()) != nil else { return }
@@ -257,6 +248,29 @@ actor CommandSession {
         link = Link(number: lastNumber, slot: slot, peripheral: peripheral, observer: observer)
         logger.debug("connected for commands", metadata: ["device": "\(slot.device)"])
         return peripheral
+    }
+
+    /// Connects the device, by another adapter if one holds no further connection.
+    private func connect(
+        _ command: DeviceCommand
+    ) async throws(DeviceCommandError) -> (DeviceSlot, RemotePeripheral) {
+        var refusals: Set<Int> = []
+        while true {
+            let slot = try devices.acquireSlot(for: address, isRandom: command.isRandom, besides: refusals)
+            await slot.predecessor?.value
+            do throws(BLEError) {
+                let peripheral = try await slot.adapter.central.connect(
+                    to: slot.device,
+                    timeout: Self.connectionTimeout
+                )
+                devices.connected(slot)
+                return (slot, peripheral)
+            } catch {
+                devices.release(slot, isRefused: error.meansNoFurtherLink)
+                guard error.meansNoFurtherLink else { throw DeviceCommandError(connection: error) }
+                refusals.insert(slot.adapterIndex)
+            }
+        }
     }
 
     /// Ends the connection and its subscriptions, and frees the slot. Cancellation does not shorten it.

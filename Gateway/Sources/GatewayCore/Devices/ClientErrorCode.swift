@@ -41,6 +41,7 @@ enum ClientErrorCode {
         switch error {
         case .timedOut: connectionTimeout
         case .cancelled: connectionCancelled
+        case .disconnected where error.meansNoFurtherLink: insufficientResources
         case .disconnected(let reason): end(reason)
         case .invalidArgument: illegalParameter
         default: failedToEstablish
@@ -54,6 +55,18 @@ enum ClientErrorCode {
         case .attributeTransactionTimeout, .transmissionStalled: connectionTimeout
         case .controllerReset, .peerFlooding, .adapterClosed:
             Int32(HCIErrorCode.connectionTerminatedByLocalHost.rawValue)
+        }
+    }
+}
+
+extension BLEError {
+    /// Whether an attempt to connect has failed because the controller holds no further link (Vol 1, Part F, 2.7, 2.9,
+    /// 2.13).
+    var meansNoFurtherLink: Bool {
+        guard case .disconnected(.controller(let code)) = self else { return false }
+        switch code {
+        case .memoryCapacityExceeded, .connectionLimitExceeded, .connectionRejectedDueToLimitedResources: return true
+        default: return false
         }
     }
 }

@@ -23,6 +23,10 @@ final class DeviceConnection: Sendable {
         var isEndRequested = false
         /// Whether the device could not be connected, although nobody has ended the attempt.
         var hasFailedToConnect = false
+        /// Whether the controller holds no further link.
+        var isRefused = false
+        /// Whether there is a link.
+        var hasLink = false
         /// The number of operations that were submitted and not finished.
         var unfinishedCount = 0
     }
@@ -72,18 +76,29 @@ final class DeviceConnection: Sendable {
 
     var hasFailedToConnect: Bool { state.withLock(\.hasFailedToConnect) }
 
+    /// Whether the attempt to connect has failed because the controller holds no further link.
+    var isRefused: Bool { state.withLock(\.isRefused) }
+
+    /// Whether there is a link, also one that is not confirmed to the client yet, or that ends.
+    var hasLink: Bool { state.withLock(\.hasLink) }
+
     // MARK: Requests
 
     /// Starts to connect.
     ///
     /// - Parameters:
     ///   - predecessor: work on the same device that has to end first.
+    ///   - linkMade: is called when there is a link.
     ///   - ended: is called once with the message for the client when the connection has ended.
-    func start(after predecessor: Task<Void, Never>?, _ ended: @escaping @Sendable (Message) -> Void) {
+    func start(
+        after predecessor: Task<Void, Never>?,
+        linkMade: @escaping @Sendable () -> Void,
+        ended: @escaping @Sendable (Message) -> Void
+    ) {
         // On the adapter's own thread, an operation needs no thread switch.
         let task = Task(executorPreference: adapter.taskExecutor) {
             await predecessor?.value
-            let error = await self.run()
+            let error = await self.run(linkMade)
             ended(.disconnected(self.address, error: error))
         }
         state.withLock { $0.task = task }
@@ -156,7 +171,7 @@ final class DeviceConnection: Sendable {
     /// Makes the connection and uses it until its end.
     ///
     /// - Returns: the error code that the client is sent about the end.
-    private func run() async -> Int32 {
+    private func run(_ linkMade: () -> Void) async -> Int32 {
         let peripheral: RemotePeripheral
         do throws(BLEError) {
             peripheral = try await adapter.central.connect(to: device, timeout: Self.connectionTimeout)
@@ -166,14 +181,18 @@ final class DeviceConnection: Sendable {
             state.withLock { state in
                 state.phase = .ending
                 state.hasFailedToConnect = !state.isEndRequested
+                state.isRefused = state.hasFailedToConnect && error.meansNoFurtherLink
             }
             return ClientErrorCode.connection(error)
         }
+        state.withLock { $0.hasLink = true }
+        linkMade()
         let error = await use(peripheral)
         state.withLock { $0.phase = .ending }
         submission.finish()
         // The slot is free only when the link has ended, also if this task is cancelled.
         await Task { await peripheral.disconnect() }.value
+        state.withLock { $0.hasLink = false }
         client.finishRequests(state.withLock { $0.unfinishedCount })
         let reason = await Task { try? await peripheral.disconnection() }.value
         events.record(.deviceDisconnected, "\(device)", reason.map { "\($0)" })

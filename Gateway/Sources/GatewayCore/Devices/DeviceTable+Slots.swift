@@ -21,17 +21,32 @@ final class DeviceSlot: Sendable {
 extension DeviceTable {
     /// Takes a slot for a device.
     ///
+    /// - Parameter refusals: the positions of adapters that have refused the connection.
     /// - Throws: ``DeviceCommandError`` if the device has a connection, or if no slot or no adapter is left.
-    func acquireSlot(for address: UInt64, isRandom: Bool?) throws(DeviceCommandError) -> DeviceSlot {
+    func acquireSlot(
+        for address: UInt64,
+        isRandom: Bool?,
+        besides refusals: Set<Int> = []
+    ) throws(DeviceCommandError) -> DeviceSlot {
         let result = state.withLock { state -> Result<DeviceSlot, DeviceCommandError> in
             guard !state.isStopping else { return .failure(DeviceCommandError(.stopped, "the gateway stops")) }
             guard !state.connections.contains(where: { $0.address == address }), state.slots[address] == nil else {
                 return .failure(DeviceCommandError(.busy, "another client has the device; try again later"))
             }
-            guard state.usedCount < limit else {
-                return .failure(DeviceCommandError(.noSlot, "all \(limit) connections are in use; try again later"))
+            let slots = connectionSlots(state)
+            let isAnyUsable = adapters.runners.contains { $0.usableAdapter != nil }
+            guard !isAnyUsable || slots.free > 0 else {
+                return .failure(
+                    DeviceCommandError(.noSlot, "all \(slots.limit) connections are in use; try again later")
+                )
             }
-            guard let runner = adapter(for: address, &state), let adapter = runner.usableAdapter else {
+            guard let runner = adapter(for: address, besides: refusals, &state), let adapter = runner.usableAdapter
+            else {
+                guard refusals.isEmpty else {
+                    return .failure(
+                        DeviceCommandError(.noSlot, "the controller holds no further connection; try again later")
+                    )
+                }
                 return .failure(DeviceCommandError(.noAdapter, "no adapter can be used now; try again later"))
             }
             let slot = DeviceSlot(
@@ -47,11 +62,20 @@ extension DeviceTable {
         return try result.get()
     }
 
+    /// Learns that a slot has its connection.
+    func connected(_ slot: DeviceSlot) {
+        slot.isConnected.store(true, ordering: .relaxed)
+        linkMade(through: slot.adapterIndex)
+    }
+
     /// Frees a slot whose connection has ended.
-    func release(_ slot: DeviceSlot) {
+    ///
+    /// - Parameter isRefused: whether the adapter has refused the connection because it holds no further one.
+    func release(_ slot: DeviceSlot, isRefused: Bool = false) {
         state.withLock { state in
             guard state.slots[slot.device.value] === slot else { return }
             state.slots[slot.device.value] = nil
+            if isRefused { linkRefused(by: slot.adapterIndex, &state) }
             informSubscribers(&state)
         }
     }

@@ -12,6 +12,8 @@ final class DeviceTable: Sendable {
         let isRandom: Bool?
         let usesCache: Bool
         let client: Client
+        /// The adapters that have refused the connection, because they hold no further one.
+        var refusals: Set<Int> = []
     }
 
     struct State {
@@ -28,19 +30,32 @@ final class DeviceTable: Sendable {
         var slots: [UInt64: DeviceSlot] = [:]
         /// The adapter of the last attempt to connect to each device, if it has failed, until the next attempt.
         var failedAdapters: [UInt64: Int] = [:]
+        /// How many links the adapters hold, by their positions.
+        var capacities: [Int: LinkCapacity] = [:]
         var isStopping = false
         /// The slots of the last call of the closure for them.
         var lastSlots: ConnectionSlots?
 
         /// The number of slots in use.
         var usedCount: Int { connections.count + slots.count }
+
+        /// The number of slots in use through an adapter.
+        func usedCount(of adapter: Int) -> Int {
+            connections.count { $0.adapterIndex == adapter } + slots.values.count { $0.adapterIndex == adapter }
+        }
+
+        /// The number of links through an adapter.
+        func linkCount(of adapter: Int) -> Int {
+            connections.count { $0.adapterIndex == adapter && $0.hasLink }
+                + slots.values.count { $0.adapterIndex == adapter && $0.isConnected.load(ordering: .relaxed) }
+        }
     }
 
     /// Maximum number of devices whose last attempt is known to have failed.
     private static let failedAdapterLimit = 1024
 
     let limit: Int
-    private let adapters: AdapterSet
+    let adapters: AdapterSet
     private let services = ServiceCache()
     private let events: EventLog
     private let whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)?
@@ -72,14 +87,27 @@ final class DeviceTable: Sendable {
         }
     }
 
-    private func freeCount(_ state: borrowing State) -> Int {
-        adapters.runners.contains { $0.usableAdapter != nil } ? limit - state.usedCount : 0
+    /// The slots now.
+    var connectionSlots: ConnectionSlots { state.withLock { connectionSlots($0) } }
+
+    func connectionSlots(_ state: borrowing State) -> ConnectionSlots {
+        var usable: [ConnectionSlots.Adapter] = []
+        for runner in adapters.runners where runner.usableAdapter != nil {
+            usable.append(
+                ConnectionSlots.Adapter(
+                    capacity: state.capacities[runner.index]?.count,
+                    usedCount: state.usedCount(of: runner.index)
+                )
+            )
+        }
+        return ConnectionSlots(configuredLimit: limit, usedCount: state.usedCount, adapters: usable)
     }
 
     private func slotMessage(_ state: borrowing State) -> Message {
-        .connectionsFree(
-            free: freeCount(state),
-            limit: limit,
+        let slots = connectionSlots(state)
+        return .connectionsFree(
+            free: slots.free,
+            limit: slots.limit,
             allocated: state.connections.map(\.address) + state.slots.keys.sorted()
         )
     }
@@ -88,7 +116,7 @@ final class DeviceTable: Sendable {
         let message = slotMessage(state)
         for client in state.subscribers { client.send(message) }
         guard let whenSlotsChanged else { return }
-        let slots = ConnectionSlots(free: freeCount(state), limit: limit)
+        let slots = connectionSlots(state)
         guard slots != state.lastSlots else { return }
         state.lastSlots = slots
         whenSlotsChanged(slots)
@@ -96,8 +124,37 @@ final class DeviceTable: Sendable {
 
     /// Informs clients that an adapter can be used now, or can no longer be used. To be called at the start too.
     func adaptersChanged() {
-        state.withLock { informSubscribers(&$0) }
+        state.withLock { state in
+            // Another controller may be opened next.
+            for runner in adapters.runners where runner.adapter == nil { state.capacities[runner.index] = nil }
+            informSubscribers(&state)
+        }
     }
+
+    /// Learns from a link that was made through an adapter.
+    func linkMade(through adapter: Int) {
+        state.withLock { state in
+            let capacity = state.capacities[adapter]
+            state.capacities[adapter, default: LinkCapacity()].linkMade(count: state.linkCount(of: adapter))
+            if state.capacities[adapter]?.count != capacity?.count { informSubscribers(&state) }
+        }
+    }
+
+    /// Learns from an adapter's refusal to make a further link.
+    func linkRefused(by adapter: Int, _ state: inout State) {
+        guard adapters.runners[adapter].adapter != nil else { return }
+        state.capacities[adapter, default: LinkCapacity()].linkRefused(count: state.linkCount(of: adapter))
+        logger.info(
+            "the controller holds no further connection",
+            metadata: [
+                "adapter": "\(adapters.runners[adapter].name)",
+                "capacity": "\(state.capacities[adapter]?.count ?? 0)",
+            ]
+        )
+    }
+
+    /// How many connections the controller of an adapter holds at one time; nil if it is not known.
+    func capacity(of adapter: Int) -> Int? { state.withLock { $0.capacities[adapter]?.count } }
 
     // MARK: Connections
 
@@ -127,8 +184,8 @@ final class DeviceTable: Sendable {
     /// Takes a slot for a device that has none and starts to connect, or refuses the request.
     private func start(_ request: Request, _ state: inout State) {
         let address = request.address
-        guard !state.isStopping, state.usedCount < limit, let runner = adapter(for: address, &state),
-            let adapter = runner.usableAdapter
+        guard !state.isStopping, state.usedCount < limit,
+            let runner = adapter(for: address, besides: request.refusals, &state), let adapter = runner.usableAdapter
         else { return request.client.send(.disconnected(address, error: ClientErrorCode.insufficientResources)) }
         if !request.usesCache { services.remove(address) }
         // Without its type, an address with the two highest bits set is taken as random static.
@@ -144,28 +201,53 @@ final class DeviceTable: Sendable {
         )
         state.connections.append(connection)
         informSubscribers(&state)
-        connection.start(after: state.changes[address]?.task) { [self] in remove(connection, informing: $0) }
+        connection.start(after: state.changes[address]?.task) { [self] in
+            linkMade(through: connection.adapterIndex)
+        } ended: { [self] message in
+            remove(connection, of: request, informing: message)
+        }
     }
 
-    /// The adapter for a connection to a device; nil if none is usable. An attempt after a failed one prefers another.
-    func adapter(for address: UInt64, _ state: inout State) -> AdapterRunner? {
+    /// The adapter for a connection to a device; nil if none is usable and has room. An attempt after a failed one prefers
+    /// another.
+    ///
+    /// - Parameter refusals: the positions of adapters that are not chosen.
+    func adapter(
+        for address: UInt64,
+        besides refusals: Set<Int> = [],
+        _ state: inout State
+    ) -> AdapterRunner? {
         let failed = state.failedAdapters.removeValue(forKey: address)
-        let candidates = adapters.runners.filter { $0.usableAdapter != nil }.map { runner in
-            AdapterChoice.Candidate(
+        var candidates: [AdapterChoice.Candidate] = []
+        for runner in adapters.runners where runner.usableAdapter != nil && !refusals.contains(runner.index) {
+            let usedCount = state.usedCount(of: runner.index)
+            if let capacity = state.capacities[runner.index]?.count, usedCount >= capacity { continue }
+            let candidate = AdapterChoice.Candidate(
                 index: runner.index,
-                connectionCount: state.connections.count { $0.adapterIndex == runner.index }
-                    + state.slots.values.count { $0.adapterIndex == runner.index },
+                connectionCount: usedCount,
                 rssi: adapters.scanner.rssi(of: address, by: runner.index),
                 hasFailed: runner.index == failed
             )
+            candidates.append(candidate)
         }
         return AdapterChoice.best(of: candidates).map { adapters.runners[$0.index] }
     }
 
     /// Frees the slot of a connection that has ended, and informs its client.
-    private func remove(_ connection: DeviceConnection, informing message: Message) {
+    ///
+    /// If the adapter holds no further connection, another one is asked. Its outcome is the message then.
+    private func remove(_ connection: DeviceConnection, of request: Request, informing message: Message) {
         state.withLock { state in
             state.connections.removeAll { $0 === connection }
+            if connection.isRefused {
+                linkRefused(by: connection.adapterIndex, &state)
+                if !state.isStopping, !request.client.hasEnded.load(ordering: .relaxed) {
+                    var request = request
+                    request.refusals.insert(connection.adapterIndex)
+                    informSubscribers(&state)
+                    return start(request, &state)
+                }
+            }
             if connection.hasFailedToConnect, state.failedAdapters.count < Self.failedAdapterLimit {
                 state.failedAdapters[connection.address] = connection.adapterIndex
             }
@@ -313,10 +395,7 @@ final class DeviceTable: Sendable {
 
     /// The number of connections through an adapter.
     func connectionCount(of adapter: Int) -> Int {
-        state.withLock { state in
-            state.connections.count { $0.adapterIndex == adapter }
-                + state.slots.values.count { $0.adapterIndex == adapter }
-        }
+        state.withLock { $0.usedCount(of: adapter) }
     }
 }
 
