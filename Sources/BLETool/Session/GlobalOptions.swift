@@ -97,7 +97,7 @@ struct AdapterOptions: ParsableArguments {
         AdapterInventory.read().adapters.map { "hci\($0.index)" } + ["virtual"]
     }
 
-    /// The controller that the options name, or the environment, or the first that is there.
+    /// The controller that the options name, or the environment, or else hci0.
     func specification() throws(TransportError) -> AdapterSpecification {
         if let adapter { adapter } else { try AdapterSpecification.default() }
     }

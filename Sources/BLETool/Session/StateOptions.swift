@@ -6,8 +6,8 @@ import BLEKeyStore
 struct StateOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The directory for bonds and this host's identity (default: BLE_STATE_DIR, STATE_DIRECTORY or "
-                + "~/.local/state/swift-ble).",
+            "The directory for bonds and this host's identity (default: BLE_STATE_DIR, STATE_DIRECTORY, "
+                + "XDG_STATE_HOME/swift-ble or ~/.local/state/swift-ble).",
             valueName: "dir"
         ),
         completion: .directory

@@ -47,7 +47,7 @@ struct Demo: AsyncParsableCommand {
         return """
             Three simulated devices are in range of this gateway:
               \(DemoDevices.thermometerAddress)  Demo Thermometer  temperature and battery, with notifications
-              \(DemoDevices.broadcasterAddress)  Demo Hygrometer   broadcasts temperature and humidity as BTHome v2
+              \(DemoDevices.broadcasterAddress)  Demo Hygro        broadcasts temperature and humidity as BTHome v2
               \(DemoDevices.lampAddress)  Demo Lamp         on, off and brightness, with notifications
 
             In Home Assistant: Settings, Devices & services, Add integration, ESPHome.
