@@ -27,8 +27,11 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
     /// A peripheral is connected, and accepts commands. The ATT_MTU may grow after this call, without a further one.
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
 
-    /// A connection attempt has failed and is not repeated. Before that, the host retries a connection that could not
-    /// be established three times.
+    /// A connection attempt has failed and is not repeated. Before that, the host retries an attempt three times that the
+    /// controller reports as not established.
+    ///
+    /// Most controllers report a connection as soon as they have sent the request for it. If the peripheral has not received
+    /// that request, `didConnect` is followed by `didDisconnectPeripheral` with `CBError.connectionFailed`.
     ///
     /// An attempt that the app cancels is reported as a disconnection without an error.
     func centralManager(
