@@ -51,4 +51,20 @@ struct SetupTests {
         #expect(failed.status != 0 && failed.errors.contains("Unable to locate package"))
         #expect(calls == [update])
     }
+
+    @Test("Without dpkg, the setup names what is needed and succeeds")
+    func setupNamesWhatIsNeededWithoutDpkg() async throws {
+        let folder = NSTemporaryDirectory() + "setup-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        // The only program that the setup finds is its interpreter.
+        try FileManager.default.createSymbolicLink(atPath: folder + "/bash", withDestinationPath: "/bin/bash")
+        let outcome = try await Programs.run(
+            Programs.root + "/.ci/setup",
+            ["some-package", "other-package"],
+            environment: ["PATH": folder]
+        )
+        #expect(outcome.status == 0)
+        #expect(outcome.errors.contains("it needs the equivalents of some-package other-package"))
+    }
 }

@@ -15,7 +15,7 @@ struct StateOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Where the key, the bonds and the status socket are (default: $STATE_DIRECTORY, /var/lib/ble-gateway for "
-                + "root, or ~/.local/state/ble-gateway).",
+                + "root, $XDG_STATE_HOME/ble-gateway or ~/.local/state/ble-gateway).",
             valueName: "directory"
         ),
         completion: .directory
@@ -123,7 +123,7 @@ struct SettingsOptions: ParsableArguments {
     )
     var bindKeys: [String] = []
 
-    @Option(help: "The name of the gateway in the network (default: the host name).")
+    @Option(help: "The name of the gateway in the network (default: the host name up to its first dot).")
     var name: String?
 
     @Option(
