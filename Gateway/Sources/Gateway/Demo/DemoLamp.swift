@@ -43,10 +43,10 @@ struct DemoLamp {
     /// Notifies each written state until the adapter is closed.
     func run() async throws {
         for await event in events {
-            guard case .written(_, stateHandle, _, _, _) = event else { continue }
-            if let state = await adapter.peripheral.value(of: stateHandle) {
-                try await adapter.peripheral.notify(state, of: stateHandle)
-            }
+            guard case .written(_, stateHandle, let offset, let value, _) = event else { continue }
+            // The value may have been written again since this event. Only a part of it was written at an offset.
+            let state = offset == 0 ? value : await adapter.peripheral.value(of: stateHandle)
+            if let state { try await adapter.peripheral.notify(state, of: stateHandle) }
         }
     }
 }
