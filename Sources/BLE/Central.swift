@@ -51,8 +51,8 @@ public struct Central: Sendable {
 }
 
 extension HostError {
-    /// The same error for each way in which a controller reports that it holds no further link: by the status of the command
-    /// or by that of the event (Vol 4, Part E, 7.8.12, 7.8.66).
+    /// The error of a controller that holds no further link. Some controllers report it by the status of the command, others by
+    /// that of the event (Vol 4, Part E, 7.8.12, 7.8.66).
     fileprivate var withReasonOfRefusedLink: HostError {
         guard case .command(.status(let code, _)) = self else { return self }
         switch code {

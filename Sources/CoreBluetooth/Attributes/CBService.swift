@@ -20,6 +20,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
     /// The handles of a remote service in its server's database.
     let range: HandleRange?
     let content: Mutex<Content>
+
     init(uuid: CBUUID, isPrimary: Bool, range: HandleRange?, peripheral: CBPeripheral?) {
         self.range = range
         content = Mutex(Content(peripheral: peripheral, isPrimary: isPrimary))

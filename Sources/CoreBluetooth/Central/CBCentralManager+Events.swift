@@ -43,8 +43,8 @@ extension CBCentralManager: EventReceiver {
 
     /// Discards the scan and the connections. Below `poweredOff`, discards the peripherals too.
     ///
-    /// The host has ended them already. The engine is told nevertheless: the app may have begun others since then,
-    /// because the manager still was powered on.
+    /// The host has ended those that existed before it lost the controller. The engine ends those that the app has begun
+    /// since then, while the state of the manager was still `poweredOn`.
     func discardConnections(for state: CBManagerState) {
         let forgetsPeripherals = state != .poweredOff
         let peripherals = content.withLock { content in

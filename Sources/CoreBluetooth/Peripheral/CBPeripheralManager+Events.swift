@@ -35,8 +35,8 @@ extension CBPeripheralManager: EventReceiver {
     /// Discards the advertisement, the connections and the services for channels. Below `poweredOff`, discards the
     /// services too.
     ///
-    /// The host has ended the advertisement already. The engine is told nevertheless: the app may have started another
-    /// one since then, because the manager still was powered on.
+    /// The host has ended the advertisement that existed before it lost the controller. The engine ends one that the app has
+    /// started since then, while the state of the manager was still `poweredOn`.
     func discardConnections(for state: CBManagerState) {
         let characteristics = content.withLock { content in
             if content.advertising != .off { engine?.stopAdvertising() }

@@ -59,8 +59,8 @@ final class EnhancedBearers {
     private var orphans: Set<UInt64> = []
     /// The characteristics with unfinished procedures.
     private var uses: [AttributeHandle: Use] = [:]
-    /// The number of responses on the fixed channel that show that the server has received the last write without response:
-    /// two if it was sent while a request was in flight. Nil if they were received.
+    /// The number of responses on the fixed channel after which the server has received the last write without response. There
+    /// are two if the write was sent while a request was in flight. Nil if they were received.
     private var responsesToCommand: Int?
     /// The calls that were cancelled while the fixed channel waited for a response.
     private var cancelledOnFixedChannel: [ProcedureCall] = []

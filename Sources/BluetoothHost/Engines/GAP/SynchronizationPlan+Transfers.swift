@@ -75,8 +75,12 @@ extension SynchronizationPlan {
         _ handle: UInt16,
         _ train: PeriodicTrain
     ) -> [SynchronizationEffect] {
+        guard entries[index].request.problem(with: train) == nil else {
+            terminate(handle)
+            return []
+        }
         switch entries[index].state {
-        case _ where entries[index].request.problem(with: train) != nil, .established:
+        case .established:
             terminate(handle)
             return []
         case .creating: abandonCreation(of: entries[index].identifier)
