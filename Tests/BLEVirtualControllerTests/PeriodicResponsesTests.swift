@@ -298,13 +298,15 @@ struct PeriodicResponsesTests {
     private static func connect(
         _ address: DeviceAddress = World.address(1),
         handle: UInt8 = 3,
-        subevent: UInt8 = 1
+        subevent: UInt8 = 1,
+        scanWindow: UInt16 = 0x60,
+        interval: UInt16 = 24
     ) -> LEExtendedCreateConnectionV2 {
         let parameters = LEExtendedCreateConnection.PHYParameters(
             scanInterval: 0x60,
-            scanWindow: 0x60,
-            connectionIntervalMin: 24,
-            connectionIntervalMax: 24,
+            scanWindow: scanWindow,
+            connectionIntervalMin: interval,
+            connectionIntervalMax: interval,
             maxLatency: 0,
             supervisionTimeout: 100
         )
@@ -370,5 +372,7 @@ struct PeriodicResponsesTests {
         #expect(world.status(of: Self.connect(subevent: 4), to: 0) == .invalidHCICommandParameters)
         #expect(world.status(of: Self.connect(handle: 0xFF), to: 0) == .invalidHCICommandParameters)
         #expect(world.status(of: Self.connect(subevent: 0xFF), to: 0) == .invalidHCICommandParameters)
+        #expect(world.status(of: Self.connect(interval: 0), to: 0) == .invalidHCICommandParameters)
+        #expect(world.status(of: Self.connect(scanWindow: 0), to: 0) == .success, "scanning is not needed")
     }
 }

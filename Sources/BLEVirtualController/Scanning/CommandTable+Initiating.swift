@@ -82,12 +82,12 @@ extension VirtualController {
         _ command: LEExtendedCreateConnection,
         inSubevent subevent: Initiation.SubeventPlace?
     ) -> CommandTable.Beginning {
-        // The window of scanning and the filter policy are ignored for a request in a subevent.
-        for parameters in [command.le1M, command.le2M, command.leCoded] where subevent == nil {
-            guard parameters?.areValid(scanIntervalUpTo: 0xFFFF) != false else {
-                return .refused(.invalidHCICommandParameters)
-            }
+        // The parameters of scanning and the filter policy are ignored for a request in a subevent.
+        let parameters = [command.le1M, command.le2M, command.leCoded].compactMap(\.self)
+        let areValid = parameters.allSatisfy {
+            subevent == nil ? $0.areValid(scanIntervalUpTo: 0xFFFF) : $0.areValidForConnection
         }
+        guard areValid else { return .refused(.invalidHCICommandParameters) }
         guard subevent != nil || command.le1M != nil || command.leCoded != nil else {
             return .refused(.invalidHCICommandParameters)
         }

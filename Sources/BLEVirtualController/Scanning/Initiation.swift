@@ -58,13 +58,18 @@ extension Initiation.PHYParameters {
 
     /// Whether the parameters are in their ranges for every interval (Vol 4, Part E, 7.8.12 and 7.8.66).
     func areValid(scanIntervalUpTo limit: UInt16) -> Bool {
+        listening.isValid(upTo: limit) && areValidForConnection
+    }
+
+    /// Whether the parameters of the connection are in their ranges, whatever those of scanning.
+    var areValidForConnection: Bool {
         let longest = LinkParameters(
             interval: connectionIntervalMax,
             latency: maxLatency,
             supervisionTimeout: supervisionTimeout
         )
-        return listening.isValid(upTo: limit) && connectionIntervalMin <= connectionIntervalMax && link.areValid
-            && longest.areValid && minCELength <= maxCELength
+        return connectionIntervalMin <= connectionIntervalMax && link.areValid && longest.areValid
+            && minCELength <= maxCELength
     }
 }
 
@@ -118,9 +123,8 @@ extension VirtualController {
         guard let initiation = initiator, initiation.subevent == place else { return false }
         initiator = nil
         updateListening()
-        guard open(initiation, to: train.receivers(of: subevent), set) else {
+        if !open(initiation, to: train.receivers(of: subevent), set) {
             tellNotConnected(.connectionFailedToBeEstablished, role: .central)
-            return true
         }
         return true
     }
