@@ -23,6 +23,24 @@ extension APIClient {
         guard response.connected, response.mtu > 23 else { throw NotConnected(error: response.error) }
     }
 
+    /// Ends a connection, or an attempt.
+    func disconnect(_ address: UInt64) async throws {
+        try await send(.deviceRequest, Self.request(address, .disconnect))
+        _ = try await connectionResponse { $0.address == address && !$0.connected }
+    }
+
+    /// Pairs with a device that is connected. Returns whether it has succeeded.
+    func pair(_ address: UInt64) async throws -> Bool {
+        try await send(.deviceRequest, Self.request(address, .pair))
+        return try await next(.pairingResponse, as: ESPHomeBluetoothDevicePairingResponse.self).paired
+    }
+
+    /// Removes the bond with a device. Returns whether there was one.
+    func unpair(_ address: UInt64) async throws -> Bool {
+        try await send(.deviceRequest, Self.request(address, .unpair))
+        return try await next(.unpairingResponse, as: ESPHomeBluetoothDeviceUnpairingResponse.self).success
+    }
+
     struct NotConnected: Error {
         let error: Int32
     }

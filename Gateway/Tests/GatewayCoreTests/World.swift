@@ -13,6 +13,16 @@ struct World: Sendable {
     func client() async throws -> APIClient {
         try await APIClient(port: port)
     }
+
+    /// The number of connections through each adapter.
+    var connectionCounts: [Int] {
+        get async { await gateway.status.adapters.map(\.connectionCount) }
+    }
+
+    /// Waits until all adapters are open.
+    func waitForAdapters() async {
+        while await gateway.status.adapters.contains(where: { !$0.isOpen }) { await Task.yield() }
+    }
 }
 
 /// A peripheral on the virtual air.
@@ -31,6 +41,7 @@ struct Device: Sendable {
         address = DeviceAddress(0xC0DE_0000_0000 + number, isRandom: true)
         var configuration = Adapter.Configuration()
         configuration.identityAddress = address
+        configuration.security.justWorks = .always
         adapter = try await Adapter.open(.virtual(name: air), configuration: configuration)
         let service = ServiceDefinition(
             uuid: "9F3D0001-5C3A-4F8E-9A52-0D4A1E6C7B11",

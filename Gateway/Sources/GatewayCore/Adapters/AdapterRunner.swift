@@ -27,6 +27,10 @@ final class AdapterRunner: Sendable {
         var kernelAdapter: KernelAdapter?
         /// The address that the adapter had when it was open last.
         var address: DeviceAddress?
+        /// The identity addresses of the devices that the adapter was bonded to when its bonds were read last.
+        var bondedDevices: Set<UInt64> = []
+        /// The number of the last read of the bonds that has begun, and of the last one that was used.
+        var bondReads: (begun: UInt64, used: UInt64) = (0, 0)
     }
 
     /// The longest time between two attempts to open an adapter, in seconds.
@@ -68,6 +72,8 @@ final class AdapterRunner: Sendable {
     var kernelName: String? { state.withLock { $0.adapter == nil ? nil : $0.kernelAdapter?.name } }
     /// The address that the adapter had when it was open last; nil if it was not.
     var address: String? { state.withLock { $0.address.map { "\($0)" } } }
+    /// Whether the adapter has a bond with a device, or had one when it was open last.
+    func hasBond(with address: UInt64) -> Bool { state.withLock { $0.bondedDevices.contains(address) } }
 
     // MARK: Opening
 
@@ -86,14 +92,13 @@ final class AdapterRunner: Sendable {
                 let opened = try await open(in: inventory)
                 failureCount = 0
                 let address = try? await opened.adapter.information.identityAddress
+                await readBonds(of: opened.adapter)
                 set { state in
-                    state = State(
-                        adapter: opened.adapter,
-                        isReady: true,
-                        failure: nil,
-                        kernelAdapter: opened.kernelAdapter,
-                        address: address ?? state.address
-                    )
+                    state.adapter = opened.adapter
+                    state.isReady = true
+                    state.failure = nil
+                    state.kernelAdapter = opened.kernelAdapter
+                    state.address = address ?? state.address
                 }
                 logger.info("adapter open", metadata: place)
                 events.record(.adapterOpened, name)
@@ -150,6 +155,25 @@ final class AdapterRunner: Sendable {
             metadata["device"] = state.kernelAdapter.map { .string($0.name) }
             metadata["address"] = state.address.map { .string("\($0)") }
             return metadata
+        }
+    }
+
+    /// Reads the adapter's bonds again, after those with connected devices may have changed.
+    func readBonds() async {
+        if let adapter { await readBonds(of: adapter) }
+    }
+
+    private func readBonds(of adapter: Adapter) async {
+        let number = state.withLock { state in
+            state.bondReads.begun += 1
+            return state.bondReads.begun
+        }
+        let devices = Set(await adapter.bonds().map(\.identity.value))
+        state.withLock { state in
+            // A read that has begun later has all changes before this one.
+            guard number > state.bondReads.used else { return }
+            state.bondReads.used = number
+            state.bondedDevices = devices
         }
     }
 

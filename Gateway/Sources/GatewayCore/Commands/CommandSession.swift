@@ -279,6 +279,7 @@ actor CommandSession {
         self.link = nil
         link.observer.cancel()
         await Task { await link.peripheral.disconnect() }.value
+        await devices.readBonds(of: link.slot.adapterIndex)
         devices.release(link.slot)
     }
 }

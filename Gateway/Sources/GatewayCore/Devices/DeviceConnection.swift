@@ -89,17 +89,18 @@ final class DeviceConnection: Sendable {
     /// - Parameters:
     ///   - predecessor: work on the same device that has to end first.
     ///   - linkMade: is called when there is a link.
-    ///   - ended: is called once with the message for the client when the connection has ended.
+    ///   - ended: is called once with the message for the client when the connection has ended. The connection has
+    ///     finished when the call returns.
     func start(
         after predecessor: Task<Void, Never>?,
         linkMade: @escaping @Sendable () -> Void,
-        ended: @escaping @Sendable (Message) -> Void
+        ended: @escaping @Sendable (Message) async -> Void
     ) {
         // On the adapter's own thread, an operation needs no thread switch.
         let task = Task(executorPreference: adapter.taskExecutor) {
             await predecessor?.value
             let error = await self.run(linkMade)
-            ended(.disconnected(self.address, error: error))
+            await ended(.disconnected(self.address, error: error))
         }
         state.withLock { $0.task = task }
     }

@@ -42,7 +42,7 @@ extension DeviceTable {
             }
             guard let runner = adapter(for: address, besides: refusals, &state), let adapter = runner.usableAdapter
             else {
-                guard refusals.isEmpty else {
+                guard !isAnyUsable else {
                     return .failure(
                         DeviceCommandError(.noSlot, "the controller holds no further connection; try again later")
                     )

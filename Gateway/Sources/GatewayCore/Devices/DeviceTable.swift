@@ -204,12 +204,22 @@ final class DeviceTable: Sendable {
         connection.start(after: state.changes[address]?.task) { [self] in
             linkMade(through: connection.adapterIndex)
         } ended: { [self] message in
+            await readBonds(of: connection.adapterIndex)
             remove(connection, of: request, informing: message)
         }
     }
 
+    /// Reads an adapter's bonds again. It is called before the slot of a connection is free, so that the next choice of an
+    /// adapter follows a bond that was added or removed.
+    func readBonds(of adapter: Int) async {
+        await adapters.runners[adapter].readBonds()
+    }
+
     /// The adapter for a connection to a device; nil if none is usable and has room. An attempt after a failed one prefers
     /// another.
+    ///
+    /// While an adapter that has the device's bond can be used, no other one is chosen, even if the adapter has no room.
+    /// Another one does not have the key, and a new pairing through it may replace the device's bond.
     ///
     /// - Parameter refusals: the positions of adapters that are not chosen.
     func adapter(
@@ -219,7 +229,9 @@ final class DeviceTable: Sendable {
     ) -> AdapterRunner? {
         let failed = state.failedAdapters.removeValue(forKey: address)
         var candidates: [AdapterChoice.Candidate] = []
-        for runner in adapters.runners where runner.usableAdapter != nil && !refusals.contains(runner.index) {
+        let usable = adapters.runners.filter { $0.usableAdapter != nil }
+        let bonded = usable.filter { $0.hasBond(with: address) }
+        for runner in bonded.isEmpty ? usable : bonded where !refusals.contains(runner.index) {
             let usedCount = state.usedCount(of: runner.index)
             if let capacity = state.capacities[runner.index]?.count, usedCount >= capacity { continue }
             let candidate = AdapterChoice.Candidate(
@@ -230,7 +242,19 @@ final class DeviceTable: Sendable {
             )
             candidates.append(candidate)
         }
-        return AdapterChoice.best(of: candidates).map { adapters.runners[$0.index] }
+        guard let best = AdapterChoice.best(of: candidates) else { return nil }
+        let runner = adapters.runners[best.index]
+        if bonded.isEmpty, let absent = adapters.runners.first(where: { $0.hasBond(with: address) }) {
+            logger.warning(
+                "the adapter that has the device's bond cannot be used; connecting without the bond",
+                metadata: [
+                    "device": "\(DeviceAddress(address, isRandom: address >> 46 == 0b11))",
+                    "bonded": "\(absent.name)",
+                    "adapter": "\(runner.name)",
+                ]
+            )
+        }
+        return runner
     }
 
     /// Frees the slot of a connection that has ended, and informs its client.
@@ -317,7 +341,8 @@ final class DeviceTable: Sendable {
         _ change: @escaping @Sendable (Adapter, DeviceAddress) async -> Bool,
         response: @escaping @Sendable (Bool) -> Message
     ) {
-        let adapters = adapters.runners.compactMap(\.adapter)
+        let runners = self.adapters.runners
+        let adapters = runners.compactMap(\.adapter)
         let predecessor = state.changes[address]?.task
         state.lastChange += 1
         let number = state.lastChange
@@ -330,6 +355,7 @@ final class DeviceTable: Sendable {
                     isChanged = true
                 }
             }
+            for runner in runners { await runner.readBonds() }
             client.send(response(isChanged))
             client.finishRequests()
             self.state.withLock { state in

@@ -1,0 +1,83 @@
+import BLE
+import Testing
+
+@testable import GatewayCore
+
+/// The choice of the adapter for a device that is bonded to one of them.
+@Suite(.timeLimit(.minutes(2)))
+struct BondedDeviceTests {
+    @Test func bondedDeviceIsConnectedThroughTheAdapterWithTheBond() async throws {
+        try await withGateway(hasSecondAdapter: true) { world in
+            let client = try await world.client()
+            await world.waitForAdapters()
+            let addresses = world.devices.map(\.address.value)
+            try await client.connect(addresses[0])
+            #expect(await world.connectionCounts == [1, 0])
+            try #require(try await client.pair(addresses[0]))
+            try await client.disconnect(addresses[0])
+            // Without a bond, the adapter with fewer connections would be chosen.
+            try await client.connect(addresses[1])
+            #expect(await world.connectionCounts == [1, 0])
+            try await client.connect(addresses[0])
+            #expect(await world.connectionCounts == [2, 0])
+            try #require(try await client.unpair(addresses[0]))
+            _ = try await client.connectionResponse { $0.address == addresses[0] && !$0.connected }
+            try await client.connect(addresses[0])
+            #expect(await world.connectionCounts == [1, 1])
+        }
+    }
+
+    @Test func bondThatIsRemovedWhileTheDeviceIsNotConnectedDoesNotDecide() async throws {
+        try await withGateway(hasSecondAdapter: true) { world in
+            let client = try await world.client()
+            await world.waitForAdapters()
+            let addresses = world.devices.map(\.address.value)
+            try await client.connect(addresses[0])
+            try #require(try await client.pair(addresses[0]))
+            try await client.disconnect(addresses[0])
+            try #require(try await client.unpair(addresses[0]))
+            try await client.connect(addresses[1])
+            try await client.connect(addresses[0])
+            #expect(await world.connectionCounts == [1, 1])
+        }
+    }
+
+    @Test func bondedDeviceIsConnectedThroughAnotherAdapterIfItsOwnIsAbsent() async throws {
+        try await withGateway(hasSecondAdapter: true) { world in
+            let client = try await world.client()
+            await world.waitForAdapters()
+            let address = world.devices[0].address.value
+            try await client.connect(address)
+            try #require(try await client.pair(address))
+            try await client.disconnect(address)
+            await world.adapter.close()
+            while await world.gateway.status.adapters[0].isOpen { await Task.yield() }
+            try await client.connect(address)
+            #expect(await world.connectionCounts == [0, 1])
+            #expect(try await client.read(address, world.devices[0].value) == [7])
+        }
+    }
+
+    /// The bonds are those with which the adapter was opened.
+    @Test func adapterWithTheBondAndWithoutRoomIsNotReplacedByAnother() async throws {
+        try await withTable(adapterCount: 2) { adapters, device in
+            let peripheral = try await adapters[0].central.connect(to: device.address)
+            try await peripheral.pair()
+            await peripheral.disconnect()
+        } run: { world in
+            let address = world.device.address.value
+            let other = try world.table.acquireSlot(for: 1, isRandom: false)
+            #expect(other.adapterIndex == 0)
+            // The controller holds one connection.
+            world.table.release(other, isRefused: true)
+            let busy = try world.table.acquireSlot(for: 1, isRandom: false, besides: [1])
+            #expect(busy.adapterIndex == 0)
+            let error = #expect(throws: DeviceCommandError.self) {
+                _ = try world.table.acquireSlot(for: address, isRandom: true)
+            }
+            #expect(error?.code == .noSlot)
+            world.table.release(busy)
+            #expect(try world.table.acquireSlot(for: address, isRandom: true).adapterIndex == 0)
+        }
+    }
+}
