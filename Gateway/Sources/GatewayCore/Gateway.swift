@@ -103,6 +103,7 @@ public final class Gateway: Service {
         let devices = DeviceTable(
             limit: configuration.connectionLimit,
             adapters: self.adapters,
+            failedAttemptTime: configuration.failedAttemptTime,
             events: configuration.events,
             whenSlotsChanged: configuration.whenSlotsChanged,
             logger: logger

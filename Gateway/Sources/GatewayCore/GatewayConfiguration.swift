@@ -29,6 +29,8 @@ public struct GatewayConfiguration: Sendable {
     public var commandIdleTimeout = Duration.seconds(30)
     /// How adapters scan until a client requests another mode.
     public var scanMode: ScanMode
+    /// How long an attempt to connect lasts at least that counts as failed although its client has ended it.
+    var failedAttemptTime = Duration.seconds(5)
     /// The keys of sensors that encrypt their readings. The kind of an address, public or random, is ignored.
     public var sensorKeys: [DeviceAddress: BindKey] = [:]
     /// Is called for each report of a sensor that says something new, and for each sensor at least once a minute while

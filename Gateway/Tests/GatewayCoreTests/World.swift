@@ -1,6 +1,7 @@
 import BLE
-import GatewayCore
 import Testing
+
+@testable import GatewayCore
 
 /// A gateway that serves, and devices on its virtual air.
 struct World: Sendable {
@@ -9,6 +10,7 @@ struct World: Sendable {
     /// The gateway's first adapter.
     let adapter: Adapter
     let devices: [Device]
+    let events: EventLog
 
     func client() async throws -> APIClient {
         try await APIClient(port: port)
@@ -84,6 +86,7 @@ func withGateway<Result: Sendable>(
     clientLimit: Int = 16,
     hasSecondAdapter: Bool = false,
     otherAdapters: [AdapterSpecification] = [],
+    failedAttemptTime: Duration = .seconds(5),
     air: String = #function,
     line: Int = #line,
     _ body: (World) async throws -> Result
@@ -95,13 +98,21 @@ func withGateway<Result: Sendable>(
     configuration.port = 0
     configuration.connectionLimit = connectionLimit
     configuration.clientLimit = clientLimit
+    configuration.failedAttemptTime = failedAttemptTime
     configuration.adapters = otherAdapters + (hasSecondAdapter ? [.virtual(name: name)] : [])
     let adapter = try await Adapter.open(.virtual(name: name))
     let gateway = Gateway(configuration: configuration, adapters: [adapter])
     let run = Task { try await gateway.run() }
     do {
         let port = await waitForPort(of: gateway)
-        let result = try await body(World(gateway: gateway, port: port, adapter: adapter, devices: devices))
+        let world = World(
+            gateway: gateway,
+            port: port,
+            adapter: adapter,
+            devices: devices,
+            events: configuration.events
+        )
+        let result = try await body(world)
         run.cancel()
         try await run.value
         await adapter.close()

@@ -258,6 +258,7 @@ actor CommandSession {
         while true {
             let slot = try devices.acquireSlot(for: address, isRandom: command.isRandom, besides: refusals)
             await slot.predecessor?.value
+            let start = ContinuousClock.now
             do throws(BLEError) {
                 let peripheral = try await slot.adapter.central.connect(
                     to: slot.device,
@@ -266,7 +267,11 @@ actor CommandSession {
                 devices.connected(slot)
                 return (slot, peripheral)
             } catch {
-                devices.release(slot, isRefused: error.meansNoFurtherLink)
+                let hasFailed = error.isFailedAttempt(
+                    after: ContinuousClock.now - start,
+                    failedAttemptTime: devices.failedAttemptTime
+                )
+                devices.release(slot, isRefused: error.meansNoFurtherLink, hasFailed: hasFailed)
                 guard error.meansNoFurtherLink else { throw DeviceCommandError(connection: error) }
                 refusals.insert(slot.adapterIndex)
             }

@@ -60,6 +60,17 @@ enum ClientErrorCode {
 }
 
 extension BLEError {
+    /// Whether an attempt to connect that ended with this error counts as a failure of its adapter.
+    ///
+    /// A client that waits in vain ends the attempt itself. If it ends the attempt early, it may have another reason.
+    ///
+    /// - Parameters:
+    ///   - duration: how long the attempt has lasted.
+    ///   - failedAttemptTime: see ``GatewayConfiguration/failedAttemptTime``.
+    func isFailedAttempt(after duration: Duration, failedAttemptTime: Duration) -> Bool {
+        self != .cancelled || duration >= failedAttemptTime
+    }
+
     /// Whether an attempt to connect has failed because the controller holds no further link (Vol 1, Part F, 2.7, 2.9,
     /// 2.13).
     var meansNoFurtherLink: Bool {

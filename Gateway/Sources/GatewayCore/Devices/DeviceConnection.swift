@@ -21,7 +21,7 @@ final class DeviceConnection: Sendable {
         var task: Task<Void, Never>?
         /// Whether the client or the gateway has ended the connection.
         var isEndRequested = false
-        /// Whether the device could not be connected, although nobody has ended the attempt.
+        /// Whether the device could not be connected; not if the client has ended the attempt early.
         var hasFailedToConnect = false
         /// Whether the controller holds no further link.
         var isRefused = false
@@ -43,6 +43,7 @@ final class DeviceConnection: Sendable {
     let adapter: Adapter
     let adapterIndex: Int
     let services: ServiceCache
+    private let failedAttemptTime: Duration
     private let events: EventLog
     private let logger: Logger
     private let operations: AsyncStream<DeviceOperation>
@@ -55,6 +56,7 @@ final class DeviceConnection: Sendable {
         adapter: Adapter,
         adapterIndex: Int,
         services: ServiceCache,
+        failedAttemptTime: Duration,
         events: EventLog,
         logger: Logger
     ) {
@@ -63,6 +65,7 @@ final class DeviceConnection: Sendable {
         self.adapter = adapter
         self.adapterIndex = adapterIndex
         self.services = services
+        self.failedAttemptTime = failedAttemptTime
         self.events = events
         var logger = logger
         logger[metadataKey: "device"] = "\(device)"
@@ -174,6 +177,7 @@ final class DeviceConnection: Sendable {
     /// - Returns: the error code that the client is sent about the end.
     private func run(_ linkMade: () -> Void) async -> Int32 {
         let peripheral: RemotePeripheral
+        let start = ContinuousClock.now
         do throws(BLEError) {
             peripheral = try await adapter.central.connect(to: device, timeout: Self.connectionTimeout)
         } catch {
@@ -181,22 +185,30 @@ final class DeviceConnection: Sendable {
             events.record(.deviceFailed, "\(device)", "\(error)")
             state.withLock { state in
                 state.phase = .ending
-                state.hasFailedToConnect = !state.isEndRequested
-                state.isRefused = state.hasFailedToConnect && error.meansNoFurtherLink
+                state.hasFailedToConnect = error.isFailedAttempt(
+                    after: ContinuousClock.now - start,
+                    failedAttemptTime: failedAttemptTime
+                )
+                state.isRefused = !state.isEndRequested && error.meansNoFurtherLink
             }
             return ClientErrorCode.connection(error)
         }
         state.withLock { $0.hasLink = true }
         linkMade()
         let error = await use(peripheral)
-        state.withLock { $0.phase = .ending }
+        let hasFailed = state.withLock { state in
+            // The controller reports a link before the device has answered on it.
+            if case .connecting = state.phase, !state.isEndRequested { state.hasFailedToConnect = true }
+            state.phase = .ending
+            return state.hasFailedToConnect
+        }
         submission.finish()
         // The slot is free only when the link has ended, also if this task is cancelled.
         await Task { await peripheral.disconnect() }.value
         state.withLock { $0.hasLink = false }
         client.finishRequests(state.withLock { $0.unfinishedCount })
         let reason = await Task { try? await peripheral.disconnection() }.value
-        events.record(.deviceDisconnected, "\(device)", reason.map { "\($0)" })
+        events.record(hasFailed ? .deviceFailed : .deviceDisconnected, "\(device)", reason.map { "\($0)" })
         return error
     }
 

@@ -70,12 +70,15 @@ extension DeviceTable {
 
     /// Frees a slot whose connection has ended.
     ///
-    /// - Parameter isRefused: whether the adapter has refused the connection because it holds no further one.
-    func release(_ slot: DeviceSlot, isRefused: Bool = false) {
+    /// - Parameters:
+    ///   - isRefused: whether the adapter has refused the connection because it holds no further one.
+    ///   - hasFailed: whether the device could not be connected.
+    func release(_ slot: DeviceSlot, isRefused: Bool = false, hasFailed: Bool = false) {
         state.withLock { state in
             guard state.slots[slot.device.value] === slot else { return }
             state.slots[slot.device.value] = nil
             if isRefused { linkRefused(by: slot.adapterIndex, &state) }
+            if hasFailed { attemptFailed(slot.device.value, through: slot.adapterIndex, &state) }
             informSubscribers(&state)
         }
     }

@@ -56,22 +56,27 @@ final class DeviceTable: Sendable {
 
     let limit: Int
     let adapters: AdapterSet
+    let failedAttemptTime: Duration
     private let services = ServiceCache()
     private let events: EventLog
     private let whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)?
     private let logger: Logger
     let state = Mutex(State())
 
-    /// - Parameter whenSlotsChanged: see ``GatewayConfiguration/whenSlotsChanged``.
+    /// - Parameters:
+    ///   - failedAttemptTime: see ``GatewayConfiguration/failedAttemptTime``.
+    ///   - whenSlotsChanged: see ``GatewayConfiguration/whenSlotsChanged``.
     init(
         limit: Int,
         adapters: AdapterSet,
+        failedAttemptTime: Duration = .seconds(5),
         events: EventLog = EventLog(),
         whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)? = nil,
         logger: Logger
     ) {
         self.limit = limit
         self.adapters = adapters
+        self.failedAttemptTime = failedAttemptTime
         self.events = events
         self.whenSlotsChanged = whenSlotsChanged
         self.logger = logger
@@ -196,6 +201,7 @@ final class DeviceTable: Sendable {
             adapter: adapter,
             adapterIndex: runner.index,
             services: services,
+            failedAttemptTime: failedAttemptTime,
             events: events,
             logger: logger
         )
@@ -272,13 +278,19 @@ final class DeviceTable: Sendable {
                     return start(request, &state)
                 }
             }
-            if connection.hasFailedToConnect, state.failedAdapters.count < Self.failedAdapterLimit {
-                state.failedAdapters[connection.address] = connection.adapterIndex
+            if connection.hasFailedToConnect {
+                attemptFailed(connection.address, through: connection.adapterIndex, &state)
             }
             connection.client.send(message)
             informSubscribers(&state)
             if let next = state.waiting.removeValue(forKey: connection.address) { start(next, &state) }
         }
+    }
+
+    /// Learns that an attempt to connect to a device has failed.
+    func attemptFailed(_ address: UInt64, through adapter: Int, _ state: inout State) {
+        guard state.failedAdapters.count < Self.failedAdapterLimit else { return }
+        state.failedAdapters[address] = adapter
     }
 
     /// Disconnects a device, or cancels the attempt to connect to it. The client is sent the end.
