@@ -64,6 +64,16 @@ struct ClientPlacesTests {
         #expect(other.isActive)
     }
 
+    /// All machines of a segment have the same prefix.
+    @Test(arguments: ["fe80::2", "2001:db8::2"])
+    func clientsOfOneAddressDoNotDisplaceOthersOfTheSameNetwork(address: String) throws {
+        let other = try connect(from: address)
+        for _ in 0..<(GatewayHub.newcomerLimit * 2) { _ = try connect(from: address.replacing("::2", with: "::1")) }
+        #expect(other.isActive)
+        try greet(other)
+        #expect(other.isActive)
+    }
+
     @Test func clientsBeyondTheLimitAreRefusedAfterHello() throws {
         let channels = try (0..<3).map { _ in try connect() }
         for channel in channels { try greet(channel) }

@@ -12,4 +12,21 @@ struct NetworkPrefixTests {
     func addressesOfOneOwnerAreEqual(first: String, second: String, areEqual: Bool) {
         #expect((NetworkPrefix(first) == NetworkPrefix(second)) == areEqual)
     }
+
+    @Test(
+        arguments: [
+            ([], nil),
+            (["192.0.2.1", "192.0.2.2"], 0),
+            (["192.0.2.1", "192.0.2.2", "192.0.2.2"], 1),
+            (["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.2"], 0),
+            // In a network, the address with the most.
+            (["fe80::1", "fe80::2", "fe80::2"], 1),
+            (["fe80::1", "fe80::2", "fe80::3"], 0),
+            // A machine with many addresses does not displace another network.
+            (["2001:db8:1::1", "2001:db8:1::1", "2001:db8:2::1", "2001:db8:2::2", "2001:db8:2::3"], 2),
+        ] as [([String], Int?)]
+    )
+    func oldestConnectionOfTheBusiestOriginIsDisplaced(addresses: [String], expected: Int?) {
+        #expect(ConnectionOrigin.displacedIndex(among: addresses.map { ConnectionOrigin($0) }) == expected)
+    }
 }

@@ -23,6 +23,15 @@ struct PlacesTests {
         for each in [other] + many { _ = try each.finish(acceptAlreadyClosed: true) }
     }
 
+    @Test func connectionsOfOneAddressDoNotDisplaceOthersOfTheSameNetwork() throws {
+        let places = ConnectionPlaces(limit: 3)
+        let other = try channel("fe80::1")
+        let many = try (0..<3).map { _ in try channel("fe80::2") }
+        for each in [other] + many { places.add(each) }
+        #expect(other.isActive && !many[0].isActive && many[1].isActive && many[2].isActive)
+        for each in [other] + many { _ = try each.finish(acceptAlreadyClosed: true) }
+    }
+
     @Test func connectionsAreClosedAtTheEnd() throws {
         let places = ConnectionPlaces(limit: 3)
         let (first, second) = (try channel("10.0.0.1"), try channel("10.0.0.1"))

@@ -55,8 +55,8 @@ final class GatewayHub: Sendable {
 
     /// Adds a client that has not greeted; false if the gateway stops.
     ///
-    /// Such clients have places of their own. If there are too many, the oldest of the network with the most of them is
-    /// disconnected, so a machine without the key cannot keep others out; see ``NetworkPrefix``.
+    /// Such clients have places of their own. If there are too many, one of the address with the most of them is
+    /// disconnected, so one address without the key cannot keep others out; see ``ConnectionOrigin``.
     func add(_ client: Client) -> Bool {
         let (isAdded, displaced) = state.withLock { state -> (Bool, Client?) in
             guard !state.isStopping else { return (false, nil) }
@@ -70,11 +70,8 @@ final class GatewayHub: Sendable {
     }
 
     private static func removeDisplaced(from newcomers: inout [Client]) -> Client? {
-        let networks = newcomers.map { NetworkPrefix($0.networkAddress) }
-        let counts = networks.reduce(into: [:]) { $0[$1, default: 0] += 1 }
-        let greatest = counts.values.max()
-        let oldest = networks.firstIndex { counts[$0] == greatest }
-        return oldest.map { newcomers.remove(at: $0) }
+        let index = ConnectionOrigin.displacedIndex(among: newcomers.map { ConnectionOrigin($0.networkAddress) })
+        return index.map { newcomers.remove(at: $0) }
     }
 
     /// Gives a client that has greeted its place, which it keeps.

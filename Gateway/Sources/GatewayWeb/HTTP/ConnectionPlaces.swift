@@ -2,12 +2,12 @@ import GatewayCore
 import NIOCore
 import Synchronization
 
-/// The connections to the web server. If there are too many, the oldest one of the network with the most is closed, so a
-/// machine in the network cannot keep others out.
+/// The connections to the web server. If there are too many, one of the address with the most is closed, so one address
+/// cannot keep others out; see ``ConnectionOrigin``.
 final class ConnectionPlaces: Sendable {
     private struct Place {
         let channel: any Channel
-        let network: NetworkPrefix
+        let origin: ConnectionOrigin
     }
 
     private struct State {
@@ -25,16 +25,13 @@ final class ConnectionPlaces: Sendable {
 
     /// Adds a connection, and closes another one if there are too many.
     func add(_ channel: any Channel) {
-        let place = Place(channel: channel, network: NetworkPrefix(channel.remoteAddress?.ipAddress ?? "?"))
+        let place = Place(channel: channel, origin: ConnectionOrigin(channel.remoteAddress?.ipAddress ?? "?"))
         let displaced = state.withLock { state -> (any Channel)? in
             guard !state.isClosed else { return channel }
             state.places.append(place)
             guard state.places.count > limit else { return nil }
-            let counts = state.places.reduce(into: [:]) { $0[$1.network, default: 0] += 1 }
-            let greatest = counts.values.max()
-            return state.places.firstIndex { counts[$0.network] == greatest }.map {
-                state.places.remove(at: $0).channel
-            }
+            let index = ConnectionOrigin.displacedIndex(among: state.places.map(\.origin))
+            return index.map { state.places.remove(at: $0).channel }
         }
         displaced?.close(promise: nil)
     }
