@@ -35,6 +35,19 @@ struct LinkCapacityTests {
         #expect(capacity.count == 1)
     }
 
+    @Test func capacityIsForgottenWhenTheControllerIsReset() async throws {
+        try await withTable(adapterCount: 1) { world in
+            let (runner, table) = (world.runners[0], world.table)
+            let slot = try table.acquireSlot(for: 1, isRandom: false)
+            table.release(slot, isRefused: true)
+            #expect(table.connectionSlots == ConnectionSlots(free: 1, limit: 1))
+            runner.handle(.resetting(reason: "test"), table.adaptersChanged)
+            #expect(table.capacity(of: 0) == nil)
+            runner.handle(.poweredOn(try await world.adapters[0].information), table.adaptersChanged)
+            #expect(table.connectionSlots == ConnectionSlots(free: 20, limit: 20))
+        }
+    }
+
     @Test(
         arguments: [
             // The limit of the gateway, the connections in use, the adapters that can be used, and the slots.

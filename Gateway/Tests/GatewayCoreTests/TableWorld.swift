@@ -6,6 +6,7 @@ import NIOPosix
 
 /// The adapters and connections of a gateway without a server, and a device on the virtual air.
 struct TableWorld: Sendable {
+    let adapters: [Adapter]
     let runners: [AdapterRunner]
     let scanner: Scanner
     let table: DeviceTable
@@ -32,6 +33,7 @@ struct TableWorld: Sendable {
             )
         }
         let set = AdapterSet(runners: runners, scanner: scanner)
+        self.adapters = adapters
         self.scanner = scanner
         table = DeviceTable(limit: 20, adapters: set, logger: configuration.logger)
         hub = GatewayHub(configuration: configuration, scanner: scanner, devices: table)

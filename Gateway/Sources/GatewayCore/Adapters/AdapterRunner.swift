@@ -102,7 +102,7 @@ final class AdapterRunner: Sendable {
                 }
                 logger.info("adapter open", metadata: place)
                 events.record(.adapterOpened, name)
-                await serve(opened.adapter, set)
+                await serve(opened.adapter, changed)
                 set { state in
                     if state.failure == nil { state.failure = "closed" }
                     state.adapter = nil
@@ -178,35 +178,42 @@ final class AdapterRunner: Sendable {
     }
 
     /// Uses an adapter until it is closed, disappears, or the task is cancelled.
-    private func serve(_ adapter: Adapter, _ set: ((inout State) -> Void) -> Void) async {
+    private func serve(_ adapter: Adapter, _ changed: () -> Void) async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.scanOnDemand(adapter) }
             if isOfKernel { group.addTask { await self.closeWhenRemoved(adapter) } }
-            for await event in await adapter.events() {
-                switch event {
-                case .resetting(let reason):
-                    logger.warning("the controller is reset: \(reason)")
-                    events.record(.adapterReset, name, reason)
-                    set { state in
-                        state.isReady = false
-                        state.failure = reason
-                    }
-                    scanner.report(.failed, of: index)
-                case .poweredOn:
-                    logger.info("the controller is ready")
-                    set { state in
-                        state.isReady = true
-                        state.failure = nil
-                    }
-                    scanner.reportReady(index)
-                case .scanRestarted(let silence):
-                    logger.info("the scan was restarted after \(silence) without packets")
-                    events.record(.scanRestarted, name, "after \(silence) without packets")
-                case .stateUnavailable(let reason): logger.warning("\(reason)")
-                case .closed, .eventsDropped: break
-                }
-            }
+            for await event in await adapter.events() { handle(event, changed) }
             group.cancelAll()
+        }
+    }
+
+    /// Handles an event of the adapter.
+    ///
+    /// - Parameter changed: is called when the adapter can be used, and when it no longer can.
+    func handle(_ event: HostEvent, _ changed: () -> Void) {
+        switch event {
+        case .resetting(let reason):
+            logger.warning("the controller is reset: \(reason)")
+            events.record(.adapterReset, name, reason)
+            state.withLock { state in
+                state.isReady = false
+                state.failure = reason
+            }
+            changed()
+            scanner.report(.failed, of: index)
+        case .poweredOn:
+            logger.info("the controller is ready")
+            state.withLock { state in
+                state.isReady = true
+                state.failure = nil
+            }
+            changed()
+            scanner.reportReady(index)
+        case .scanRestarted(let silence):
+            logger.info("the scan was restarted after \(silence) without packets")
+            events.record(.scanRestarted, name, "after \(silence) without packets")
+        case .stateUnavailable(let reason): logger.warning("\(reason)")
+        case .closed, .eventsDropped: break
         }
     }
 

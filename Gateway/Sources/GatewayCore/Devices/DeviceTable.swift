@@ -130,8 +130,8 @@ final class DeviceTable: Sendable {
     /// Informs clients that an adapter can be used now, or can no longer be used. To be called at the start too.
     func adaptersChanged() {
         state.withLock { state in
-            // Another controller may be opened next.
-            for runner in adapters.runners where runner.adapter == nil { state.capacities[runner.index] = nil }
+            // Another controller may be opened next, and one that is reset may have refused a link because it failed.
+            for runner in adapters.runners where runner.usableAdapter == nil { state.capacities[runner.index] = nil }
             informSubscribers(&state)
         }
     }
@@ -147,7 +147,7 @@ final class DeviceTable: Sendable {
 
     /// Learns from an adapter's refusal to make a further link.
     func linkRefused(by adapter: Int, _ state: inout State) {
-        guard adapters.runners[adapter].adapter != nil else { return }
+        guard adapters.runners[adapter].usableAdapter != nil else { return }
         state.capacities[adapter, default: LinkCapacity()].linkRefused(count: state.linkCount(of: adapter))
         logger.info(
             "the controller holds no further connection",

@@ -1,7 +1,7 @@
 /// How many links an adapter's controller holds at one time, as far as it is known.
 ///
 /// The Host Controller Interface has no command that reads the number. It is learned when the controller refuses a further
-/// link, and is known until the adapter is opened again.
+/// link, and is known until the adapter is opened again or its controller is reset.
 struct LinkCapacity: Hashable, Sendable {
     /// The number of links; nil while no link was refused.
     private(set) var count: Int?
