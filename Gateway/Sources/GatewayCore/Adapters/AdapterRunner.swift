@@ -259,11 +259,19 @@ final class AdapterRunner: Sendable {
                 // On the adapter's own thread, an advertisement reaches the scanner without a thread switch.
                 scan = Task(executorPreference: adapter.taskExecutor) { await self.scan(adapter, mode) }
             } else {
-                scanner.report(.idle, of: index)
+                report(.idle)
             }
         }
         scan?.cancel()
         await scan?.value
+    }
+
+    /// Reports the state of the scan. While the controller is reset, the scan has failed.
+    private func report(_ scan: Scanner.AdapterState) {
+        state.withLock { state in
+            // The lock is held, so that a reset is reported after this.
+            scanner.report(state.isReady ? scan : .failed, of: index)
+        }
     }
 
     /// Scans until the task is cancelled, again after a failure.
@@ -271,7 +279,7 @@ final class AdapterRunner: Sendable {
         let options = ScanOptions(isActive: mode == .active, reportsDuplicates: true)
         var failureCount = 0
         while !Task.isCancelled {
-            scanner.report(.running, of: index)
+            report(.running)
             do throws(BLEError) {
                 for try await advertisement in adapter.central.scan(options) {
                     failureCount = 0
