@@ -27,7 +27,7 @@ public struct GatewayConfiguration: Sendable {
     public var clientLimit: Int
     /// How long a connection for commands remains after the last one, if it has no subscription.
     public var commandIdleTimeout = Duration.seconds(30)
-    /// How adapters scan until a client requests another mode.
+    /// How adapters scan until a client requests another mode, and again when no client receives advertisements any more.
     public var scanMode: ScanMode
     /// How long an attempt to connect lasts at least that counts as failed although its client has ended it.
     var failedAttemptTime = Duration.seconds(5)

@@ -76,6 +76,27 @@ struct GatewayTests {
         }
     }
 
+    @Test func configuredModeReturnsAfterTheLastSubscriber() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let other = try await world.client()
+            for each in [client, other] { try await each.send(.subscribeAdvertisementsRequest, [8, 1]) }
+            // A response to a ping shows that the requests before it were handled.
+            func unsubscribe(_ client: APIClient) async throws {
+                try await client.send(.unsubscribeAdvertisementsRequest)
+                try await client.send(.pingRequest)
+                _ = try await client.next(.pingResponse)
+            }
+            try await other.send(.pingRequest)
+            _ = try await other.next(.pingResponse)
+            try await client.send(.scannerSetModeRequest)
+            try await unsubscribe(client)
+            #expect(await world.gateway.status.scanMode == .passive)
+            try await unsubscribe(other)
+            #expect(await world.gateway.status.scanMode == .active)
+        }
+    }
+
     // MARK: Connections
 
     @Test func valuesAreReadWrittenAndNotified() async throws {

@@ -77,15 +77,18 @@ final class Scanner: Sendable {
         }
     }
 
+    /// Sends a client no more advertisements. After the last one, adapters scan as configured.
     func unsubscribe(_ client: Client) {
         state.withLock { state in
-            state.subscribers.removeAll { $0 === client }
             client.receivesAdvertisements.store(false, ordering: .relaxed)
+            guard let index = state.subscribers.firstIndex(of: client) else { return }
+            state.subscribers.remove(at: index)
+            if state.subscribers.isEmpty { state.mode = configuredMode }
             updateDemand(state)
         }
     }
 
-    /// Changes how all adapters scan. The last request of any client counts.
+    /// Changes how all adapters scan. The last request of any client counts, while a client receives advertisements.
     func setMode(_ mode: ScanMode) {
         state.withLock { state in
             let isChanged = state.mode != mode
