@@ -22,6 +22,8 @@ public final class MQTTPublisher: Service {
         var slots: ConnectionSlots?
         /// The commands from the broker; nil if the gateway takes none.
         var channel: CommandChannel?
+        /// Whether the gateway has said that it goes.
+        var isEnding = false
         /// Resumed when the broker has confirmed everything.
         var drained: CheckedContinuation<Void, Never>?
     }
@@ -144,6 +146,7 @@ public final class MQTTPublisher: Service {
                 change { state in
                     // If the socket were closed before the confirmation has come, the kernel would reset the connection,
                     // and the broker would publish the will.
+                    state.isEnding = true
                     state.announce(MQTTMessage(topic: topics.status, payload: "offline", isRetained: true))
                     state.drained = continuation
                 }
@@ -232,11 +235,13 @@ public final class MQTTPublisher: Service {
                 state.lastReason = nil
                 configuration.events.record(.brokerConnected, "\(configuration.broker)")
                 logger.info("connected to the broker", metadata: ["waiting": "\(state.outbox.count)"])
-                state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
-                announceSlots(&state)
-                state.discovery?.connectionMade()
+                // The broker may still publish the will of an earlier connection, whose loss it has not noticed.
+                connection.subscribe(to: topics.status)
                 if state.channel != nil { connection.subscribe(to: topics.commands) }
                 if let prefix = state.discovery?.prefix { connection.subscribe(to: "\(prefix)/status") }
+                announceStatus(&state)
+                announceSlots(&state)
+                state.discovery?.connectionMade()
                 state.sendAll()
             case .disconnected(let reason):
                 state.connection = nil
@@ -254,6 +259,8 @@ public final class MQTTPublisher: Service {
             case .subscribed(_, let isGranted):
                 if !isGranted { logger.warning("the broker refuses a subscription; check its access control") }
             case .received(let reception) where reception.topic == topics.commands: perform(reception, state)
+            case .received(let reception) where reception.topic == topics.status:
+                if reception.isWill, !state.isEnding { announceStatus(&state) }
             case .received(let reception):
                 state.discovery?.hear(reception.topic, at: .now - start)
                 guard let prefix = state.discovery?.prefix, reception.topic == "\(prefix)/status" else { return }
@@ -261,6 +268,10 @@ public final class MQTTPublisher: Service {
                 if let payload = reception.payload, payload.elementsEqual("online".utf8) { state.discovery?.restart() }
             }
         }
+    }
+
+    private func announceStatus(_ state: inout State) {
+        state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
     }
 
     // MARK: Commands
@@ -301,6 +312,12 @@ public final class MQTTPublisher: Service {
 
     /// What the publisher has done.
     public var status: GatewayStatus.BrokerStatus { published.withLock { $0 } }
+}
+
+extension MQTTReception {
+    /// Whether a message about the gateway's status says that the gateway has gone. One that the broker has kept is from
+    /// before this connection.
+    var isWill: Bool { !isRetained && payload?.elementsEqual("offline".utf8) == true }
 }
 
 extension MQTTPublisher.State {

@@ -2,11 +2,12 @@ import BLE
 import BluetoothSensors
 import Foundation
 import GatewayCore
+import Synchronization
 import Testing
 
 @testable import GatewayMQTT
 
-/// A publisher without a broker.
+/// A publisher without a broker, and with one that misbehaves.
 struct MQTTPublisherTests {
     private func observation(_ number: UInt64) -> SensorObservation {
         SensorObservation(
@@ -39,5 +40,36 @@ struct MQTTPublisherTests {
         #expect(entries.count == 4000)
         let addresses = entries.map { $0.message.topic.split(separator: "/").dropLast().last ?? "" }
         #expect(addresses == addresses.sorted())
+    }
+
+    // MARK: Brokers that misbehave
+
+    private func makePublisher(_ broker: SocketBroker, _ log: LogRecorder = LogRecorder()) throws -> MQTTPublisher {
+        let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
+        return try MQTTPublisher(MQTTConfiguration(broker: address, gateway: "hall", logger: log.logger))
+    }
+
+    /// Publishes until a condition is true. The limit of the test's time ends the wait otherwise.
+    private func run(_ publisher: MQTTPublisher, until condition: () -> Bool) async throws {
+        let run = Task { try await publisher.run() }
+        while !condition() { try await Task.sleep(for: .milliseconds(5)) }
+        run.cancel()
+        try await run.value
+    }
+
+    /// The broker notices that an earlier connection was lost, and publishes its will.
+    @Test(.timeLimit(.minutes(1)))
+    func willOfAnEarlierConnectionIsCorrected() async throws {
+        let topic = "ble/gateways/hall/status"
+        let isFirst = Atomic(true)
+        let broker = try SocketBroker { message in
+            guard message.topic == topic, isFirst.exchange(false, ordering: .relaxed) else { return .confirm }
+            return .confirmAndSend(SocketBroker.Message(topic: topic, payload: "offline"))
+        }
+        defer { broker.stop() }
+        func states() -> [String] { broker.messages.filter { $0.topic == topic }.map(\.payload) }
+        try await run(makePublisher(broker)) { states().count >= 2 }
+        // The gateway does not answer its own last message.
+        #expect(states() == ["online", "online", "offline"])
     }
 }
