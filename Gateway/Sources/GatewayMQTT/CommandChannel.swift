@@ -53,6 +53,12 @@ struct CommandChannel {
         if !results.confirm(delivery) { notifications.confirm(delivery) }
     }
 
+    /// Drops the messages that the broker has not confirmed, because it refuses them.
+    mutating func dropUnconfirmed() {
+        results.dropUnconfirmed()
+        notifications.dropUnconfirmed()
+    }
+
     /// Keeps the messages that were not confirmed for the next connection, and ends all commands.
     mutating func connectionLost() {
         results.connectionLost()

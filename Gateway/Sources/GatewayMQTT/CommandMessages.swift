@@ -3,8 +3,21 @@ import BluetoothSensors
 import GatewayCore
 
 extension CommandRequest {
-    /// The result as one line of JSON.
+    /// The greatest size of a result, in bytes. Many brokers end the connection when they receive a larger message.
+    static let resultSizeLimit = 65_536
+
+    /// The result as one line of JSON, or the error that it is too large.
     func text(of result: Result<DeviceCommandOutcome, DeviceCommandError>, gateway: String) -> String {
+        let text = unlimitedText(of: result, gateway: gateway)
+        guard text.utf8.count > Self.resultSizeLimit else { return text }
+        let reason = "the result has \(text.utf8.count) bytes; at most \(Self.resultSizeLimit) are published"
+        return unlimitedText(of: .failure(DeviceCommandError(.tooLarge, reason)), gateway: gateway)
+    }
+
+    private func unlimitedText(
+        of result: Result<DeviceCommandOutcome, DeviceCommandError>,
+        gateway: String
+    ) -> String {
         var fields = [
             ("id", identifier.map(JSONText.string) ?? "null"), ("gateway", JSONText.string(gateway)),
         ]

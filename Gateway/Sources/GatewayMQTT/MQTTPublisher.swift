@@ -18,6 +18,7 @@ public final class MQTTPublisher: Service {
         var lastReason: String?
         /// The announcements and states that the broker has not confirmed. They are worthless later.
         var announcements: Set<Int32> = []
+        var progress = DeliveryProgress()
         /// The connections that the gateway can make; nil until it has said so.
         var slots: ConnectionSlots?
         /// The commands from the broker; nil if the gateway takes none.
@@ -125,8 +126,8 @@ public final class MQTTPublisher: Service {
     private func change(_ body: (inout State) -> Void) {
         state.withLock { state in
             body(&state)
-            let isConfirmed =
-                state.outbox.isConfirmed && state.announcements.isEmpty && state.channel?.isConfirmed != false
+            state.progress.update(isConfirmed: state.areMessagesConfirmed, at: .now - start)
+            let isConfirmed = state.areMessagesConfirmed && state.announcements.isEmpty
             let (isIntakeEmpty, intakeDropCount) = intake.withLock { ($0.isEmpty, $0.droppedCount) }
             if isConfirmed && isIntakeEmpty || state.connection == nil { state.endDrain() }
             published.withLock { status in
@@ -167,7 +168,10 @@ public final class MQTTPublisher: Service {
         let (observations, firstNumber, needsTurn) = intake.withLock { $0.take() }
         change { state in
             for observation in observations { state.discovery?.hear(observation, at: .now - start) }
-            if state.connection != nil {
+            if let connection = state.connection, state.progress.checkStalled(at: .now - start) {
+                logger.warning("the broker confirms nothing; the gateway connects again")
+                connection.abort()
+            } else if state.connection != nil, !state.progress.sendsOneAtATime {
                 for observation in observations { announce(observation, &state) }
                 forgetSilentDevices(&state)
             }
@@ -246,14 +250,15 @@ public final class MQTTPublisher: Service {
             case .disconnected(let reason):
                 state.connection = nil
                 state.announcements = []
+                if state.progress.connectionLost() { state.dropRefused() }
                 state.outbox.connectionLost()
                 configuration.events.record(.brokerLost, "\(configuration.broker)", reason)
                 state.channel?.connectionLost()
                 if state.lastReason != reason { logger.warning("the broker cannot be reached: \(reason)") }
                 state.lastReason = reason
             case .delivered(let number):
+                if state.announcements.remove(number) == nil { state.progress.confirm() }
                 if state.outbox.confirm(number) { state.deliveredCount += 1 }
-                state.announcements.remove(number)
                 state.channel?.confirm(number)
                 state.sendAll()
             case .subscribed(_, let isGranted):
@@ -324,9 +329,25 @@ extension MQTTPublisher.State {
     /// Sends the messages that wait, as far as the broker confirms them.
     fileprivate mutating func sendAll() {
         guard let connection else { return }
+        var remaining = Int.max
+        if progress.sendsOneAtATime { remaining = areMessagesConfirmed && announcements.isEmpty ? 1 : 0 }
+        let send: (MQTTMessage) -> Int32? = { message in
+            guard remaining > 0, let number = connection.publish(message) else { return nil }
+            remaining -= 1
+            return number
+        }
         // Results are few, and somebody waits for them.
-        channel?.sendAll { connection.publish($0) }
-        outbox.sendAll { connection.publish($0) }
+        channel?.sendAll(send)
+        outbox.sendAll(send)
+    }
+
+    /// Whether the broker has confirmed all messages but announcements and states.
+    fileprivate var areMessagesConfirmed: Bool { outbox.isConfirmed && channel?.isConfirmed != false }
+
+    /// Drops the message that the broker refuses, which is the only one that it has not confirmed.
+    fileprivate mutating func dropRefused() {
+        channel?.dropUnconfirmed()
+        outbox.dropUnconfirmed()
     }
 
     /// Sends a message that is worthless later, if the broker is there.

@@ -259,6 +259,20 @@ struct Outbox {
         }
     }
 
+    /// Drops the messages that the broker has not confirmed, because it refuses them.
+    mutating func dropUnconfirmed() {
+        for entry in unconfirmed.values {
+            if entry.isStored { confirmed.insert(entry.number) }
+            droppedCount += 1
+            let message = entry.message
+            logger.error(
+                "a message is dropped: the broker ends the connection when it receives it",
+                metadata: ["topic": "\(message.topic)", "bytes": "\(message.payload.utf8.count)"]
+            )
+        }
+        unconfirmed = [:]
+    }
+
     /// Stores the messages in memory, because the connection was lost or the gateway stops. Those that were not
     /// confirmed are sent again, before the others.
     mutating func connectionLost() {

@@ -121,6 +121,20 @@ struct CommandRequestTests {
         )
     }
 
+    @Test func resultThatIsTooLargeIsReplacedByAnError() {
+        let request = request(#"{"id": "1", "address": "C0:DE:00:00:00:01", "command": "services"}"#)
+        func text(_ count: Int) -> String {
+            request.text(of: .success(.value([UInt8](repeating: 0, count: count), of: "FFF1")), gateway: "hall")
+        }
+        #expect(text(32_000).contains(#""success": true"#))
+        #expect(
+            text(33_000).hasPrefix(
+                #"{"id": "1", "gateway": "hall", "command": "services", "address": "C0:DE:00:00:00:01", "#
+                    + #""success": false, "error": {"code": "too_large", "text": "the result has "#
+            )
+        )
+    }
+
     @Test func standardValuesAreDecoded() {
         let request = request("{}")
         #expect(

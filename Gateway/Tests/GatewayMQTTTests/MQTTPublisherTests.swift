@@ -58,7 +58,7 @@ struct MQTTPublisherTests {
     }
 
     /// The broker notices that an earlier connection was lost, and publishes its will.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func willOfAnEarlierConnectionIsCorrected() async throws {
         let topic = "ble/gateways/hall/status"
         let isFirst = Atomic(true)
@@ -71,5 +71,22 @@ struct MQTTPublisherTests {
         try await run(makePublisher(broker)) { states().count >= 2 }
         // The gateway does not answer its own last message.
         #expect(states() == ["online", "online", "offline"])
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func messageThatTheBrokerRefusesDoesNotBlockLaterOnes() async throws {
+        let broker = try SocketBroker { $0.payload.utf8.count > 10_000 ? .endConnection : .confirm }
+        defer { broker.stop() }
+        let log = LogRecorder()
+        let publisher = try makePublisher(broker, log)
+        var large = observation(0)
+        large.name = String(repeating: "x", count: 10_000)
+        publisher.publish(large)
+        for number in UInt64(1)..<100 { publisher.publish(observation(number)) }
+        func readings() -> [String] { broker.messages.map(\.topic).filter { $0.hasPrefix("ble/sensors/") } }
+        try await run(publisher) { readings().count >= 99 }
+        #expect(readings().count == 99 && readings() == readings().sorted())
+        #expect(publisher.status.droppedCount == 1)
+        #expect(log.lines.count { $0.hasPrefix("error: a message is dropped") } == 1)
     }
 }

@@ -152,6 +152,29 @@ struct OutboxTests {
         #expect(broker.received == ["0", "1", "2"])
     }
 
+    @Test(arguments: [true, false])
+    func messageThatTheBrokerRefusesIsDropped(isStored: Bool) throws {
+        try withStore { path in
+            let log = LogRecorder()
+            var outbox = Outbox(limit: 1000, logger: log.logger)
+            outbox.useStore(at: path)
+            for number in 0..<3 { outbox.append(message(number), isConnected: !isStored) }
+            var deliveries: Int32 = 0
+            outbox.sendAll { _ in
+                deliveries += 1
+                return deliveries == 1 ? 1 : nil
+            }
+            outbox.dropUnconfirmed()
+            outbox.connectionLost()
+            #expect(outbox.droppedCount == 1 && outbox.count == 2)
+            #expect(log.lines == ["error: a message is dropped: the broker ends the connection when it receives it"])
+            var next = makeOutbox(path)
+            var broker = TestBroker()
+            broker.receive(from: &next)
+            #expect(broker.received == ["1", "2"])
+        }
+    }
+
     @Test func aStoreThatFailsLeavesMessagesInMemory() throws {
         try withStore { path in
             var outbox = makeOutbox(path)
