@@ -104,8 +104,8 @@ struct HomeAssistantDiscovery {
                         + "{% else %}{{ this.state }}{% endif %}"
                 )
             ),
+            // Other gateways may publish the readings too, so the status of this one does not say whether they are available.
             ("expire_after", "\(observation.report.expiryInSeconds)"),
-            ("availability_topic", JSONText.string(topics.status)),
         ]
         if let deviceClass = reading.homeAssistantClass {
             fields.append(("device_class", JSONText.string(deviceClass)))

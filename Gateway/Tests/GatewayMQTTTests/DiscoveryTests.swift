@@ -70,6 +70,19 @@ struct DiscoveryTests {
         #expect(counts == [1, 0, 1, 0])
     }
 
+    /// The configuration of a shared sensor is that of the gateway that has announced it last, which may be switched off.
+    @Test func availabilityDoesNotDependOnOneGateway() throws {
+        let messages = ["hall", "attic"].flatMap { gateway in
+            var discovery = HomeAssistantDiscovery(
+                prefix: "homeassistant",
+                topics: Topics(prefix: "ble", gateway: gateway)
+            )
+            return discovery.announcements(for: observation([SensorReading(.motion, .boolean(true))]), at: .zero)
+        }
+        #expect(messages.count == 2 && messages[0] == messages[1])
+        #expect(try object(messages[0])["availability_topic"] == nil)
+    }
+
     @Test func valuesOfADeadThermometerExpireWithinMinutes() throws {
         let thermometer = SensorReport(format: .pvvx, readings: [temperature])
         let door = SensorReport(format: .bthome, readings: [temperature, SensorReading(.opening, .boolean(true))])
