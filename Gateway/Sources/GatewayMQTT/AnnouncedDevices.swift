@@ -52,8 +52,19 @@ struct AnnouncedDevices {
         for address in devices.keys { devices[address]?.listeningEnd = nil }
     }
 
-    /// Takes the time of a reading, by this gateway or by another one.
-    mutating func hear(_ address: DeviceAddress, at now: Duration) { devices[address]?.lastReading = now }
+    /// Takes the time of a reading by this gateway.
+    ///
+    /// If nobody has published a reading for ``listeningTime``, another gateway may have removed the announcements, so they
+    /// are due again.
+    mutating func hear(_ address: DeviceAddress, at now: Duration) {
+        guard let device = devices[address] else { return }
+        devices[address]?.lastReading = now
+        guard now - device.lastReading >= Self.listeningTime else { return }
+        devices[address]?.topics = device.topics.mapValues { _ in false }
+    }
+
+    /// Takes the time of a reading by another gateway, which announces the device by itself.
+    mutating func hearOther(_ address: DeviceAddress, at now: Duration) { devices[address]?.lastReading = now }
 
     /// Whether an announcement is due. It is not due any more then.
     mutating func announce(_ topic: String, of address: DeviceAddress, at now: Duration) -> Bool {

@@ -36,7 +36,7 @@ struct HomeAssistantDiscovery {
     /// Takes the topic of a message from the broker: other gateways may hear a device that is silent here.
     mutating func hear(_ topic: String, at now: Duration) {
         if let address = topics.sensor(of: topic) {
-            for isRandom in [false, true] { devices.hear(DeviceAddress(address, isRandom: isRandom), at: now) }
+            for isRandom in [false, true] { devices.hearOther(DeviceAddress(address, isRandom: isRandom), at: now) }
         }
     }
 

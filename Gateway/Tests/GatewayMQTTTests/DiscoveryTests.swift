@@ -173,6 +173,29 @@ struct DiscoveryTests {
         #expect(discovery.sweep(at: .seconds(90_000)) == .init())
     }
 
+    /// Another gateway, which has not received the device for a day, removes it after an hour without readings.
+    @Test(arguments: [(3599, 0), (3600, 1), (80_000, 1)])
+    func deviceThatWasSilentForAnHourIsAnnouncedAgain(seconds: Int, count: Int) {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let observation = observation([temperature])
+        _ = discovery.announcements(for: observation, at: .zero)
+        let counts = (0..<2).map { second in
+            let now = Duration.seconds(seconds + second)
+            discovery.hear(observation, at: now)
+            return discovery.announcements(for: observation, at: now).count
+        }
+        #expect(counts == [count, 0])
+    }
+
+    @Test func readingOfAnotherGatewayMakesNoAnnouncementDue() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let observation = observation([temperature])
+        _ = discovery.announcements(for: observation, at: .zero)
+        discovery.hear("ble/sensors/C0DE00000002/attic", at: .seconds(3600))
+        discovery.hear(observation, at: .seconds(3601))
+        #expect(discovery.announcements(for: observation, at: .seconds(3601)).isEmpty)
+    }
+
     @Test func newConnectionBeginsToListenAgain() {
         var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
         _ = discovery.announcements(for: observation([temperature]), at: .zero)
