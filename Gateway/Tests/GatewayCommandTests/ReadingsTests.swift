@@ -105,6 +105,61 @@ struct LineWriterTests {
         #expect(numbers == numbers.sorted() && numbers.last == count - 1)
     }
 
+    @Test func descriptorThatDoesNotBlockLosesNothing() {
+        let (reader, descriptor) = makePipe()
+        #expect(fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0)
+        let writer = LineWriter(descriptor: descriptor, logger: Logger(label: "test"))
+        // More than a pipe holds, and not more than the lines that wait.
+        let text = String(repeating: "x", count: 100)
+        for _ in 0..<LineWriter.limit { writer.write(text) }
+        let count = Mutex(0)
+        let thread = Thread { [self] in
+            let lines = lines(from: reader)
+            count.withLock { $0 = lines.count }
+        }
+        thread.start()
+        writer.finish(timeout: .seconds(10))
+        close(descriptor)
+        while !thread.isFinished { sched_yield() }
+        #expect(count.withLock { $0 } == LineWriter.limit)
+        #expect(writer.droppedCount == 0)
+    }
+
+    @Test func linesAfterAFullDiskAreWritten() {
+        let descriptor = open("/dev/full", O_WRONLY)
+        let writer = LineWriter(descriptor: descriptor, logger: Logger(label: "test"))
+        for number in 0..<3 { writer.write("\(number)") }
+        writer.finish(timeout: .seconds(10))
+        #expect(writer.droppedCount == 3)
+        let (reader, pipe) = makePipe()
+        dup2(pipe, descriptor)
+        close(pipe)
+        for number in 3..<6 { writer.write("\(number)") }
+        writer.finish(timeout: .seconds(10))
+        close(descriptor)
+        #expect(lines(from: reader) == ["3", "4", "5"])
+        #expect(writer.droppedCount == 3)
+    }
+
+    /// The numbers of bytes that were written, with the lines that are lost, and whether the last one is incomplete.
+    @Test(
+        arguments: [
+            (0, 2, false), (1, 2, true), (2, 2, true), (3, 1, false), (4, 1, true), (6, 0, false),
+        ]
+    )
+    func partOfABatchIsWritten(count: Int, lostCount: Int, isIncomplete: Bool) {
+        let batch = LineBatch(["ab", "cd"], isAfterIncompleteLine: false)
+        #expect(batch.bytes == Array("ab\ncd\n".utf8))
+        #expect(batch.lostCount(afterWriting: count) == lostCount)
+        #expect(batch.isIncomplete(afterWriting: count) == isIncomplete)
+        // The line break that ends an earlier line is no line.
+        let next = LineBatch(["ab", "cd"], isAfterIncompleteLine: true)
+        #expect(next.bytes == Array("\nab\ncd\n".utf8))
+        #expect(next.lostCount(afterWriting: count + 1) == lostCount)
+        #expect(next.isIncomplete(afterWriting: count + 1) == isIncomplete)
+        #expect(next.lostCount(afterWriting: 0) == 2 && next.isIncomplete(afterWriting: 0))
+    }
+
     @Test func readerThatHasGoneEndsTheWriting() {
         signal(SIGPIPE, SIG_IGN)
         let (reader, descriptor) = makePipe()
