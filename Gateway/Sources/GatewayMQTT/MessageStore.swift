@@ -95,6 +95,16 @@ struct MessageStore: Sendable {
         }
     }
 
+    /// Adds seconds to the times of the messages after a number. A message without a time still has none.
+    func addTime(_ seconds: Int64, after number: Int64) throws {
+        try database.write { database in
+            try database.execute(
+                sql: "UPDATE message SET time = time + ? WHERE number > ?",
+                arguments: [seconds, number]
+            )
+        }
+    }
+
     /// Removes messages that the broker has confirmed.
     func remove(_ numbers: [Int64]) throws {
         guard !numbers.isEmpty else { return }

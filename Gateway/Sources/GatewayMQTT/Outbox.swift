@@ -19,7 +19,9 @@ import Logging
 /// ## Bounds
 ///
 /// If too many messages wait, the oldest are dropped. Stored messages that are too old when they would be sent are dropped
-/// too. A machine without a battery for its clock may start in the past: messages of such a time have no age.
+/// too. A machine without a battery for its clock starts in the past: before 2025, or at the time when it was switched off.
+/// Messages of the time before 2025 have no age. When the clock is set forward, the times of the messages that this run has
+/// stored follow it.
 struct Outbox {
     private struct Entry {
         let number: Int64
@@ -39,10 +41,13 @@ struct Outbox {
     private(set) var droppedCount: UInt64 = 0
     /// Times before this one, in seconds since 1970, are those of a clock that is not set: 2025.
     static let earliestTime: Int64 = 1_735_689_600
+    /// A clock that moves forward by more than so many seconds has been set.
+    static let clockTolerance: Int64 = 60
 
     private let limit: Int
     private let ageLimit: Int64
     private let now: @Sendable () -> Int64
+    private let uptime: @Sendable () -> Int64
     private let memoryLimit: Int
     private let logger: Logger
     private var file: StoreFile
@@ -50,6 +55,10 @@ struct Outbox {
     private var ready: Deque<Entry> = []
     /// The number of stored messages after ``lastLoaded``.
     private var storedCount = 0
+    /// The number of the last message in the store that an earlier run has stored.
+    private var lastOfEarlierRuns: Int64 = 0
+    /// The time in seconds since 1970 at which ``uptime`` was 0, as far as the times in the store follow it.
+    private var clockOffset: Int64
     /// The number of the last message that was loaded from the store.
     private var lastLoaded: Int64 = 0
     private var unstored: Deque<MQTTMessage> = []
@@ -67,19 +76,28 @@ struct Outbox {
     ///   - memoryLimit: the greatest number of messages in memory that could not be stored.
     ///   - ageLimit: the greatest age of a stored message, in seconds.
     ///   - now: returns the time in seconds since 1970.
+    ///   - uptime: returns the time in seconds since any moment, of a clock that is never set.
     init(
         limit: Int,
         memoryLimit: Int = Self.memoryLimit,
         ageLimit: Int64 = .max,
         now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) },
+        uptime: @escaping @Sendable () -> Int64 = Self.secondsSinceNow(),
         logger: Logger
     ) {
         self.limit = limit
         self.ageLimit = ageLimit
         self.now = now
+        self.uptime = uptime
+        clockOffset = now() - uptime()
         self.memoryLimit = memoryLimit
         self.logger = logger
         file = StoreFile(logger: logger)
+    }
+
+    private static func secondsSinceNow() -> @Sendable () -> Int64 {
+        let start = ContinuousClock.now
+        return { (ContinuousClock.now - start).components.seconds }
     }
 
     /// Uses the store at a path from now on, before the first message is sent. The messages in it precede those that
@@ -127,6 +145,7 @@ struct Outbox {
     private mutating func openStore(isNeeded: Bool = false) {
         guard let store = file.open(isNeeded: isNeeded) else { return }
         lastNumber = max(lastNumber, store.initialLastNumber)
+        lastOfEarlierRuns = lastNumber
         lastLoaded = 0
         storedCount = store.initialCount
         // A store that appears late has older messages than those that are ready, which follow them.
@@ -137,6 +156,7 @@ struct Outbox {
     /// Stores the messages that are not stored, as far as the store takes them.
     private mutating func storeWaiting() {
         if !file.isOpen, unconfirmed.isEmpty { openStore() }
+        followClock()
         while file.isOpen, !unstored.isEmpty {
             let time = time
             let entries = zip(1..., unstored.prefix(Self.window)).map { [lastNumber] in
@@ -205,6 +225,19 @@ struct Outbox {
         return now >= Self.earliestTime ? now : nil
     }
 
+    /// Corrects the times of the messages that this run has stored, if the clock was set forward since then. Those of a clock
+    /// that was ahead are in the future, and messages are never too old then.
+    private mutating func followClock() {
+        let offset = now() - uptime()
+        let jump = offset - clockOffset
+        if jump > Self.clockTolerance, file.isOpen {
+            let first = lastOfEarlierRuns
+            // It is tried again if it fails.
+            guard change(.append, { try $0.addTime(jump, after: first) }) != nil else { return }
+        }
+        if abs(jump) > Self.clockTolerance { clockOffset = offset }
+    }
+
     private func isTooOld(_ entry: MessageStore.Entry) -> Bool {
         guard let stored = entry.time, let time else { return false }
         return time - stored > ageLimit
@@ -212,6 +245,7 @@ struct Outbox {
 
     /// Makes stored messages ready; false if the store cannot be read.
     private mutating func load() -> Bool {
+        followClock()
         let last = lastLoaded
         guard let entries = change(.read, { try $0.entries(after: last, limit: Self.window) }) else { return false }
         guard let newLast = entries.last?.number else {
@@ -281,6 +315,7 @@ struct Outbox {
         unconfirmed = [:]
         // These messages may be the last ones of the process.
         if !file.isOpen { openStore(isNeeded: true) }
+        followClock()
         if let first = ready.first {
             let time = time
             let entries = ready.lazy.filter { !$0.isStored }

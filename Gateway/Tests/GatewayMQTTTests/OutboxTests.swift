@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Synchronization
 import Testing
 
 @testable import GatewayMQTT
@@ -112,6 +113,60 @@ struct OutboxTests {
             var broker = TestBroker()
             broker.receive(from: &second)
             #expect(broker.received == ["0"])
+        }
+    }
+
+    /// A machine without a battery for its clock: the clock is that of the last shutdown until the network is there.
+    @Test(arguments: [false, true])
+    func clockThatIsSetForwardMakesNoMessageOfThisRunTooOld(isRestarted: Bool) throws {
+        try withStore { path in
+            let start = Outbox.earliestTime
+            var earlier = makeAgeingOutbox(path, now: start)
+            earlier.append(message(0), isConnected: false)
+            let isSet = Atomic(false)
+            func makeOutbox(at uptime: Int64) -> Outbox {
+                var outbox = Outbox(
+                    limit: 1000,
+                    ageLimit: 100,
+                    now: { start + 10 + uptime + (isSet.load(ordering: .relaxed) ? 1_000_000 : 0) },
+                    uptime: { uptime },
+                    logger: logger
+                )
+                outbox.useStore(at: path)
+                return outbox
+            }
+            var outbox = makeOutbox(at: 0)
+            outbox.append(message(1), isConnected: false)
+            isSet.store(true, ordering: .relaxed)
+            outbox.append(message(2), isConnected: false)
+            if isRestarted { outbox = makeOutbox(at: 90) }
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            // The message of the earlier run is as old as it looks.
+            #expect(broker.received == ["1", "2"])
+            #expect(outbox.droppedCount == 1)
+        }
+    }
+
+    @Test func messagesOfThisRunAreDroppedWhenTheyAreTooOld() throws {
+        try withStore { path in
+            let time = Atomic<Int64>(0)
+            var outbox = Outbox(
+                limit: 1000,
+                ageLimit: 100,
+                now: { Outbox.earliestTime + time.load(ordering: .relaxed) },
+                uptime: { time.load(ordering: .relaxed) },
+                logger: logger
+            )
+            outbox.useStore(at: path)
+            for (number, seconds) in [(0, 0), (1, 60), (2, 120)] as [(Int, Int64)] {
+                time.store(seconds, ordering: .relaxed)
+                outbox.append(message(number), isConnected: false)
+            }
+            time.store(130, ordering: .relaxed)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            #expect(broker.received == ["1", "2"])
         }
     }
 
