@@ -180,6 +180,19 @@ struct FleetJournalTests {
         }
     }
 
+    @Test func sizeOfUnfinishedMessagesThatWereFoundIsKnown() throws {
+        try withDirectory { path in
+            let payload = [UInt8](repeating: 0x20, count: 16_000)
+            let sizes = try (1...3).map { _ in
+                let journal = try FleetJournal(directory: path)
+                for _ in 0..<100 { _ = journal.append(topic: "t", payload: payload, arrival: 0) }
+                return journal.unfinishedByteCount
+            }
+            #expect(sizes == (1...3).map { $0 * sizes[0] } && sizes[0] > 1_600_000)
+            #expect(try FleetJournal(directory: path).unfinishedByteCount == 3 * sizes[0])
+        }
+    }
+
     @Test func journalHasOneUser() throws {
         try withDirectory { path in
             let journal = try FleetJournal(directory: path)

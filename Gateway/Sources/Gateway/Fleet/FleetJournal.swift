@@ -146,6 +146,7 @@ final class FleetJournal {
             }
         }
         nextToken = max(nextToken, first)
+        segment.size = data.count - bytes.count
         segments.append(segment)
     }
 
