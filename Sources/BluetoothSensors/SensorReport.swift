@@ -13,6 +13,8 @@ public struct SensorReport: Hashable, Sendable {
     /// Whether the report repeats an earlier one of the device. A repeated report has no events. Its other readings may be
     /// new all the same: some devices send the same packet number with each value.
     public var isRepeat: Bool
+    /// Whether the device says that it sends at irregular times, for example only when something happens.
+    public var isIrregular: Bool
     /// The readings, in the order of the advertisement.
     public var readings: [SensorReading]
 
@@ -24,6 +26,7 @@ public struct SensorReport: Hashable, Sendable {
         protection: SensorProtection = .none,
         counter: UInt32? = nil,
         isRepeat: Bool = false,
+        isIrregular: Bool = false,
         readings: [SensorReading] = []
     ) {
         self.format = format
@@ -32,6 +35,7 @@ public struct SensorReport: Hashable, Sendable {
         self.protection = protection
         self.counter = counter
         self.isRepeat = isRepeat
+        self.isIrregular = isIrregular
         self.readings = readings
     }
 }

@@ -187,11 +187,11 @@ extension SensorReport {
     /// After this time without a message of the device, Home Assistant shows its readings as unavailable.
     ///
     /// A thermometer advertises all the time, and the gateway publishes its readings once a minute at least. A device that
-    /// reports states or events, such as a door sensor, may be silent until something happens. One that sends MiBeacon may
-    /// send a value only once in several minutes.
+    /// reports states or events, such as a door sensor, may be silent until something happens, as one that says so. One that
+    /// sends MiBeacon may send a value only once in several minutes.
     fileprivate var expiryInSeconds: Int {
         let mayBeSilent =
-            format == .mibeacon
+            format == .mibeacon || isIrregular
             || readings.contains { reading in
                 switch reading.value {
                 case .boolean, .event: true

@@ -101,6 +101,19 @@ struct DiscoveryTests {
         #expect(expiries == [300, 3600, 3600, 3600])
     }
 
+    /// BTHome with a temperature only; bit 2 of the device information says that the device sends at irregular times.
+    @Test(arguments: [(0x40, 300), (0x44, 3600)] as [(UInt8, Int)])
+    func devicesThatAreIrregularMayBeSilent(information: UInt8, expiry: Int) throws {
+        var observation = observation([])
+        var decoder = SensorDecoder()
+        let data = AdvertisingData(decoding: [0x07, 0x16, 0xD2, 0xFC, information, 0x02, 0xCA, 0x09])
+        let reports = decoder.decode(data, from: observation.address, at: Instant(nanoseconds: 0))
+        observation.report = try #require(reports.first)
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let message = try #require(discovery.announcements(for: observation, at: .zero).first)
+        #expect(try object(message)["expire_after"] as? Int == expiry)
+    }
+
     // MARK: Addresses that change, and devices that are silent
 
     private let temperature = SensorReading(.temperature, .number(1), unit: "°C")

@@ -22,7 +22,7 @@ enum BTHome {
             // The address names the device whose key applies, so another one is not accepted.
             guard (try? reader.readUInt48()) == address.value else { return nil }
         }
-        var report = SensorReport(format: .bthome)
+        var report = SensorReport(format: .bthome, isIrregular: information & 0x04 != 0)
         guard information & 0x01 != 0 else {
             guard !reader.isAtEnd else { return nil }
             let content = [UInt8](copying: reader.readRemaining())
