@@ -21,6 +21,8 @@ struct AnnouncedDevices {
     static let listeningTime = Duration.seconds(3600)
     /// The greatest number of devices for which the gateway listens to others at a time.
     static let listeningLimit = 512
+    /// The greatest number of announcements of a device. Any device in range can have readings without end.
+    static let topicLimit = 32
     private static let sweepInterval = Duration.seconds(60)
 
     private struct Device {
@@ -35,6 +37,8 @@ struct AnnouncedDevices {
     private var topicCount = 0
     private var listeningCount = 0
     private var lastSweep = Duration.zero
+    /// Whether an announcement was left out because there are too many.
+    private(set) var wasFull = false
 
     /// - Parameter limit: the greatest number of announcements.
     init(limit: Int) {
@@ -69,7 +73,11 @@ struct AnnouncedDevices {
     /// Whether an announcement is due. It is not due any more then.
     mutating func announce(_ topic: String, of address: DeviceAddress, at now: Duration) -> Bool {
         guard let isKnown = devices[address]?.topics[topic] else {
-            guard topicCount < limit else { return false }
+            guard topicCount < limit else {
+                wasFull = true
+                return false
+            }
+            guard devices[address]?.topics.count ?? 0 < Self.topicLimit else { return false }
             topicCount += 1
             devices[address, default: Device(lastReading: now)].topics[topic] = true
             return true

@@ -12,6 +12,9 @@ struct HomeAssistantDiscovery {
     let topics: Topics
     private var devices = AnnouncedDevices(limit: limit)
 
+    /// Whether a reading was not announced because there are too many.
+    var wasFull: Bool { devices.wasFull }
+
     init(prefix: String, topics: Topics) {
         self.prefix = prefix
         self.topics = topics

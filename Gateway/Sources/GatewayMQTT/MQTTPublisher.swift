@@ -188,7 +188,12 @@ public final class MQTTPublisher: Service {
 
     private func announce(_ observation: SensorObservation, _ state: inout State) {
         guard state.announcements.count < Self.announcementLimit else { return }
+        let wasFull = state.discovery?.wasFull
         let announcements = state.discovery?.announcements(for: observation, at: .now - start) ?? []
+        if wasFull == false, state.discovery?.wasFull == true {
+            let text = "\(HomeAssistantDiscovery.limit) readings are announced to Home Assistant; more are not"
+            logger.warning("\(text)", metadata: ["address": "\(observation.address)"])
+        }
         for announcement in announcements { state.announce(announcement) }
     }
 

@@ -238,5 +238,15 @@ struct DiscoveryTests {
             count += discovery.announcements(for: observation([reading], number: number), at: .zero).count
         }
         #expect(count == HomeAssistantDiscovery.limit)
+        #expect(discovery.wasFull)
+    }
+
+    @Test func announcementsOfOneDeviceAreBounded() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let readings = (1...126).map { SensorReading(.count, .number(1), name: "count_\($0)") }
+        let counts = (0..<2).map { _ in discovery.announcements(for: observation(readings), at: .zero).count }
+        #expect(counts == [AnnouncedDevices.topicLimit, 0])
+        #expect(discovery.announcements(for: observation(readings, number: 3), at: .zero).count == 32)
+        #expect(!discovery.wasFull)
     }
 }
