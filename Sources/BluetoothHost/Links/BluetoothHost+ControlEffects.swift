@@ -21,6 +21,7 @@ extension BluetoothHost {
 
     func remoteFeaturesRead(_ event: LEReadRemoteFeaturesComplete) {
         guard let link = links[event.connectionHandle] else { return }
+        if event.status == .success { establish(link) }
         perform(link.control.received(event, controlContext), of: link)
     }
 

@@ -68,6 +68,7 @@ extension BluetoothHost {
                 if let mtu {
                     link.att.exchangeMTU(peer: mtu)
                     host.mtuChanged(of: link)
+                    host.establish(link)
                 } else {
                     link.att.owesMTUExchange = link.isGateClosed
                 }

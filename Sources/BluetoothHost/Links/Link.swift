@@ -19,6 +19,8 @@ enum EndObserver {
 struct LinkObservers {
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
     var ends: OrderedDictionary<UInt64, EndObserver> = [:]
+    /// Called once when the link is established.
+    var establishment: [@Sendable () -> Void] = []
     /// The question to the app, and how it is withdrawn.
     var question: (number: UInt64, withdraw: @Sendable () -> Void)?
 }
@@ -47,6 +49,8 @@ final class Link {
     #endif
     var att: ATTRouter
     var reassembler = Reassembler()
+    /// Whether the peer has been heard, as far as the host knows.
+    var isEstablished: Bool
     /// Encryption, pairing and the verification of the peer's identity.
     var security: LinkSecurityEngine
     /// The credit-based channels and the signaling channel.
@@ -82,6 +86,7 @@ final class Link {
             hasAddressOfController: connection.localPrivateAddress != nil
         )
         self.identity = identity
+        isEstablished = connection.role == .peripheral
         self.security = security
         channels = ChannelEngine(link: identifier, role: facts.role)
         att = ATTRouter(

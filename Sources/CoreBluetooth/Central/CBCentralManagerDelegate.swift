@@ -24,14 +24,14 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
         rssi: NSNumber
     )
 
-    /// A peripheral is connected, and accepts commands. The ATT_MTU may grow after this call, without a further one.
+    /// A peripheral is connected, and accepts commands.
+    ///
+    /// Called when the peripheral has answered the request for a longer ATT_MTU, or after seven connection intervals. After
+    /// the latter, the ATT_MTU may grow without a further call.
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
 
-    /// A connection attempt has failed and is not repeated. Before that, the host retries an attempt three times that the
-    /// controller reports as not established.
-    ///
-    /// Most controllers report a connection as soon as they have sent the request for it. If the peripheral has not received
-    /// that request, `didConnect` is followed by `didDisconnectPeripheral` with `CBError.connectionFailed`.
+    /// A connection attempt has failed and is not repeated. Before that, the host repeats an attempt three times if its link
+    /// is not established: the peripheral has not received the request for the connection.
     ///
     /// An attempt that the app cancels is reported as a disconnection without an error.
     func centralManager(

@@ -205,7 +205,10 @@ struct BlockedManagerTests {
         try run(seed: 97) { world, _ in
             let pair = try await LampAndPhone(world)
             let gate = Gate()
-            let blocked = await blockedPhone(pair, gate) { if case .mtuChanged = $0 { true } else { false } }
+            // The Device Name differs from the advertised name, and is reported.
+            pair.lamp.engine.stopAdvertising()
+            try await pair.lamp.advertise("hall", [Lamp.service])
+            let blocked = await blockedPhone(pair, gate) { if case .nameChanged = $0 { true } else { false } }
             let peripheral = await blocked.find([Lamp.service]).identifier
             blocked.engine.connect(peripheral, ConnectionRequest())
             await blocked.connected(peripheral)

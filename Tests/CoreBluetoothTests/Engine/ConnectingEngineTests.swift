@@ -14,10 +14,7 @@ struct ConnectingEngineTests {
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
             pair.phone.engine.connect(peripheral, ConnectionRequest())
-            await pair.phone.connected(peripheral)
-            let mtu = await pair.phone.events.next {
-                if case .mtuChanged(peripheral, let mtu) = $0 { mtu } else { nil }
-            }
+            let mtu = await pair.phone.events.next { if case .connected(peripheral, let mtu) = $0 { mtu } else { nil } }
             #expect(mtu == 517)
             #expect(
                 pair.phone.engine.connectedPeripherals(withServices: [Lamp.service]).map(\.identifier) == [peripheral]
@@ -278,6 +275,121 @@ struct ConnectingEngineTests {
             #expect(await back.disconnected(phone).error == nil)
             try await world.sleep(for: .seconds(5))
             #expect(await pair.lampDevice.adapter.host.linkIdentifiers().count == 1)
+        }
+    }
+
+    // MARK: Links that are not established
+
+    /// Waits until the phone has a link, and lets nothing through between it and the lamp from then on: the lamp never
+    /// answers the request for the connection.
+    private static func loseNextRequest(of pair: LampAndPhone, in world: World) async throws {
+        while await pair.phoneDevice.adapter.host.linkIdentifiers().isEmpty {
+            try await world.sleep(for: .microseconds(100))
+        }
+        let conditions = RadioConditions(isDead: true)
+        world.setConditions(conditions, between: pair.lampDevice.device, and: pair.phoneDevice.device)
+    }
+
+    private static func waitForEnd(of pair: LampAndPhone, in world: World) async throws {
+        while await !pair.phoneDevice.adapter.host.linkIdentifiers().isEmpty {
+            try await world.sleep(for: .milliseconds(1))
+        }
+        world.setConditions(nil, between: pair.lampDevice.device, and: pair.phoneDevice.device)
+    }
+
+    @Test("A link that is not established is made again; the app is only told of the one that is")
+    func lostRequestIsRepeated() throws {
+        try World.run(seed: 56) { world in
+            let pair = try await LampAndPhone(world)
+            let other = await pair.phoneDevice.central()
+            other.engine.registerForConnectionEvents(ConnectionEventFilter())
+            let peripheral = await pair.phone.find().identifier
+            for central in [pair.phone, other] { central.engine.connect(peripheral, ConnectionRequest()) }
+            for _ in 1...HostCentral.retryLimit {
+                try await Self.loseNextRequest(of: pair, in: world)
+                try await Self.waitForEnd(of: pair, in: world)
+            }
+            for central in [pair.phone, other] { await central.connected(peripheral) }
+            let events = await other.events.next {
+                if case .connectionEvent(_, let event) = $0 { event } else { nil }
+            }
+            #expect(events == .peerConnected)
+            try await world.sleep(for: .seconds(10))
+            for central in [pair.phone, other] {
+                let ends = central.events.waiting.filter { event in
+                    switch event {
+                    case .connected, .disconnected, .connectionFailed, .connectionEvent: true
+                    default: false
+                    }
+                }
+                #expect(ends.isEmpty)
+            }
+            pair.phone.engine.cancelConnection(peripheral)
+            _ = await pair.phone.disconnected(peripheral)
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().count == 1)
+            other.engine.cancelConnection(peripheral)
+            _ = await other.disconnected(peripheral)
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().isEmpty)
+        }
+    }
+
+    @Test("After three retries of a link that is not established, the attempt has failed")
+    func retriesAreLimited() throws {
+        try World.run(seed: 57) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.phone.engine.connect(peripheral, ConnectionRequest(reconnects: true))
+            for _ in 0...HostCentral.retryLimit {
+                try await Self.loseNextRequest(of: pair, in: world)
+                try await Self.waitForEnd(of: pair, in: world)
+            }
+            let failure = await pair.phone.events.next {
+                if case .connectionFailed(peripheral, let error) = $0 { error } else { nil }
+            }
+            #expect(failure == .core(.connectionFailed))
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.isEmpty)
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().isEmpty)
+            await pair.phone.connect(peripheral)
+        }
+    }
+
+    @Test("An attempt ends while its link is not established yet", arguments: [true, false])
+    func attemptEndsBeforeItsLinkIsEstablished(isCancelled: Bool) throws {
+        try World.run(seed: 58) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            try await Self.loseNextRequest(of: pair, in: world)
+            if isCancelled {
+                pair.phone.engine.cancelConnection(peripheral)
+                #expect(await pair.phone.disconnected(peripheral).error == nil)
+            } else {
+                pair.phone.engine.connect(peripheral, ConnectionRequest(timeout: .milliseconds(50)))
+                let failure = await pair.phone.events.next {
+                    if case .connectionFailed(peripheral, let error) = $0 { error } else { nil }
+                }
+                #expect(failure == .core(.connectionTimeout))
+            }
+            world.setConditions(nil, between: pair.lampDevice.device, and: pair.phoneDevice.device)
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.allSatisfy { if case .connected = $0 { false } else { true } })
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().isEmpty)
+        }
+    }
+
+    @Test("A link whose peer does not answer the request for a longer MTU is reported all the same")
+    func peerWithoutAnAnswerIsConnected() throws {
+        try World.run(seed: 59) { world in
+            let phone = try await EngineDevice("phone", in: world, configure: { $0.requestsMTU = false })
+            let lamp = try await world.peripheral("lamp", services: [])
+            let central = await phone.central()
+            let peripheral = await central.find().identifier
+            central.engine.connect(peripheral, ConnectionRequest())
+            await central.connected(peripheral)
+            central.engine.cancelConnection(peripheral)
+            #expect(await central.disconnected(peripheral).error == nil)
+            withExtendedLifetime(lamp) {}
         }
     }
 

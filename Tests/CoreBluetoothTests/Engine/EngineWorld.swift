@@ -174,11 +174,9 @@ struct TestCentral {
         await events.next { if case .discovered(let discovery) = $0 { discovery } else { nil } }
     }
 
-    /// Connects and waits for the link and its MTU.
     func connect(_ peripheral: UUID, _ request: ConnectionRequest = ConnectionRequest()) async {
         engine.connect(peripheral, request)
         await connected(peripheral)
-        _ = await events.next { if case .mtuChanged(peripheral, let mtu) = $0 { mtu } else { nil } }
     }
 
     func connected(_ peripheral: UUID) async {

@@ -17,6 +17,8 @@ final class HostCentral: CentralEngine, HostMember {
             /// Waits for the previous link to end.
             case waiting
             case connecting(ConnectionAttemptIdentifier?)
+            /// Waits until the peer of a new link has been heard.
+            case establishing(LinkIdentifier)
             case connected(LinkIdentifier)
             /// Waits for the end of the link, which the app has requested.
             case ending(LinkIdentifier)
@@ -72,11 +74,11 @@ final class HostCentral: CentralEngine, HostMember {
         var currentScan: Scan?
         /// The session of channel sounding, by its peripheral; at most one.
         var soundings: [UUID: Sounding] = [:]
-        fileprivate var lastNumber: UInt64 = 0
+        var lastNumber: UInt64 = 0
         var eventFilter: ConnectionEventFilter?
         /// The connections that have failed, by their peripherals, until the app tries again. Cancelling such a
         /// connection is still answered.
-        fileprivate var failed: [UUID: ConnectionIdentifier] = [:]
+        var failed: [UUID: ConnectionIdentifier] = [:]
     }
 
     private let loop = HostLoop()
@@ -95,7 +97,7 @@ final class HostCentral: CentralEngine, HostMember {
     var peripheralsInOrder: [UUID] { connectionsInOrder.map(\.peripheral) }
 
     /// The connections that the app has requested, in the order of the requests.
-    private var connectionsInOrder: [ConnectionIdentifier] {
+    var connectionsInOrder: [ConnectionIdentifier] {
         state.connections.values.sorted { $0.number < $1.number }.map(\.identifier)
     }
 
@@ -186,237 +188,5 @@ final class HostCentral: CentralEngine, HostMember {
             ),
             for: restoreIdentifier
         )
-    }
-
-    // MARK: Connections
-
-    func connect(_ connection: ConnectionIdentifier, _ request: ConnectionRequest) {
-        post { host, open in self.connect(connection, request, on: host, open) }
-    }
-
-    private func connect(
-        _ connection: ConnectionIdentifier,
-        _ request: ConnectionRequest,
-        on host: isolated BluetoothHost,
-        _ open: OpenHost
-    ) {
-        let peripheral = connection.peripheral
-        state.failed[peripheral] = nil
-        switch state.connections[peripheral]?.phase {
-        case .connected(let link):
-            state.connections[peripheral]?.identifier = connection
-            state.connections[peripheral]?.request = request
-            // If the manager does not take it, an earlier event for the same link waits for the app.
-            if state.connections[peripheral]?.isRefused == false { _ = sayConnected(peripheral, link, on: host) }
-            return
-        case .delayed, .waiting, .connecting:
-            state.connections[peripheral]?.identifier = connection
-            state.connections[peripheral]?.request = request
-            return startTimeout(of: peripheral, on: host)
-        // The object that has requested the end was released.
-        case .ending, nil: break
-        }
-        guard open.peers.use(peripheral) else {
-            state.connections[peripheral] = nil
-            keepRestoration()
-            return connectionFailed(connection, .core(.unkownDevice))
-        }
-        state.lastNumber += 1
-        let number = state.lastNumber
-        state.connections[peripheral] = Connection(
-            identifier: connection,
-            request: request,
-            phase: .delayed,
-            number: number
-        )
-        keepRestoration()
-        startTimeout(of: peripheral, on: host)
-        if request.delay > .zero {
-            host.run(after: request.delay) { [weak self] in self?.proceed(peripheral, number) }
-        } else {
-            proceed(peripheral, number)
-        }
-    }
-
-    /// Starts the timeout of a connection's last request, if it has one, in place of those of earlier requests.
-    private func startTimeout(of peripheral: UUID, on host: isolated BluetoothHost) {
-        state.connections[peripheral]?.timeoutNumber += 1
-        guard let connection = state.connections[peripheral], let timeout = connection.request.timeout else { return }
-        host.run(after: timeout) { [weak self] in
-            self?.waitedLongEnough(for: peripheral, connection.number, connection.timeoutNumber)
-        }
-    }
-
-    /// Ends a connection attempt that has reached the timeout of its last request. Called on the loop.
-    private func waitedLongEnough(for peripheral: UUID, _ number: UInt64, _ timeoutNumber: UInt64) {
-        guard let open, let connection = state.connections[peripheral], connection.number == number,
-            connection.timeoutNumber == timeoutNumber
-        else { return }
-        open.host.assumeIsolated { end(connection.identifier, isAnswered: false, on: $0, open) }
-        connectionFailed(connection.identifier, .core(.connectionTimeout))
-    }
-
-    /// Takes the next step towards a link, if the connection is still wanted. Called on the loop.
-    private func proceed(_ peripheral: UUID, _ number: UInt64) {
-        guard let open, state.connections[peripheral]?.number == number else { return }
-        open.host.assumeIsolated { host in
-            guard let address = open.peers.address(of: peripheral) else { return }
-            guard let link = host.link(to: address) else {
-                state.connections[peripheral]?.phase = .connecting(nil)
-                let attempt = host.beginConnecting(to: address) { [weak self] result in
-                    self?.attemptEnded(peripheral, number, result)
-                }
-                if case .connecting? = state.connections[peripheral]?.phase {
-                    state.connections[peripheral]?.phase = .connecting(attempt)
-                }
-                return
-            }
-            guard link.isEnding else {
-                return connected(peripheral, number, link.identifier, on: host, open)
-            }
-            state.connections[peripheral]?.phase = .waiting
-            host.observeEnd(of: link.identifier) { [weak self] _ in self?.proceed(peripheral, number) }
-        }
-    }
-
-    private func attemptEnded(_ peripheral: UUID, _ number: UInt64, _ result: Result<LinkIdentifier, HostError>) {
-        guard let open, let connection = state.connections[peripheral], connection.number == number,
-            case .connecting = connection.phase
-        else { return }
-        switch result {
-        case .success(let link):
-            open.host.assumeIsolated { connected(peripheral, number, link, on: $0, open) }
-        case .failure(.disconnected(.controller(.connectionFailedToBeEstablished)))
-        where connection.failures < HostCentral.retryLimit:
-            state.connections[peripheral]?.failures += 1
-            proceed(peripheral, number)
-        case .failure(let error):
-            state.connections[peripheral] = nil
-            keepRestoration()
-            connectionFailed(connection.identifier, EngineError(error))
-        }
-    }
-
-    private func connectionFailed(_ connection: ConnectionIdentifier, _ error: EngineError) {
-        state.failed[connection.peripheral] = connection
-        say(.connectionFailed(connection, error))
-    }
-
-    private func connected(
-        _ peripheral: UUID,
-        _ number: UInt64,
-        _ link: LinkIdentifier,
-        on host: isolated BluetoothHost,
-        _ open: OpenHost
-    ) {
-        state.connections[peripheral]?.phase = .connected(link)
-        state.connections[peripheral]?.timeoutNumber += 1
-        state.connections[peripheral]?.failures = 0
-        // Before the link is shared, so that its users learn of the end in the order in which they joined.
-        host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }
-        guard sayConnected(peripheral, link, on: host) else {
-            state.connections[peripheral]?.isRefused = true
-            return host.disconnectFlooding(link)
-        }
-        open.links.join(link, to: peripheral, self, on: host)
-    }
-
-    /// Reports a link to the manager.
-    ///
-    /// - Returns: false if the manager does not take it, because too many connections to the peripheral wait for the
-    ///   app.
-    private func sayConnected(
-        _ peripheral: UUID,
-        _ link: LinkIdentifier,
-        on host: isolated BluetoothHost
-    ) -> Bool {
-        guard let connection = state.connections[peripheral]?.identifier,
-            let mtu = try? host.information(on: link).mtu
-        else { return true }
-        return say(.connected(connection, mtu: mtu))
-    }
-
-    private func linkEnded(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier, _ reason: DisconnectionReason)
-    {
-        guard let open, let connection = state.connections[peripheral], connection.number == number else { return }
-        let time = open.wallClock()
-        switch connection.phase {
-        case .connected(link)
-        where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:
-            state.connections[peripheral]?.subscriptions = [:]
-            say(
-                .disconnected(
-                    connection.identifier,
-                    Disconnection(error: EngineError(reason), isReconnecting: true, time: time)
-                )
-            )
-            proceed(peripheral, number)
-        case .connected(link):
-            state.connections[peripheral] = nil
-            keepRestoration()
-            say(.disconnected(connection.identifier, Disconnection(error: EngineError(reason), time: time)))
-        case .ending(link):
-            state.connections[peripheral] = nil
-            keepRestoration()
-            say(.disconnected(connection.identifier, Disconnection(error: nil, time: time)))
-        case .connected, .ending, .delayed, .waiting, .connecting: break
-        }
-    }
-
-    func cancelConnection(_ connection: ConnectionIdentifier) {
-        post { host, open in self.end(connection, isAnswered: true, on: host, open) }
-    }
-
-    func release(_ connection: ConnectionIdentifier) {
-        // An object may outlive its manager, so this is not a call of the app.
-        post(call: nil) { host, open in self.end(connection, isAnswered: false, on: host, open) }
-    }
-
-    /// Ends a connection in any phase. Does nothing if the app has requested a later one to the same peripheral.
-    ///
-    /// - Parameter isAnswered: whether the manager is notified of the end.
-    private func end(
-        _ identifier: ConnectionIdentifier,
-        isAnswered: Bool,
-        on host: isolated BluetoothHost,
-        _ open: OpenHost
-    ) {
-        defer { keepRestoration() }
-        let peripheral = identifier.peripheral
-        guard let connection = state.connections[peripheral], connection.identifier == identifier else {
-            guard state.failed[peripheral] == identifier else { return }
-            state.failed[peripheral] = nil
-            if isAnswered { sayCancelled(identifier, open) }
-            return
-        }
-        switch connection.phase {
-        case .delayed, .waiting, .connecting(nil):
-            state.connections[peripheral] = nil
-            if isAnswered { sayCancelled(identifier, open) }
-        case .connecting(let attempt?):
-            state.connections[peripheral] = nil
-            host.cancelConnecting(attempt)
-            if isAnswered { sayCancelled(identifier, open) }
-        case .connected(let link):
-            let sounding = endSounding(with: peripheral, on: host)
-            if isAnswered { sounding?.completion(.success(())) }
-            for (handle, subscription) in connection.subscriptions {
-                host.removeSubscriber(subscription.subscriber, of: handle, on: link)
-            }
-            let isEnding = open.links.leave(link, self, on: host)
-            if isEnding, isAnswered {
-                state.connections[peripheral]?.phase = .ending(link)
-                state.connections[peripheral]?.subscriptions = [:]
-            } else {
-                state.connections[peripheral] = nil
-                if isAnswered { sayCancelled(identifier, open) }
-            }
-        case .ending:
-            if !isAnswered { state.connections[peripheral] = nil }
-        }
-    }
-
-    private func sayCancelled(_ connection: ConnectionIdentifier, _ open: OpenHost) {
-        say(.disconnected(connection, Disconnection(error: nil, time: open.wallClock())))
     }
 }

@@ -1,0 +1,293 @@
+import BLEATT
+import BluetoothHost
+import Foundation
+
+// The connections that the app requests: from the call over the attempts and the link to its end.
+extension HostCentral {
+    func connect(_ connection: ConnectionIdentifier, _ request: ConnectionRequest) {
+        post { host, open in self.connect(connection, request, on: host, open) }
+    }
+
+    private func connect(
+        _ connection: ConnectionIdentifier,
+        _ request: ConnectionRequest,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) {
+        let peripheral = connection.peripheral
+        state.failed[peripheral] = nil
+        switch state.connections[peripheral]?.phase {
+        case .connected(let link):
+            state.connections[peripheral]?.identifier = connection
+            state.connections[peripheral]?.request = request
+            // If the manager does not take it, an earlier event for the same link waits for the app.
+            if state.connections[peripheral]?.isRefused == false { _ = sayConnected(peripheral, link, on: host) }
+            return
+        case .delayed, .waiting, .connecting, .establishing:
+            state.connections[peripheral]?.identifier = connection
+            state.connections[peripheral]?.request = request
+            return startTimeout(of: peripheral, on: host)
+        // The object that has requested the end was released.
+        case .ending, nil: break
+        }
+        guard open.peers.use(peripheral) else {
+            state.connections[peripheral] = nil
+            keepRestoration()
+            return connectionFailed(connection, .core(.unkownDevice))
+        }
+        state.lastNumber += 1
+        let number = state.lastNumber
+        state.connections[peripheral] = Connection(
+            identifier: connection,
+            request: request,
+            phase: .delayed,
+            number: number
+        )
+        keepRestoration()
+        startTimeout(of: peripheral, on: host)
+        if request.delay > .zero {
+            host.run(after: request.delay) { [weak self] in self?.proceed(peripheral, number) }
+        } else {
+            proceed(peripheral, number)
+        }
+    }
+
+    /// Starts the timeout of a connection's last request, if it has one, in place of those of earlier requests.
+    private func startTimeout(of peripheral: UUID, on host: isolated BluetoothHost) {
+        state.connections[peripheral]?.timeoutNumber += 1
+        guard let connection = state.connections[peripheral], let timeout = connection.request.timeout else { return }
+        host.run(after: timeout) { [weak self] in
+            self?.waitedLongEnough(for: peripheral, connection.number, connection.timeoutNumber)
+        }
+    }
+
+    /// Ends a connection attempt that has reached the timeout of its last request. Called on the loop.
+    private func waitedLongEnough(for peripheral: UUID, _ number: UInt64, _ timeoutNumber: UInt64) {
+        guard let open, let connection = state.connections[peripheral], connection.number == number,
+            connection.timeoutNumber == timeoutNumber
+        else { return }
+        open.host.assumeIsolated { end(connection.identifier, isAnswered: false, on: $0, open) }
+        connectionFailed(connection.identifier, .core(.connectionTimeout))
+    }
+
+    /// Takes the next step towards a link, if the connection is still wanted. Called on the loop.
+    private func proceed(_ peripheral: UUID, _ number: UInt64) {
+        guard let open, state.connections[peripheral]?.number == number else { return }
+        open.host.assumeIsolated { host in
+            guard let address = open.peers.address(of: peripheral) else { return }
+            guard let link = host.link(to: address) else {
+                state.connections[peripheral]?.phase = .connecting(nil)
+                let attempt = host.beginConnecting(to: address) { [weak self] result in
+                    self?.attemptEnded(peripheral, number, result)
+                }
+                if case .connecting? = state.connections[peripheral]?.phase {
+                    state.connections[peripheral]?.phase = .connecting(attempt)
+                }
+                return
+            }
+            guard link.isEnding else {
+                return linkMade(peripheral, number, link.identifier, on: host, open)
+            }
+            state.connections[peripheral]?.phase = .waiting
+            host.observeEnd(of: link.identifier) { [weak self] _ in self?.proceed(peripheral, number) }
+        }
+    }
+
+    private func attemptEnded(_ peripheral: UUID, _ number: UInt64, _ result: Result<LinkIdentifier, HostError>) {
+        guard let open, let connection = state.connections[peripheral], connection.number == number,
+            case .connecting = connection.phase
+        else { return }
+        switch result {
+        case .success(let link):
+            open.host.assumeIsolated { linkMade(peripheral, number, link, on: $0, open) }
+        case .failure(.disconnected(.controller(.connectionFailedToBeEstablished))):
+            notEstablished(connection)
+        case .failure(let error):
+            attemptFailed(connection, EngineError(error))
+        }
+    }
+
+    /// Tries again after a link that could not be established, up to the limit.
+    private func notEstablished(_ connection: Connection) {
+        guard connection.failures < HostCentral.retryLimit else {
+            let error = HostError.disconnected(.controller(.connectionFailedToBeEstablished))
+            return attemptFailed(connection, EngineError(error))
+        }
+        let peripheral = connection.identifier.peripheral
+        state.connections[peripheral]?.failures += 1
+        proceed(peripheral, connection.number)
+    }
+
+    private func attemptFailed(_ connection: Connection, _ error: EngineError) {
+        state.connections[connection.identifier.peripheral] = nil
+        keepRestoration()
+        connectionFailed(connection.identifier, error)
+    }
+
+    private func connectionFailed(_ connection: ConnectionIdentifier, _ error: EngineError) {
+        state.failed[connection.peripheral] = connection
+        say(.connectionFailed(connection, error))
+    }
+
+    /// Uses a link that was made for this connection, or for another user. It counts as a connection once it is
+    /// established.
+    private func linkMade(
+        _ peripheral: UUID,
+        _ number: UInt64,
+        _ link: LinkIdentifier,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) {
+        // Before the link is shared, so that its users learn of the end in the order in which they joined.
+        host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }
+        guard !host.isEstablished(link) else { return connected(peripheral, number, link, on: host, open) }
+        state.connections[peripheral]?.phase = .establishing(link)
+        host.hold(link)
+        host.observeEstablishment(of: link) { [weak self] in self?.established(peripheral, number, link) }
+    }
+
+    /// Called on the loop.
+    private func established(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier) {
+        guard let open, let connection = state.connections[peripheral], connection.number == number,
+            case .establishing(link) = connection.phase
+        else { return }
+        open.host.assumeIsolated { host in
+            connected(peripheral, number, link, on: host, open)
+            host.discardHold(on: link)
+        }
+    }
+
+    private func connected(
+        _ peripheral: UUID,
+        _ number: UInt64,
+        _ link: LinkIdentifier,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) {
+        state.connections[peripheral]?.phase = .connected(link)
+        state.connections[peripheral]?.timeoutNumber += 1
+        state.connections[peripheral]?.failures = 0
+        guard sayConnected(peripheral, link, on: host) else {
+            state.connections[peripheral]?.isRefused = true
+            return host.disconnectFlooding(link)
+        }
+        open.links.join(link, to: peripheral, self, on: host)
+    }
+
+    /// Reports a link to the manager.
+    ///
+    /// - Returns: false if the manager does not take it, because too many connections to the peripheral wait for the
+    ///   app.
+    private func sayConnected(
+        _ peripheral: UUID,
+        _ link: LinkIdentifier,
+        on host: isolated BluetoothHost
+    ) -> Bool {
+        guard let connection = state.connections[peripheral]?.identifier,
+            let mtu = try? host.information(on: link).mtu
+        else { return true }
+        return say(.connected(connection, mtu: mtu))
+    }
+
+    private func linkEnded(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier, _ reason: DisconnectionReason)
+    {
+        guard let open, let connection = state.connections[peripheral], connection.number == number else { return }
+        let time = open.wallClock()
+        switch connection.phase {
+        case .establishing(link) where reason == .controller(.connectionFailedToBeEstablished):
+            notEstablished(connection)
+        case .establishing(link) where reason.isEndOfController:
+            attemptFailed(connection, EngineError(HostError.disconnected(reason)))
+        case .establishing(link):
+            // The peer has ended the link, so it was heard.
+            state.connections[peripheral]?.phase = .connected(link)
+            say(.connected(connection.identifier, mtu: Bearer.defaultMTU))
+            linkEnded(peripheral, number, link, reason)
+        case .connected(link)
+        where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:
+            state.connections[peripheral]?.subscriptions = [:]
+            say(
+                .disconnected(
+                    connection.identifier,
+                    Disconnection(error: EngineError(reason), isReconnecting: true, time: time)
+                )
+            )
+            proceed(peripheral, number)
+        case .connected(link):
+            state.connections[peripheral] = nil
+            keepRestoration()
+            say(.disconnected(connection.identifier, Disconnection(error: EngineError(reason), time: time)))
+        case .ending(link):
+            state.connections[peripheral] = nil
+            keepRestoration()
+            say(.disconnected(connection.identifier, Disconnection(error: nil, time: time)))
+        case .establishing, .connected, .ending, .delayed, .waiting, .connecting: break
+        }
+    }
+
+    func cancelConnection(_ connection: ConnectionIdentifier) {
+        post { host, open in self.end(connection, isAnswered: true, on: host, open) }
+    }
+
+    func release(_ connection: ConnectionIdentifier) {
+        // An object may outlive its manager, so this is not a call of the app.
+        post(call: nil) { host, open in self.end(connection, isAnswered: false, on: host, open) }
+    }
+
+    /// Ends a connection in any phase. Does nothing if the app has requested a later one to the same peripheral.
+    ///
+    /// - Parameter isAnswered: whether the manager is notified of the end.
+    func end(
+        _ identifier: ConnectionIdentifier,
+        isAnswered: Bool,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) {
+        defer { keepRestoration() }
+        let peripheral = identifier.peripheral
+        guard let connection = state.connections[peripheral], connection.identifier == identifier else {
+            guard state.failed[peripheral] == identifier else { return }
+            state.failed[peripheral] = nil
+            if isAnswered { sayCancelled(identifier, open) }
+            return
+        }
+        switch connection.phase {
+        case .delayed, .waiting, .connecting(nil):
+            state.connections[peripheral] = nil
+            if isAnswered { sayCancelled(identifier, open) }
+        case .connecting(let attempt?):
+            state.connections[peripheral] = nil
+            host.cancelConnecting(attempt)
+            if isAnswered { sayCancelled(identifier, open) }
+        case .establishing(let link):
+            let isEnding = !host.isShared(link)
+            if isEnding { host.disconnectAfterFlush(link) } else { host.discardHold(on: link) }
+            if isEnding, isAnswered {
+                state.connections[peripheral]?.phase = .ending(link)
+            } else {
+                state.connections[peripheral] = nil
+                if isAnswered { sayCancelled(identifier, open) }
+            }
+        case .connected(let link):
+            let sounding = endSounding(with: peripheral, on: host)
+            if isAnswered { sounding?.completion(.success(())) }
+            for (handle, subscription) in connection.subscriptions {
+                host.removeSubscriber(subscription.subscriber, of: handle, on: link)
+            }
+            let isEnding = open.links.leave(link, self, on: host)
+            if isEnding, isAnswered {
+                state.connections[peripheral]?.phase = .ending(link)
+                state.connections[peripheral]?.subscriptions = [:]
+            } else {
+                state.connections[peripheral] = nil
+                if isAnswered { sayCancelled(identifier, open) }
+            }
+        case .ending:
+            if !isAnswered { state.connections[peripheral] = nil }
+        }
+    }
+
+    private func sayCancelled(_ connection: ConnectionIdentifier, _ open: OpenHost) {
+        say(.disconnected(connection, Disconnection(error: nil, time: open.wallClock())))
+    }
+}
