@@ -142,8 +142,8 @@ struct BondedClientTests {
             fixture.kept
                 == ServerSession.PersistentState(
                     configurations: [
-                        .init(handle: changed, configuration: .indication),
-                        .init(handle: heart, configuration: .notification),
+                        .init(handle: changed, configuration: .indication, characteristic: .serviceChanged),
+                        .init(handle: heart, configuration: .notification, characteristic: "2A37"),
                     ],
                     knownDatabaseHash: fixture.server.databaseHash
                 )
@@ -170,6 +170,68 @@ struct BondedClientTests {
             session.persistentState
                 == .init(clientFeatures: 0x05, knownDatabaseHash: fixture.server.databaseHash)
         )
+    }
+
+    @Test(
+        "A configuration whose handle belongs to another characteristic now is not restored",
+        arguments: [true, false]
+    )
+    func configurationOfAMovedCharacteristicIsNotRestored(isTypeKnown: Bool) throws {
+        func characteristic(_ uuid: BluetoothUUID) -> CharacteristicDefinition {
+            CharacteristicDefinition(uuid: uuid, properties: .notify, permissions: .read, value: .stored([60]))
+        }
+        func publish(_ uuids: [BluetoothUUID]) throws -> (Server, [PublishedCharacteristic]) {
+            let server = Server(cmac: Conversation.digest)
+            let definition = ServiceDefinition(uuid: "180D", characteristics: uuids.map(characteristic))
+            return (server, try server.publish([.genericAttribute, definition])[1].characteristics)
+        }
+        let (former, old) = try publish(["2A37", "2A38"])
+        let client = ServerSession(server: former)
+        let handles = try old.map { try #require($0.clientConfigurationHandle) }
+        var kept = ServerSession.PersistentState(knownDatabaseHash: former.databaseHash)
+        kept.configurations = zip(handles, ["2A37", "2A38"] as [BluetoothUUID]).map {
+            .init(handle: $0, configuration: .notification, characteristic: isTypeKnown ? $1 : nil)
+        }
+        client.restore(kept)
+        #expect(client.persistentState.configurations.map(\.handle) == handles)
+
+        let (current, new) = try publish(["2A39", "2A38"])
+        let returned = ServerSession(server: current)
+        returned.restore(kept)
+        #expect(returned.configuration(of: new[0].valueHandle) == [])
+        #expect(returned.configuration(of: new[1].valueHandle) == (isTypeKnown ? .notification : []))
+        let saved = returned.persistentState.configurations
+        #expect(saved.map(\.characteristic) == (isTypeKnown ? ["2A38"] : []))
+    }
+
+    @Test("A configuration waits until its characteristic is published, and is stored until then")
+    func configurationWaitsUntilItsCharacteristicIsPublished() throws {
+        let fixture = try BondedFixture()
+        let heart = try #require(fixture.heart.clientConfigurationHandle)
+        fixture.reconnect()
+        #expect(try fixture.write([1, 0], to: heart) == [0x13])
+        let kept = try #require(fixture.kept)
+        let server = Server(cmac: Conversation.digest)
+        _ = try server.publish([.genericAttribute])
+        let session = ServerSession(server: server)
+        session.reportsEvents = true
+        session.restore(kept)
+        #expect(session.persistentState.configurations == kept.configurations)
+        let definition = CharacteristicDefinition(
+            uuid: "2A37",
+            properties: [.read, .notify],
+            permissions: .read,
+            value: .stored([60])
+        )
+        _ = try server.publish([ServiceDefinition(uuid: "180D", characteristics: [definition])])
+        session.servicesPublished()
+        #expect(session.configuration(of: fixture.heart.valueHandle) == .notification)
+        #expect(session.persistentState.configurations == kept.configurations)
+        guard case .event(.configured(fixture.heart.valueHandle, from: [], to: .notification))? = session.takeOutput()
+        else {
+            Issue.record("the subscription was not reported")
+            return
+        }
     }
 
     @Test("Service Changed is sent after reconnections until the client confirms it")

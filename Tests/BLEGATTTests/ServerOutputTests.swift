@@ -67,7 +67,8 @@ struct ServerOutputTests {
         let descriptor = try #require(fixture.service.characteristics[0].clientConfigurationHandle)
         let configuration = ServerSession.PersistentState.Configuration(
             handle: descriptor,
-            configuration: .notification
+            configuration: .notification,
+            characteristic: fixture.service.characteristics[0].uuid
         )
         fixture.session.restore(.init(configurations: [configuration]))
         #expect(fixture.outputs == [.event(.configured(value, from: [], to: .notification))])

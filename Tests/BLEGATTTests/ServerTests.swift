@@ -273,6 +273,13 @@ struct ServerTests {
                 )
         )
         #expect(fixture.complete(command.identifier, .success([])).0 == .nothing)
+        // An attribute value has at most 512 bytes (Vol 3, Part F, 3.2.9).
+        let value = [UInt8](repeating: 1, count: 512)
+        guard case .access = fixture.send([0x52] + first + value).action else {
+            Issue.record("the app was not told of the long command")
+            return
+        }
+        #expect(fixture.send([0x52] + first + value + [1]).action == .nothing)
     }
 
     @Test("A client with robust caching that missed a change gets the error once")

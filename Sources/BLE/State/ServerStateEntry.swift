@@ -16,6 +16,8 @@ struct ServerStateEntry: Codable {
     private struct Configuration: Codable {
         let handle: UInt16
         let value: UInt16
+        /// The type of the characteristic. Older files have none.
+        let characteristic: UUIDEntry?
     }
 
     init(_ state: ServerSession.PersistentState) {
@@ -32,7 +34,8 @@ struct ServerStateEntry: Codable {
             configurations: entries.sorted { $0.handle < $1.handle }.map {
                 .init(
                     handle: AttributeHandle(rawValue: $0.handle),
-                    configuration: ClientConfiguration(rawValue: $0.value)
+                    configuration: ClientConfiguration(rawValue: $0.value),
+                    characteristic: $0.characteristic?.uuid
                 )
             },
             clientFeatures: try container.decodeIfPresent(UInt8.self, forKey: .clientFeatures) ?? 0,
@@ -44,7 +47,11 @@ struct ServerStateEntry: Codable {
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         let configurations = state.configurations.map {
-            Configuration(handle: $0.handle.rawValue, value: $0.configuration.rawValue)
+            Configuration(
+                handle: $0.handle.rawValue,
+                value: $0.configuration.rawValue,
+                characteristic: $0.characteristic.map(UUIDEntry.init)
+            )
         }
         try container.encode(configurations, forKey: .configurations)
         try container.encode(state.clientFeatures, forKey: .clientFeatures)

@@ -10,11 +10,18 @@ extension ServerSession {
             public var handle: AttributeHandle
             /// The client's value of the descriptor: notifications, indications or both.
             public var configuration: ClientConfiguration
+            /// The type of the characteristic that is configured; nil if it is not known.
+            public var characteristic: BluetoothUUID?
 
             /// Creates the configuration of the descriptor with this handle.
-            public init(handle: AttributeHandle, configuration: ClientConfiguration) {
+            public init(
+                handle: AttributeHandle,
+                configuration: ClientConfiguration,
+                characteristic: BluetoothUUID? = nil
+            ) {
                 self.handle = handle
                 self.configuration = configuration
+                self.characteristic = characteristic
             }
         }
 
@@ -43,13 +50,28 @@ extension ServerSession {
 
     /// The state to keep of a bonded client.
     public var persistentState: PersistentState {
-        PersistentState(
-            configurations: configurations.entries.filter { !$0.configuration.isEmpty }
-                .map { .init(handle: $0.handle, configuration: $0.configuration) },
+        var kept = configurations.entries.filter { !$0.configuration.isEmpty }.map { entry in
+            PersistentState.Configuration(
+                handle: entry.handle,
+                configuration: entry.configuration,
+                characteristic: server.database.characteristic(configuredAt: entry.handle)?.type
+            )
+        }
+        let waiting = unpublished.configurations.filter { configurations.value(at: $0.handle) == nil }
+        if !waiting.isEmpty { kept = (kept + waiting).sorted { $0.handle < $1.handle } }
+        return PersistentState(
+            configurations: kept,
             clientFeatures: clientFeatures,
             knownDatabaseHash: awareness.isAware(of: server.revision) ? server.databaseHash : nil,
             isServiceChangedOwed: isServiceChangedOwed
         )
+    }
+
+    /// Stored configurations whose descriptors are not published yet.
+    struct UnpublishedConfigurations {
+        var configurations: [PersistentState.Configuration] = []
+        /// The Database Hash of the database to which the handles belong.
+        var databaseHash: UInt128?
     }
 
     /// Restores the stored state of the client. The caller does so once the link is encrypted with the key of the bond,
@@ -57,22 +79,61 @@ extension ServerSession {
     ///
     /// Values that the client has already written on this connection stay. If the database has changed since the state
     /// was stored, the client has missed a change. ``isServiceChangedOwed`` then says whether the server must send
-    /// Service Changed.
+    /// Service Changed. A configuration whose handle now belongs to a characteristic of another type is left out. One
+    /// whose handle does not exist waits for ``servicesPublished()``.
     public func restore(_ state: PersistentState) {
-        let isCurrent = state.knownDatabaseHash != nil && state.knownDatabaseHash == server.databaseHash
+        unpublished.databaseHash = state.knownDatabaseHash
+        let isCurrent = isDatabaseOfState
         if !awareness.hasBeenTold, !isCurrent { awareness.forget() }
         if state.isServiceChangedOwed || !isCurrent { announcedRevision = nil }
         let features = ClientSupportedFeatures(rawValue: state.clientFeatures)
         clientFeatures |= features.intersection(server.clientFeatures).rawValue
-        for kept in state.configurations where configurations.value(at: kept.handle) == nil {
-            guard
-                case .clientConfiguration(let allowed, let valueHandle)? =
-                    server.database.lookUp(kept.handle)?.metadata.source
+        restore(state.configurations)
+    }
+
+    /// Restores the stored configurations of characteristics that have been published since ``restore(_:)``.
+    public func servicesPublished() {
+        guard !unpublished.configurations.isEmpty else { return }
+        let waiting = unpublished.configurations
+        unpublished.configurations = []
+        restore(waiting)
+        if unpublished.configurations != waiting { persistentStateChanged() }
+    }
+
+    /// Whether the database is the one to which the handles of the stored state belong.
+    private var isDatabaseOfState: Bool {
+        unpublished.databaseHash != nil && unpublished.databaseHash == server.databaseHash
+    }
+
+    /// In a changed database, a handle may belong to another characteristic. If the type of the former one is not known,
+    /// only Service Changed is certain: its handle never changes.
+    private func restore(_ kept: [PersistentState.Configuration]) {
+        let isCurrent = isDatabaseOfState
+        for kept in kept where configurations.value(at: kept.handle) == nil {
+            if !isCurrent, server.database.index(of: kept.handle) == nil {
+                unpublished.configurations.append(kept)
+                continue
+            }
+            guard let (value, type, allowed) = server.database.characteristic(configuredAt: kept.handle),
+                kept.characteristic.map({ $0 == type }) ?? (isCurrent || value == server.serviceChanged)
             else { continue }
             let configuration = kept.configuration.intersection(allowed)
             guard !configuration.isEmpty else { continue }
             _ = configurations.set(configuration, at: kept.handle)
-            emit(.configured(valueHandle, from: [], to: configuration))
+            emit(.configured(value, from: [], to: configuration))
         }
+    }
+}
+
+extension AttributeDatabase {
+    /// The characteristic whose Client Characteristic Configuration has this handle, and the bits that the descriptor may
+    /// have; nil if there is none.
+    func characteristic(
+        configuredAt handle: AttributeHandle
+    ) -> (value: AttributeHandle, type: BluetoothUUID, allowed: ClientConfiguration)? {
+        guard case .clientConfiguration(let allowed, let value)? = lookUp(handle)?.metadata.source,
+            let type = lookUp(value)?.metadata.type
+        else { return nil }
+        return (value, type, allowed)
     }
 }

@@ -13,8 +13,8 @@ import BluetoothTypes
 /// rest as ``ServerOutput``s: actions of the client, and changes of ``persistentState``. After each input, and before
 /// it sends a response, the owner takes them with ``takeOutput()`` until that returns nil. The inputs are
 /// ``receive(_:into:)``, ``complete(_:with:into:)``, ``complete(_:isAuthorized:into:)``, ``receiveVerified(_:_:)``,
-/// ``restore(_:)``, ``serviceChangedConfirmed(revision:)`` and ``servicesRemoved(in:)``. The session is in a consistent state
-/// then, so the owner may pass it further inputs before it takes the next output.
+/// ``restore(_:)``, ``serviceChangedConfirmed(revision:)``, ``servicesPublished()`` and ``servicesRemoved(in:)``. The session
+/// is in a consistent state then, so the owner may pass it further inputs before it takes the next output.
 public final class ServerSession {
     /// Maximum number of prepared parts, and of bytes in them, per client.
     public struct Limits: Sendable {
@@ -42,6 +42,7 @@ public final class ServerSession {
     var configurations = ClientConfigurations() {
         didSet { server.noteConfigurationChange() }
     }
+    var unpublished = UnpublishedConfigurations()
     var clientFeatures: UInt8 = 0
     var awareness: ChangeAwareness
     /// The revision that the client knows of by Service Changed; nil if it has missed one.
@@ -266,7 +267,9 @@ public final class ServerSession {
         to handle: AttributeHandle,
         signature: SignatureStrength?
     ) -> ServerAction {
-        guard let attribute = server.database.lookUp(handle) else { return .nothing }
+        guard let attribute = server.database.lookUp(handle), value.byteCount <= maximumAttributeValueLength else {
+            return .nothing
+        }
         do throws(Interruption) {
             try check(.write, attribute.metadata, signature: signature)
             if overwrite(attribute, with: value) { return .nothing }

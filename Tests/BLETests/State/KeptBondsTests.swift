@@ -302,7 +302,8 @@ extension KeptSecurity {
         record.isPrivileged = true
         record.serverState = ServerSession.PersistentState(
             configurations: [
-                .init(handle: 3, configuration: .notification), .init(handle: 0x0102, configuration: .indication),
+                .init(handle: 3, configuration: .notification),
+                .init(handle: 0x0102, configuration: .indication, characteristic: "2A05"),
             ],
             clientFeatures: 1,
             knownDatabaseHash: 0xABCD,
@@ -382,7 +383,7 @@ extension KeptSecurity {
                 "value": "80000000000000000000000000000000", "authenticated": true, "nextCounter": 5
               },
               "server": {
-                "configurations": [{"handle": 3, "value": 1}, {"handle": 258, "value": 2}],
+                "configurations": [{"handle": 3, "value": 1}, {"handle": 258, "value": 2, "characteristic": "2A05"}],
                 "clientFeatures": 1,
                 "knownDatabaseHash": "0000000000000000000000000000abcd", "isServiceChangedOwed": true
               }
