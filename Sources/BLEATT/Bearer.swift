@@ -235,6 +235,7 @@ public struct Bearer: Sendable {
             guard error.requestOpcode == request.rawValue else {
                 return .violation(.unexpectedResponse(opcode: opcode.rawValue))
             }
+            if request == .exchangeMTURequest { mtuExchangeFailed() }
         } else if opcode != request.response {
             return .violation(.unexpectedResponse(opcode: opcode.rawValue))
         }
@@ -244,6 +245,12 @@ public struct Bearer: Sendable {
     }
 
     // MARK: MTU
+
+    /// Permits the client another exchange of MTUs, because the server has refused the last one or its response was not
+    /// used.
+    public mutating func mtuExchangeFailed() {
+        if !isEnhanced { hasExchangedMTU = false }
+    }
 
     /// Sets ATT_MTU after an exchange: the smaller value of both sides, and at least 23 (Vol 3, Part F, 3.4.2.2).
     ///

@@ -252,7 +252,7 @@ extension BluetoothHost {
         case .submission: submissions.valueSent()
         case .broadcast(let broadcast):
             if let result = broadcast.clientEnded(result) { end(broadcast.caller, result) }
-        case .unawaited: break
+        case .serviceChanged, .unawaited: break
         }
     }
 

@@ -85,6 +85,18 @@ struct BearerTests {
         #expect(bearer.exchangeMTU(peer: peer) == effective && bearer.mtu == effective)
     }
 
+    @Test("A client exchanges MTUs again after the server has refused")
+    func refusedExchangeIsRepeated() throws {
+        var bearer = Bearer()
+        for code: UInt8 in [0x05, 0x0F] {
+            try bearer.requestWillBeSent(.exchangeMTURequest, at: start)
+            #expect(receive([0x01, 0x02, 0, 0, code], &bearer) == .response(.errorResponse))
+        }
+        try bearer.requestWillBeSent(.exchangeMTURequest, at: start)
+        #expect(receive([0x03, 0xF7, 0x00], &bearer) == .response(.exchangeMTUResponse))
+        #expect(throws: BearerError.mtuExchanged) { try bearer.requestWillBeSent(.exchangeMTURequest, at: start) }
+    }
+
     @Test("A client exchanges MTUs once")
     func clientExchangesMTUsOnce() throws {
         var bearer = Bearer()

@@ -39,10 +39,12 @@ struct BondedAttributesTests {
         #expect(try bonded.notify([63], of: value) == [[0x1B] + octets(value) + [63]])
         try bonded.run { $0.setEncrypted(false) }
         #expect(try bonded.notify([64], of: value) == [])
-        #expect(
-            bonded.store.record?.serverState?.configurations
-                == [.init(handle: try #require(characteristic.clientConfigurationHandle), configuration: .notification)]
+        let configuration = ServerSession.PersistentState.Configuration(
+            handle: try #require(characteristic.clientConfigurationHandle),
+            configuration: .notification,
+            characteristic: "2A37"
         )
+        #expect(bonded.store.record?.serverState?.configurations == [configuration])
     }
 
     @Test("The configuration of a client without a bond ends with its link")
@@ -124,6 +126,44 @@ struct BondedAttributesTests {
         try connect(fixture)
         verify(fixture)
         #expect(fixture.sent(on: 4) == [], "the peer has confirmed it")
+    }
+
+    @Test("Service Changed that was not sent does not count as confirmed")
+    func unsentServiceChangedIsStillOwed() throws {
+        let (fixture, indication) = try subscribed()
+        fixture.controller.forgetData()
+        try publishService(on: fixture)
+        #expect(fixture.sent(on: 4).map(\.first) == [0x1D])
+        fixture.controller.forgetData()
+        // The second one waits for the confirmation of the first. Encryption ends meanwhile.
+        try publishService(on: fixture)
+        fixture.encryptionChanged(isOn: false)
+        #expect(fixture.exchange([0x1E]) == [])
+        fixture.disconnected()
+        try connect(fixture)
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [indication])
+    }
+
+    @Test("A subscription of a peer that was verified before its service was published is kept")
+    func subscriptionOutlivesALinkWithoutTheService() throws {
+        let bonded = try BondedHost()
+        let characteristic = try bonded.publish(.readEncrypted)
+        let descriptor = octets(try #require(characteristic.clientConfigurationHandle))
+        bonded.fixture.connect(peer: peer)
+        _ = try bonded.verifyPeer()
+        #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]) == [[0x13]])
+        bonded.disconnect()
+        // The declarations of the service and of the characteristic precede the value.
+        try bonded.run { $0.removeService(at: AttributeHandle(characteristic.valueHandle.rawValue - 2)) }
+        bonded.fixture.connect(peer: peer)
+        _ = try bonded.verifyPeer()
+        bonded.disconnect()
+        let again = try bonded.publish(.readEncrypted)
+        #expect(again.valueHandle == characteristic.valueHandle)
+        bonded.fixture.connect(peer: peer)
+        _ = try bonded.verifyPeer()
+        #expect(try bonded.run { $0.subscribers(of: again.valueHandle, .notification).count } == 1)
     }
 
     @Test("Service Changed is not sent while encryption has ended, and at the latest on the next link")

@@ -67,6 +67,56 @@ struct LinkTests {
         #expect(fixture.exchange([0x02, 0x17, 0x00]) == [[0x03, 0x05, 0x02]])
     }
 
+    @Test("A client whose exchange of MTUs was refused can ask again, and its link stays usable")
+    func refusedExchangeOfMTUsCanBeRepeated() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let (host, peer) = (fixture.host, DeviceAddress(0xC0FF_EE00_0001, isRandom: true))
+        _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        fixture.connect(role: .central, peer: peer)
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        // Error Response: Request Not Supported.
+        _ = fixture.exchange([0x01, 0x02, 0x00, 0x00, 0x06])
+        fixture.controller.forgetData()
+        try fixture.run { try await host.requestMTU(on: link) }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == [[0x02, 0x05, 0x02]])
+        _ = fixture.exchange([0x03, 0x64, 0x00])
+        #expect(try fixture.run { try await host.information(on: link).mtu } == 100)
+        #expect(try fixture.run { await host.isEstablished(link) })
+    }
+
+    @Test("Prepared writes for values that several calls published are refused whole")
+    func preparedWritesOfSeveralPublicationsAreRefused() throws {
+        let fixture = HostFixture(profile: .init(leBuffers: (251, 255)))
+        try fixture.bringUp()
+        let host = fixture.host
+        let asked = Recorder<AccessRequest>()
+        let handles = try ["AAAA", "BBBB"].map { (uuid: BluetoothUUID) in
+            let value = CharacteristicDefinition(uuid: uuid, properties: .write, permissions: .write, value: .handled)
+            let services = try fixture.run {
+                try await host.publish([ServiceDefinition(uuid: uuid, characteristics: [value, value])]) {
+                    link,
+                    request in
+                    asked.append(request)
+                    host.submitAnswer(request.identifier, on: link, with: .success([]))
+                }
+            }
+            return try #require(services.first).characteristics.map { UInt8($0.valueHandle.rawValue) }
+        }
+        fixture.connect()
+        func execute(_ handles: [UInt8]) -> [[UInt8]] {
+            for handle in handles {
+                #expect(fixture.exchange([0x16, handle, 0, 0, 0, 9]) == [[0x17, handle, 0, 0, 0, 9]])
+            }
+            return fixture.exchange([0x18, 0x01])
+        }
+        #expect(execute([handles[0][0], handles[1][0]]) == [[0x01, 0x18, handles[0][0], 0x00, 0x0E]])
+        #expect(asked.all.isEmpty)
+        #expect(execute(handles[1]) == [[0x19]])
+        #expect(asked.all.count == 1)
+    }
+
     @Test("Malformed requests for channels or parameters are refused at once; stray credits are ignored")
     func malformedSignalingRequestIsRefused() throws {
         let fixture = HostFixture()

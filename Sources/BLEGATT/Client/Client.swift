@@ -71,6 +71,9 @@ public final class Client {
     /// Whether the running procedure waits until the link's security has been raised.
     public var isElevating: Bool { awaitsElevation }
 
+    /// The server's refusal, while the running procedure waits until the link's security has been raised.
+    public var refusalInElevation: ATTErrorCode? { awaitsElevation ? refusal?.error : nil }
+
     /// Whether the running procedure has prepared writes that are not executed yet.
     public var isPreparingWrite: Bool { preparesWrite }
 

@@ -44,6 +44,7 @@ extension BluetoothHost {
             receiveNotifications(pdu, on: link)
         case .confirmed(let call):
             sender.recycle(buffer)
+            if case .serviceChanged(let revision) = call.caller { serviceChangedConfirmed(revision, on: link) }
             end(call.caller, .success(()))
             pumpLanes(of: link)
         case .malformed(let opcode, let error):

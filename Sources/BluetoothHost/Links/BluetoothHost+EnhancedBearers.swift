@@ -231,7 +231,7 @@ extension BluetoothHost {
     ///   - failure: why the link could not be made as secure as the server requires; nil if it could.
     ///   - error: the server's refusal.
     func securityElevatedForEnhancedBearers(_ failure: HostError?, _ error: ATTErrorCode, of link: Link) {
-        for bearer in link.att.enhanced?.bearers ?? [] where bearer.client.isElevating {
+        for bearer in link.att.enhanced?.bearers ?? [] where bearer.client.refusalInElevation == error {
             var buffer = sender.takeBuffer()
             bearer.elevationFailure = failure
             let opcode = bearer.client.securityElevated(

@@ -249,16 +249,14 @@ extension BluetoothHost {
             $0.append(range.start.rawValue)
             $0.append(range.end.rawValue)
         }
-        let (identifier, revision) = (link.identifier, link.session.databaseRevision)
-        let caller = Caller.callback { [weak self] result in
-            guard case .success = result else { return }
-            self?.assumeIsolated { host in
-                guard let link = host.links[identifier] else { return }
-                link.session.serviceChangedConfirmed(revision: revision)
-                host.performServerEffects(of: link)
-            }
-        }
+        let caller = Caller.serviceChanged(revision: link.session.databaseRevision)
         submit(.indication(ValueCall(value: value, handle: handle, caller: caller)), on: link)
+    }
+
+    /// Records that a client has confirmed Service Changed. An indication that was not sent does not count.
+    func serviceChangedConfirmed(_ revision: UInt64, on link: Link) {
+        link.session.serviceChangedConfirmed(revision: revision)
+        performServerEffects(of: link)
     }
 }
 

@@ -49,13 +49,13 @@ extension BluetoothHost {
     // MARK: The app's values
 
     private func ask(_ request: AccessRequest, on link: Link) {
-        let handle =
+        let handler =
             switch request.kind {
-            case .read(let handle, _): handle
-            case .write(let write, _): write.handle
-            case .execute(let writes): writes.first?.handle ?? .invalid
+            case .read(let handle, _): services.accessHandler(of: handle)
+            case .write(let write, _): services.accessHandler(of: write.handle)
+            case .execute(let writes): services.accessHandler(of: writes.map(\.handle))
             }
-        guard let handler = services.accessHandler(of: handle) else {
+        guard let handler else {
             return answer(request.identifier, on: link.identifier, with: .failure(.unlikelyError))
         }
         deliverWhileReceiving(.access(handler, link.identifier, request))
@@ -120,6 +120,10 @@ extension BluetoothHost {
         let published = try services.server.publish(definitions)
         submissions.properties.add(published, definitions)
         services.setAccessHandler(handler, of: published)
+        for link in links.values {
+            link.session.servicesPublished()
+            performServerEffects(of: link)
+        }
         if let start = published.map(\.handle).min(), let end = published.map(\.endHandle).max() {
             servicesChanged(HandleRange(start: start, end: end))
         }

@@ -9,11 +9,18 @@ import BluetoothTypes
 /// A closure may hold the last reference to an object whose end calls the host. So removed closures are returned, and the
 /// caller releases them when this value is no longer being accessed.
 struct PublishedServices {
+    /// A closure, and the number of the call that published its services.
+    private struct PublishedHandler {
+        let handler: AccessHandler
+        let publication: UInt64
+    }
+
     let server: BLEGATT.Server
     /// The value handle of Central Address Resolution (Vol 3, Part C, 12.4).
     private let addressResolution: AttributeHandle?
     private var subscriptions = SubscriptionIndex()
-    private var accessHandlers: [AttributeHandle: AccessHandler] = [:]
+    private var accessHandlers: [AttributeHandle: PublishedHandler] = [:]
+    private var lastPublication: UInt64 = 0
     /// The closure that decides on accesses that need authorization; nil if all of them are refused.
     private(set) var authorizer: Authorizer?
     /// The services that accept channels.
@@ -83,13 +90,23 @@ struct PublishedServices {
     }
 
     /// The closure that receives accesses to the attribute with this handle.
-    func accessHandler(of handle: AttributeHandle) -> AccessHandler? { accessHandlers[handle] }
+    func accessHandler(of handle: AttributeHandle) -> AccessHandler? { accessHandlers[handle]?.handler }
+
+    /// The closure that receives writes that belong together; nil if they are for the services of several calls. One
+    /// closure cannot carry out the writes of another, and the writes are carried out all or not at all.
+    func accessHandler(of handles: [AttributeHandle]) -> AccessHandler? {
+        guard let first = handles.first, let handler = accessHandlers[first] else { return nil }
+        let isOne = handles.allSatisfy { accessHandlers[$0]?.publication == handler.publication }
+        return isOne ? handler.handler : nil
+    }
 
     /// Sets the closure that receives accesses to services that have just been published.
     mutating func setAccessHandler(_ handler: AccessHandler?, of services: [PublishedService]) {
+        lastPublication += 1
+        let published = handler.map { PublishedHandler(handler: $0, publication: lastPublication) }
         for characteristic in services.lazy.flatMap(\.characteristics) {
-            accessHandlers[characteristic.valueHandle] = handler
-            for descriptor in characteristic.descriptorHandles { accessHandlers[descriptor] = handler }
+            accessHandlers[characteristic.valueHandle] = published
+            for descriptor in characteristic.descriptorHandles { accessHandlers[descriptor] = published }
         }
     }
 
@@ -98,7 +115,7 @@ struct PublishedServices {
     /// - Returns: the closures, which the caller releases.
     mutating func removeAccessHandlers(in range: HandleRange) -> [AccessHandler] {
         let handles = accessHandlers.keys.filter { $0 >= range.start && $0 <= range.end }
-        return handles.compactMap { accessHandlers.removeValue(forKey: $0) }
+        return handles.compactMap { accessHandlers.removeValue(forKey: $0)?.handler }
     }
 
     /// Sets the closure that decides on accesses that need authorization.

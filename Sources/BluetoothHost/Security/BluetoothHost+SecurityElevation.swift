@@ -55,7 +55,10 @@ extension BluetoothHost {
         guard let link = links[identifier] else { return }
         let failure: HostError? = if case .failure(let failure) = result { failure } else { nil }
         securityElevatedForEnhancedBearers(failure, error, of: link)
-        guard link.att.bearer.awaitedRequest == nil else { return pumpLanes(of: link) }
+        // Another refusal has a requirement of its own.
+        guard link.att.bearer.awaitedRequest == nil, [error, nil].contains(link.client.refusalInElevation) else {
+            return pumpLanes(of: link)
+        }
         var buffer = sender.takeBuffer()
         let opcode = link.att.securityElevated(failure, after: error, into: &buffer)
         performClientEffects(of: link)

@@ -316,6 +316,29 @@ struct EnhancedBearerClientTests {
         #expect(fixture.security.exchange([0x0B, 1]) == [[0x12, 30, 0, 2]])
     }
 
+    @Test func failedElevationEndsOnlyTheProceduresThatWereRefusedForTheSameReason() throws {
+        let fixture = try open()
+        let reads = [read(20, fixture), read(30, fixture), read(40, fixture)]
+        _ = fixture.security.exchange([0x01, 0x0A, 20, 0, 0x05])
+        _ = fixture.exchange([0x01, 0x0A, 30, 0, 0x0C], on: 0)
+        _ = fixture.exchange([0x01, 0x0A, 40, 0, 0x05], on: 1)
+        let link = fixture.link
+        var ended: [Int] { reads.indices.filter { !reads[$0].all.isEmpty } }
+        #expect(ended == [])
+        try fixture.run { host in
+            host.securityElevated(.failure(.cancelled), .encryptionKeySizeTooShort, on: link)
+            host.endInput()
+        }
+        fixture.security.advance(.milliseconds(1))
+        #expect(ended == [1])
+        try fixture.run { host in
+            host.securityElevated(.failure(.cancelled), .insufficientAuthentication, on: link)
+            host.endInput()
+        }
+        fixture.security.advance(.milliseconds(1))
+        #expect(ended == [0, 1, 2])
+    }
+
     @Test func endOfEncryptionEndsTheBearers() throws {
         let fixture = try open()
         _ = read(20, fixture)

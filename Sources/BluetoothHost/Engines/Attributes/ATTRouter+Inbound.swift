@@ -81,10 +81,11 @@ extension ATTRouter {
     ///
     /// The client takes an Error Response instead, as from a server that requires encryption. So the request is sent
     /// again once the identity is verified, or its procedure ends.
-    private func refuseRequest(of response: RawSpan, into buffer: inout PacketBuffer) -> ATTOpcode? {
+    private mutating func refuseRequest(of response: RawSpan, into buffer: inout PacketBuffer) -> ATTOpcode? {
         // A response has the opcode after its request's; an Error Response names it.
         let first = response[checked: 0] ?? 0
         let opcode = first == ATTOpcode.errorResponse.rawValue ? response[checked: 1] ?? 0 : first &- 1
+        if opcode == ATTOpcode.exchangeMTURequest.rawValue { bearer.mtuExchangeFailed() }
         let refusal = PacketBuffer.bytes {
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption).encode(into: &$0)
         }

@@ -8,6 +8,8 @@ enum Caller: Sendable {
     case submission
     /// To one call that sends a value to several clients.
     case broadcast(Broadcast)
+    /// To the server, which records that the client knows this revision of the database.
+    case serviceChanged(revision: UInt64)
     /// Nowhere.
     case unawaited
 
@@ -16,7 +18,7 @@ enum Caller: Sendable {
         switch self {
         case .task(let call): call
         case .broadcast(let broadcast): broadcast.caller.call
-        case .callback, .submission, .unawaited: nil
+        case .callback, .submission, .serviceChanged, .unawaited: nil
         }
     }
 }
