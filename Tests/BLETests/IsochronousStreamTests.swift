@@ -59,6 +59,20 @@ struct IsochronousStreamTests {
         }
     }
 
+    @Test("SDUs of the greatest length pass the buffers of the controller")
+    func longestSDUsArrive() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            var parameters = ConnectedGroupParameters()
+            parameters.maximumSDUToPeripheral = 4095
+            let (central, peripheral) = try await pair.open(parameters)
+            let longest = (0..<4095).map { UInt8(truncatingIfNeeded: $0) }
+            for _ in 0..<10 { try await central.send(longest) }
+            var received = peripheral.makeAsyncIterator()
+            for _ in 0..<10 { #expect(try await received.next()?.data == longest) }
+        }
+    }
+
     @Test("A closed stream ends for the peer, and so does one whose link ends")
     func endsReachThePeer() throws {
         try World.run { world in

@@ -34,6 +34,8 @@ extension VirtualController {
             return
         }
         if connect(inSubevent: subevent, of: train, advertiser.sets[index]) {
+            // The request has no response slots.
+            train.responses[subevent]?.removeAll { $0.event == train.eventCounter }
             return continueAfter(subevent, of: train, run, subevents)
         }
         let parameters = advertiser.sets[index].parameters

@@ -190,10 +190,10 @@ extension BluetoothHost {
         let link = try link(identifier)
         guard (27...251).contains(octets) else { throw .invalidArgument("a data length is 27 to 251 bytes") }
         do throws(CommandFailure) {
-            // On the 1M PHY a byte takes 8 us; 14 bytes surround the payload (Vol 6, Part B, 4.5.10).
-            try await perform(
-                LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: (octets + 14) * 8)
-            )
+            // On the 1M PHY a byte takes 8 us; 14 bytes surround the payload (Vol 6, Part B, 4.5.10). On the Coded PHY, that
+            // time is enough for few bytes. So only the number of bytes is limited.
+            let time = max((octets + 14) * 8, information?.maximumTransmitTime ?? 0)
+            try await perform(LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: time))
         } catch {
             throw linkError(error, on: identifier)
         }

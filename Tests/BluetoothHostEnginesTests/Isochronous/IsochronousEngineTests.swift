@@ -178,6 +178,9 @@ struct IsochronousEngineTests {
         let longest = [UInt8](repeating: 0, count: ConnectedGroupParameters().maximumSDUToPeripheral)
         #expect(engine.send(longest + [0], timeStamp: nil, on: first, at: Self.now) == .tooLong(maximum: longest.count))
         #expect(engine.send(longest, timeStamp: nil, on: first, at: Self.now) == .taken)
+        // The controller may free the buffers of an SDU only when it has all of it.
+        engine.sender.configure(packetLength: 50, packetCount: 2)
+        #expect(engine.send(longest, timeStamp: nil, on: first, at: Self.now) == .tooLong(maximum: 92))
     }
 
     @Test(arguments: [(1, 100, 10_000), (2, 100, 5000), (4, 251, 10_000)])

@@ -60,7 +60,8 @@ extension IsochronousEngine {
         guard let handle = handle(of: identifier),
             let information = information(of: handle), information.canSend
         else { return .notOpen }
-        guard sdu.count <= information.maximumSDU else { return .tooLong(maximum: information.maximumSDU) }
+        let maximum = min(information.maximumSDU, sender.longestSDU)
+        guard sdu.count <= maximum else { return .tooLong(maximum: maximum) }
         guard sender.hasRoom(handle) else { return .full }
         sender.enqueue(sdu, timeStamp: timeStamp, on: handle, at: now)
         return .taken
