@@ -249,6 +249,7 @@ public final class Adapter: Sendable {
     public func close() async {
         opening?.close()
         await host.close()
-        await bonds?.close()
+        // Another call may still be closing the host, whose links save their state when they end.
+        if await host.hasEnded { await bonds?.close() }
     }
 }

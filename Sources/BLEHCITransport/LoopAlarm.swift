@@ -50,6 +50,8 @@ package final class LoopAlarm {
             loop.add(due)
         }
         guard let nanoseconds else { return timer.schedule(deadline: .distantFuture) }
-        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(nanoseconds, 1)), leeway: leeway)
+        // Dispatch takes a greater number for a time of another clock, which has passed.
+        let latest = UInt64(Int64.max)
+        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: min(max(nanoseconds, 1), latest)), leeway: leeway)
     }
 }

@@ -71,6 +71,12 @@ public final class PipeTransport: Transport {
         self.other = other
     }
 
+    /// Ends the pipe, as the end of a process ends its sockets.
+    deinit {
+        guard let other else { return }
+        other.queue.async { other.receiveEnd() }
+    }
+
     /// Creates two connected ends. Each is used on its own queue.
     public static func makePair(_ first: DispatchQueue, _ second: DispatchQueue) -> (PipeTransport, PipeTransport) {
         let (one, other) = (Receiver(queue: first), Receiver(queue: second))

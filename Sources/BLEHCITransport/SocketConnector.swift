@@ -38,6 +38,7 @@ struct SocketConnector {
             do throws(TransportError) {
                 let descriptor = try connect(address, share: Int32(addresses.count - index))
                 _ = ble_tcp_set_no_delay(descriptor.number)
+                _ = ble_tcp_notice_silence(descriptor.number)
                 _ = ble_tcp_set_quick_ack(descriptor.number)
                 return descriptor
             } catch {

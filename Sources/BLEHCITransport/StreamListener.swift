@@ -108,6 +108,7 @@ package final class StreamListener: Sendable {
         case .tcp:
             kind = .tcp
             _ = ble_tcp_set_no_delay(connection.number)
+            _ = ble_tcp_notice_silence(connection.number)
         }
         return DescriptorTransport(connection, kind: kind, from: .host, loop: loop, options: options)
     }

@@ -14,10 +14,9 @@ extension KeyStore {
             defer {
                 state.isWriteScheduled = false
                 state.waiting = []
-                if state.lock != nil {
-                    state.changes = [:]
-                    state.cacheChanges = [:]
-                }
+                if state.lock != nil { state.changes = [:] }
+                // A store that may not write would collect one for each peer.
+                state.cacheChanges = [:]
             }
             return (
                 state.document, state.changes, state.cacheChanges, state.waiting, state.lock != nil, state.isUncertain

@@ -300,7 +300,13 @@ package final class KeyStore: Sendable {
     /// Waits until all changes are in the file, and releases the file for others. Later changes are not saved.
     package func close() async {
         await flush()
-        let lock = state.withLock { $0.lock.take() }
-        withExtendedLifetime(lock) {}
+        // On the queue, so that no write is under way.
+        await withCheckedContinuation { continuation in
+            queue.async {
+                let lock = self.state.withLock { $0.lock.take() }
+                withExtendedLifetime(lock) {}
+                continuation.resume()
+            }
+        }
     }
 }

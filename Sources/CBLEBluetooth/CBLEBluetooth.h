@@ -210,6 +210,20 @@ static inline int ble_tcp_set_no_delay(int fd)
     return ble_result(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)));
 }
 
+/* Ends the connection if the other machine is silent for 25 seconds, for example without power: without data in flight,
+   after three probes. */
+static inline int ble_tcp_notice_silence(int fd)
+{
+    int on = 1, idle = 10, interval = 5, count = 3;
+    unsigned int timeout = 25000;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) < 0
+        || setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval)) < 0
+        || setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count)) < 0
+        || setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout)) < 0)
+        return -errno;
+    return ble_result(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
+}
+
 /* The kernel forgets this option; it is set again after every receive. */
 static inline int ble_tcp_set_quick_ack(int fd)
 {

@@ -152,6 +152,23 @@ struct LoopQueueTests {
         #expect(!hasFired)
     }
 
+    @Test func alarmForTheEndOfTimeDoesNotFire() async {
+        let fired = Flag()
+        let held = LoopConfined((HeldAlarm(), HeldAlarm()), to: loop.queue)
+        // Timers fire in the order of their deadlines.
+        await withCheckedContinuation { continuation in
+            loop.async {
+                let now = monotonicNanoseconds()
+                held.value.0.alarm = LoopAlarm(on: loop) { fired.isUp.store(true, ordering: .relaxed) }
+                held.value.0.alarm?.set(now + UInt64(Int64.max))
+                held.value.1.alarm = LoopAlarm(on: loop) { continuation.resume() }
+                held.value.1.alarm?.set(now + 20_000_000)
+            }
+        }
+        let hasFired = fired.isUp.load(ordering: .relaxed)
+        #expect(!hasFired)
+    }
+
     @Test func workOfEachThreadKeepsItsOrder() async {
         let log = Log(threads: 4)
         await withTaskGroup(of: Void.self) { group in

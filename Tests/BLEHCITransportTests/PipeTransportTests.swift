@@ -33,6 +33,19 @@ struct PipeTransportTests {
         #expect(await second.remaining() == [])
     }
 
+    @Test func releaseOfAnEndEndsTheOther() async {
+        let probe: Probe
+        do {
+            let ends = PipeTransport.makePair(queues.0, queues.1)
+            probe = Probe(ends.1, on: queues.1)
+            queues.0.sync {
+                let packet = Sample.reset
+                ends.0.send(packet.rawSpan)
+            }
+        }
+        #expect(await probe.next(2) == [.packet(Sample.reset), .ended(.closedByPeer)])
+    }
+
     @Test func closeBeforeTheOtherEndStartsIsReportedAtItsStart() async {
         let ends = PipeTransport.makePair(queues.0, queues.1)
         let first = Probe(ends.0, on: queues.0)

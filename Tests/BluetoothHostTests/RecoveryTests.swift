@@ -300,6 +300,24 @@ struct RecoveryTests {
         withExtendedLifetime(rules) {}
     }
 
+    @Test("Closing waits once for a controller that does not answer, whatever the number of links")
+    func closingWaitsOnceForASilentController() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        for number in 0..<5 {
+            fixture.connect(
+                ConnectionHandle(0x0040 + UInt16(number)),
+                peer: DeviceAddress(0xC0FF_EE00_0001 + UInt64(number), isRandom: true)
+            )
+        }
+        fixture.controller.override = { _ in .silence }
+        let host = fixture.host
+        let start = fixture.loop.now
+        try fixture.run { await host.close() }
+        #expect(fixture.loop.now - start <= .seconds(5))
+        #expect(try fixture.run { await host.inspect() }.isEmpty)
+    }
+
     @Test func secondCloseReturnsWhenTheHostIsClosed() throws {
         let fixture = HostFixture()
         try fixture.bringUp()

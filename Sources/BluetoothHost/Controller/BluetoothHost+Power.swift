@@ -37,6 +37,9 @@ extension BluetoothHost {
         for call in calls.closes { end(call, .success(())) }
     }
 
+    /// Whether a call of ``close()`` has ended everything.
+    package var hasEnded: Bool { calls.hasEnded }
+
     private func waitUntilClosed() async {
         _ = try? await wait(for: .close) { host, call in
             if host.calls.hasEnded { host.end(call, .success(())) }

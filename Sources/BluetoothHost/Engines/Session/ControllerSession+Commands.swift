@@ -121,6 +121,8 @@ extension ControllerSession {
         let failure = CommandFailure.timedOut(request.opcode)
         var effects = [.report(.unanswered(request.opcode))] + failures(of: [request], failure)
         if power == .on { return effects + failed("it did not answer \(request.opcode)", at: now) }
+        // The remaining commands of a host that is being closed would each wait as long.
+        if case .closing = phase { return effects + abortCommands() }
         if case .bringUp(let step) = request.tag { effects += stepFailed(step, failure, at: now) }
         return effects + sendNext(at: now)
     }
