@@ -4,7 +4,8 @@
 ///
 /// Some brokers end the connection when they receive a message that is too long, or whose topic is not allowed. After
 /// ``fruitlessConnectionLimit`` connections that ended before a message was confirmed, one message is sent at a time. If
-/// the next connection ends while only that one is not confirmed, the broker refuses it.
+/// the next connection ends while only that one is not confirmed, the broker refuses it. A connection that ends later than
+/// ``refusalTime`` has another reason: the network is lost, or the broker hangs.
 ///
 /// ## Silence
 ///
@@ -15,6 +16,9 @@ struct DeliveryProgress {
     static let fruitlessConnectionLimit = 3
     /// The longest time without a confirmation while messages are not confirmed.
     static let confirmationTimeout = Duration.seconds(60)
+
+    /// The time after a message in which a broker that refuses it ends the connection.
+    static let refusalTime = Duration.seconds(10)
 
     private var fruitlessConnectionCount = 0
     /// The time of the last confirmation, or of the first message after it; nil if all messages are confirmed.
@@ -50,8 +54,8 @@ struct DeliveryProgress {
     /// Takes that the connection was lost.
     ///
     /// - Returns: whether the broker refuses the message that was not confirmed.
-    mutating func connectionLost() -> Bool {
-        let isFruitless = lastProgress != nil && !isStalled
+    mutating func connectionLost(at now: Duration) -> Bool {
+        let isFruitless = !isStalled && lastProgress.map { now - $0 < Self.refusalTime } ?? false
         lastProgress = nil
         isStalled = false
         guard isFruitless else { return false }

@@ -255,7 +255,7 @@ public final class MQTTPublisher: Service {
             case .disconnected(let reason):
                 state.connection = nil
                 state.announcements = []
-                if state.progress.connectionLost() { state.dropRefused() }
+                if state.progress.connectionLost(at: .now - start) { state.dropRefused() }
                 state.outbox.connectionLost()
                 configuration.events.record(.brokerLost, "\(configuration.broker)", reason)
                 state.channel?.connectionLost()

@@ -227,15 +227,18 @@ struct Outbox {
 
     /// Corrects the times of the messages that this run has stored, if the clock was set forward since then. Those of a clock
     /// that was ahead are in the future, and messages are never too old then.
-    private mutating func followClock() {
+    ///
+    /// - Returns: whether the times are right. If the store does not take the change, it is tried again.
+    @discardableResult
+    private mutating func followClock() -> Bool {
         let offset = now() - uptime()
         let jump = offset - clockOffset
         if jump > Self.clockTolerance, file.isOpen {
             let first = lastOfEarlierRuns
-            // It is tried again if it fails.
-            guard change(.append, { try $0.addTime(jump, after: first) }) != nil else { return }
+            guard change(.append, { try $0.addTime(jump, after: first) }) != nil else { return false }
         }
         if abs(jump) > Self.clockTolerance { clockOffset = offset }
+        return true
     }
 
     private func isTooOld(_ entry: MessageStore.Entry) -> Bool {
@@ -245,7 +248,7 @@ struct Outbox {
 
     /// Makes stored messages ready; false if the store cannot be read.
     private mutating func load() -> Bool {
-        followClock()
+        let areTimesRight = followClock()
         let last = lastLoaded
         guard let entries = change(.read, { try $0.entries(after: last, limit: Self.window) }) else { return false }
         guard let newLast = entries.last?.number else {
@@ -260,7 +263,7 @@ struct Outbox {
                 // The broker would end the connection.
                 confirmed.insert(entry.number)
                 drop(1, because: "the stored topic is not valid")
-            } else if isTooOld(entry) {
+            } else if areTimesRight, isTooOld(entry) {
                 confirmed.insert(entry.number)
                 drop(1, because: "they are older than \(ageLimit / 86_400) days")
             } else {

@@ -94,6 +94,10 @@ struct GatewayTests {
             #expect(await world.gateway.status.scanMode == .passive)
             try await unsubscribe(other)
             #expect(await world.gateway.status.scanMode == .active)
+            // Nobody receives advertisements.
+            try await client.send(.scannerSetModeRequest)
+            try await unsubscribe(client)
+            #expect(await world.gateway.status.scanMode == .active)
         }
     }
 

@@ -7,7 +7,7 @@ struct DeliveryProgressTests {
     /// Takes a connection that ended before a message was confirmed.
     private func loseConnection(_ progress: inout DeliveryProgress) -> Bool {
         progress.update(isConfirmed: false, at: .zero)
-        return progress.connectionLost()
+        return progress.connectionLost(at: .zero)
     }
 
     @Test func messageIsRefusedWhenItWasSentAloneAfterThreeFruitlessConnections() {
@@ -19,10 +19,19 @@ struct DeliveryProgressTests {
     @Test func connectionThatCannotBeMadeOrHadNothingToSendIsNotCounted() {
         var progress = DeliveryProgress()
         for _ in 0..<10 {
-            let isRefused = progress.connectionLost()
+            let isRefused = progress.connectionLost(at: .zero)
             #expect(!isRefused)
         }
         #expect(!progress.sendsOneAtATime)
+    }
+
+    @Test func connectionThatIsLostLaterIsNoRefusal() {
+        var progress = DeliveryProgress()
+        for _ in 0..<10 {
+            progress.update(isConfirmed: false, at: .zero)
+            let isRefused = progress.connectionLost(at: DeliveryProgress.refusalTime)
+            #expect(!isRefused && !progress.sendsOneAtATime)
+        }
     }
 
     @Test func confirmationShowsThatTheBrokerTakesMessages() {
@@ -33,7 +42,7 @@ struct DeliveryProgressTests {
         progress.confirm()
         progress.update(isConfirmed: true, at: .zero)
         #expect(!progress.sendsOneAtATime)
-        let isRefused = progress.connectionLost()
+        let isRefused = progress.connectionLost(at: .zero)
         #expect(!isRefused)
     }
 
@@ -44,7 +53,7 @@ struct DeliveryProgressTests {
             progress.update(isConfirmed: false, at: .seconds(40))
             let isStalled = [69, 70, 71].map { progress.checkStalled(at: .seconds($0)) }
             #expect(isStalled == [false, true, false])
-            let isRefused = progress.connectionLost()
+            let isRefused = progress.connectionLost(at: .seconds(71))
             #expect(!isRefused && !progress.sendsOneAtATime)
         }
     }

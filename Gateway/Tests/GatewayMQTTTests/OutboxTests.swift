@@ -148,6 +148,30 @@ struct OutboxTests {
         }
     }
 
+    @Test func messageWhoseTimeCannotBeCorrectedIsNotDropped() throws {
+        try withStore { path in
+            let isSet = Atomic(false)
+            var outbox = Outbox(
+                limit: 1000,
+                ageLimit: 100,
+                now: { Outbox.earliestTime + (isSet.load(ordering: .relaxed) ? 1_000_000 : 0) },
+                uptime: { 0 },
+                logger: logger
+            )
+            outbox.useStore(at: path)
+            outbox.append(message(1), isConnected: false)
+            try execute(
+                "CREATE TRIGGER refuse BEFORE UPDATE ON message BEGIN SELECT RAISE(ABORT, 'no space'); END",
+                in: path
+            )
+            isSet.store(true, ordering: .relaxed)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            #expect(broker.received == ["1"])
+            #expect(outbox.droppedCount == 0)
+        }
+    }
+
     @Test func messagesOfThisRunAreDroppedWhenTheyAreTooOld() throws {
         try withStore { path in
             let time = Atomic<Int64>(0)

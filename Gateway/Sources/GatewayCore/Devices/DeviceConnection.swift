@@ -198,7 +198,8 @@ final class DeviceConnection: Sendable {
         let error = await use(peripheral)
         let hasFailed = state.withLock { state in
             // The controller reports a link before the device has answered on it.
-            if case .connecting = state.phase, !state.isEndRequested { state.hasFailedToConnect = true }
+            let isEarlyEnd = state.isEndRequested && ContinuousClock.now - start < failedAttemptTime
+            if case .connecting = state.phase, !isEarlyEnd { state.hasFailedToConnect = true }
             state.phase = .ending
             return state.hasFailedToConnect
         }

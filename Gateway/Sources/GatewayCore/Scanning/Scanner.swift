@@ -81,10 +81,11 @@ final class Scanner: Sendable {
     func unsubscribe(_ client: Client) {
         state.withLock { state in
             client.receivesAdvertisements.store(false, ordering: .relaxed)
-            guard let index = state.subscribers.firstIndex(of: client) else { return }
-            state.subscribers.remove(at: index)
+            let demand = state.demand
+            state.subscribers.removeAll { $0 === client }
+            // Also after a client that has set the mode and receives no advertisements.
             if state.subscribers.isEmpty { state.mode = configuredMode }
-            updateDemand(state)
+            if state.demand != demand { updateDemand(state) }
         }
     }
 
