@@ -25,8 +25,10 @@ public final class CaptureFile {
     /// Creates the file, or empties an existing file. Only its owner may read it, because a capture contains keys.
     ///
     /// A symbolic link is not followed: it is an error (`ELOOP`). An existing file must belong to this user, otherwise
-    /// it is an error (`EPERM`). So is a file to which another capture is being written (`EBUSY`). Its mode is changed so
-    /// that only its owner can read and write it. If it fails, a new file is removed again.
+    /// it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it. If it fails, a new
+    /// file is removed again.
+    ///
+    /// Only one capture at a time can be written to a file. Two would overwrite each other's records.
     ///
     /// - Parameters:
     ///   - path: the file's path.
@@ -132,8 +134,7 @@ public final class CaptureFile {
     }
 }
 
-/// Makes an open file accessible to its owner only, and empties it. A file that another capture is being written to is
-/// left as it is (`EBUSY`).
+/// Makes an open file accessible to its owner only, and empties it.
 ///
 /// - Returns: whether it is a regular file, not a pipe or the like.
 private func makePrivate(_ descriptor: CInt) throws(Errno) -> Bool {
@@ -141,8 +142,6 @@ private func makePrivate(_ descriptor: CInt) throws(Errno) -> Bool {
     guard unsafe fstat(descriptor, &status) == 0 else { throw Errno(code: errno) }
     guard status.st_mode & S_IFMT == S_IFREG else { return false }
     guard status.st_uid == geteuid() else { throw Errno(code: EPERM) }
-    // Two writers would overwrite each other's records. The lock ends with the descriptor. Not all file systems have locks.
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw Errno(code: EBUSY) }
     guard fchmod(descriptor, 0o600) == 0 else { throw Errno(code: errno) }
     _ = try uninterrupted { Int(ftruncate(descriptor, 0)) }.get()
     return true

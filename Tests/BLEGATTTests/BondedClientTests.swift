@@ -150,7 +150,7 @@ struct BondedClientTests {
         )
     }
 
-    @Test("A stored configuration is ignored if its descriptor is gone or no longer allows it")
+    @Test("A stored configuration that its descriptor does not allow is ignored; one without a descriptor waits")
     func impossibleStoredConfigurationIsIgnored() throws {
         let fixture = try BondedFixture()
         let heart = try #require(fixture.heart.clientConfigurationHandle)
@@ -168,7 +168,11 @@ struct BondedClientTests {
         )
         #expect(
             session.persistentState
-                == .init(clientFeatures: 0x05, knownDatabaseHash: fixture.server.databaseHash)
+                == .init(
+                    configurations: [.init(handle: 0x0F00, configuration: .notification)],
+                    clientFeatures: 0x05,
+                    knownDatabaseHash: fixture.server.databaseHash
+                )
         )
     }
 

@@ -166,6 +166,40 @@ struct BondedAttributesTests {
         #expect(try bonded.run { $0.subscribers(of: again.valueHandle, .notification).count } == 1)
     }
 
+    @Test("A subscription that waits for its service is reported after the call that publishes the service")
+    func waitingSubscriptionIsReportedAfterThePublication() throws {
+        let bonded = try BondedHost()
+        let characteristic = try bonded.publish(.readEncrypted)
+        let descriptor = octets(try #require(characteristic.clientConfigurationHandle))
+        bonded.fixture.connect(peer: peer)
+        _ = try bonded.verifyPeer()
+        #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]) == [[0x13]])
+        bonded.disconnect()
+        try bonded.run { $0.removeService(at: AttributeHandle(characteristic.valueHandle.rawValue - 2)) }
+        bonded.fixture.connect(peer: peer)
+        _ = try bonded.verifyPeer()
+        let configured = Recorder<AttributeHandle>()
+        let observer = try bonded.run { host in
+            host.observeServer { event in
+                if case .access(_, .configured(let handle, _, _)) = event { configured.append(handle) }
+            }
+        }
+        let definition = CharacteristicDefinition(
+            uuid: "2A37",
+            properties: [.read, .write, .notify, .authenticatedSignedWrites],
+            permissions: .readEncrypted,
+            value: .stored([60])
+        )
+        let early = try bonded.run { host in
+            _ = try host.publish([ServiceDefinition(uuid: "180D", characteristics: [definition])])
+            return configured.all.count
+        }
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(early == 0 && configured.all == [characteristic.valueHandle])
+        #expect(try bonded.notify([63], of: characteristic.valueHandle).last?.last == 63)
+        try bonded.run { $0.removeObserver(observer) }
+    }
+
     @Test("Service Changed is not sent while encryption has ended, and at the latest on the next link")
     func serviceChangedIsNotSentWithoutEncryption() throws {
         let (fixture, indication) = try subscribed()

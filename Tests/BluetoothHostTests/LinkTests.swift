@@ -117,6 +117,31 @@ struct LinkTests {
         #expect(asked.all.count == 1)
     }
 
+    @Test("Prepared writes for values that one object published by several calls are performed together")
+    func preparedWritesOfOneOwnerArePerformed() throws {
+        let fixture = HostFixture(profile: .init(leBuffers: (251, 255)))
+        try fixture.bringUp()
+        let (host, owner) = (fixture.host, ObjectIdentifier(fixture))
+        let asked = Recorder<AccessRequest>()
+        let handles = try ["AAAA", "BBBB"].map { (uuid: BluetoothUUID) in
+            let value = CharacteristicDefinition(uuid: uuid, properties: .write, permissions: .write, value: .handled)
+            let services = try fixture.run {
+                try await host.publish(
+                    [ServiceDefinition(uuid: uuid, characteristics: [value])],
+                    owner: owner
+                ) { link, request in
+                    asked.append(request)
+                    host.submitAnswer(request.identifier, on: link, with: .success([]))
+                }
+            }
+            return UInt8(try #require(services.first?.characteristics.first).valueHandle.rawValue)
+        }
+        fixture.connect()
+        for handle in handles { _ = fixture.exchange([0x16, handle, 0, 0, 0, 9]) }
+        #expect(fixture.exchange([0x18, 0x01]) == [[0x19]])
+        #expect(asked.all.count == 1)
+    }
+
     @Test("Malformed requests for channels or parameters are refused at once; stray credits are ignored")
     func malformedSignalingRequestIsRefused() throws {
         let fixture = HostFixture()

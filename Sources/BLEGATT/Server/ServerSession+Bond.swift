@@ -110,7 +110,7 @@ extension ServerSession {
     private func restore(_ kept: [PersistentState.Configuration]) {
         let isCurrent = isDatabaseOfState
         for kept in kept where configurations.value(at: kept.handle) == nil {
-            if !isCurrent, server.database.index(of: kept.handle) == nil {
+            if server.database.index(of: kept.handle) == nil {
                 unpublished.configurations.append(kept)
                 continue
             }

@@ -170,8 +170,8 @@ extension BluetoothHost {
         case .full where observers.streams[stream] != nil: observers.streams[stream]?.waiting.append(sdu)
         case .tooLong(let maximum):
             let error = HostError.invalidArgument(
-                "the SDU has \(sdu.bytes.count) bytes, but SDUs of this stream have at most \(maximum); send a shorter one, or "
-                    + "open the stream with a greater maximum SDU"
+                "the SDU has \(sdu.bytes.count) bytes, but the stream and this controller's buffers take at most \(maximum); send "
+                    + "a shorter one"
             )
             end(Caller.task(sdu.call), .failure(error))
         case .full, .notOpen:

@@ -112,22 +112,37 @@ extension BluetoothHost {
         submit(.authorization(request, isAuthorized: isAuthorized), on: identifier)
     }
 
-    /// Publishes services. `handler` receives the accesses to values that the app provides.
+    /// Publishes services.
+    ///
+    /// - Parameters:
+    ///   - owner: the object that receives the accesses, if it publishes services by several calls. Only then can a client
+    ///     write values of several calls together.
+    ///   - handler: receives the accesses to values that the app provides.
     package func publish(
         _ definitions: [ServiceDefinition],
+        owner: ObjectIdentifier? = nil,
         handler: AccessHandler? = nil
     ) throws(DatabaseError) -> [PublishedService] {
         let published = try services.server.publish(definitions)
         submissions.properties.add(published, definitions)
-        services.setAccessHandler(handler, of: published)
-        for link in links.values {
-            link.session.servicesPublished()
-            performServerEffects(of: link)
+        services.setAccessHandler(handler, of: published, owner: owner)
+        if !links.isEmpty {
+            // The caller knows the handles then.
+            loop.execute { [weak self] in self?.assumeIsolated { $0.restoreConfigurations() } }
         }
         if let start = published.map(\.handle).min(), let end = published.map(\.endHandle).max() {
             servicesChanged(HandleRange(start: start, end: end))
         }
         return published
+    }
+
+    /// Restores the configurations of bonded clients that have waited for services.
+    private func restoreConfigurations() {
+        for link in links.values {
+            link.session.servicesPublished()
+            performServerEffects(of: link)
+        }
+        endInput()
     }
 
     package func removeService(at handle: AttributeHandle) {

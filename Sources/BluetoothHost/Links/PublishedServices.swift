@@ -9,10 +9,17 @@ import BluetoothTypes
 /// A closure may hold the last reference to an object whose end calls the host. So removed closures are returned, and the
 /// caller releases them when this value is no longer being accessed.
 struct PublishedServices {
-    /// A closure, and the number of the call that published its services.
+    /// Who receives accesses.
+    private enum Receiver: Hashable {
+        /// The object that published the services.
+        case owner(ObjectIdentifier)
+        /// The closure of one call.
+        case publication(UInt64)
+    }
+
     private struct PublishedHandler {
         let handler: AccessHandler
-        let publication: UInt64
+        let receiver: Receiver
     }
 
     let server: BLEGATT.Server
@@ -92,18 +99,23 @@ struct PublishedServices {
     /// The closure that receives accesses to the attribute with this handle.
     func accessHandler(of handle: AttributeHandle) -> AccessHandler? { accessHandlers[handle]?.handler }
 
-    /// The closure that receives writes that belong together; nil if they are for the services of several calls. One
-    /// closure cannot carry out the writes of another, and the writes are carried out all or not at all.
+    /// The closure that receives writes that belong together; nil if they have several receivers. One cannot carry out the
+    /// writes of another, and the writes are carried out all or not at all.
     func accessHandler(of handles: [AttributeHandle]) -> AccessHandler? {
         guard let first = handles.first, let handler = accessHandlers[first] else { return nil }
-        let isOne = handles.allSatisfy { accessHandlers[$0]?.publication == handler.publication }
+        let isOne = handles.allSatisfy { accessHandlers[$0]?.receiver == handler.receiver }
         return isOne ? handler.handler : nil
     }
 
     /// Sets the closure that receives accesses to services that have just been published.
-    mutating func setAccessHandler(_ handler: AccessHandler?, of services: [PublishedService]) {
+    mutating func setAccessHandler(
+        _ handler: AccessHandler?,
+        of services: [PublishedService],
+        owner: ObjectIdentifier?
+    ) {
         lastPublication += 1
-        let published = handler.map { PublishedHandler(handler: $0, publication: lastPublication) }
+        let receiver = owner.map { Receiver.owner($0) } ?? .publication(lastPublication)
+        let published = handler.map { PublishedHandler(handler: $0, receiver: receiver) }
         for characteristic in services.lazy.flatMap(\.characteristics) {
             accessHandlers[characteristic.valueHandle] = published
             for descriptor in characteristic.descriptorHandles { accessHandlers[descriptor] = published }

@@ -32,7 +32,6 @@ struct CaptureFaultTests {
         (Fault(.open, .fails(ENOSPC)), ENOSPC), (Fault(.open, .fails(EMFILE)), EMFILE),
         (Fault(.open, .fails(ENFILE)), ENFILE), (Fault(.open, .fails(EROFS)), EROFS),
         (Fault(.open, .fails(EINTR), count: 3), nil), (Fault(.fstat, .fails(EIO)), EIO),
-        (Fault(.flock, .fails(EWOULDBLOCK)), EBUSY), (Fault(.flock, .fails(ENOLCK)), nil),
         (Fault(.fchmod, .fails(EPERM)), EPERM), (Fault(.ftruncate, .fails(EIO)), EIO),
         (Fault(.ftruncate, .fails(EINTR), count: 3), nil), (Fault(.write, .fails(ENOSPC)), ENOSPC),
         (Fault(.write, .fails(EIO)), EIO), (Fault(.write, .returns(0)), EIO),
@@ -47,21 +46,6 @@ struct CaptureFaultTests {
             _ = try CaptureFile(path: path)
         }
         #expect(size(of: path) == (errno == nil ? 16 : nil))
-    }
-
-    @Test("does not touch a file to which another capture is being written")
-    func fileInUseIsLeftAsItIs() throws {
-        let path = path
-        do {
-            let file = try CaptureFile(path: path)
-            append(Sample.reset, to: file)
-            #expect(throws: TransportError.captureFile(path, errno: EBUSY)) { _ = try CaptureFile(path: path) }
-            append(Sample.reset, to: file)
-            #expect(file.failure == nil)
-        }
-        #expect(try #require(size(of: path)) > 16)
-        _ = try CaptureFile(path: path)
-        #expect(size(of: path) == 16)
     }
 
     @Test("keeps an existing file if it cannot be used", arguments: creation)

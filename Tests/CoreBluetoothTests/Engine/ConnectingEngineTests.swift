@@ -354,6 +354,22 @@ struct ConnectingEngineTests {
         }
     }
 
+    @Test("Automatic reconnection continues, however often a link is not established")
+    func reconnectionHasNoLimit() throws {
+        try World.run(seed: 60) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect(ConnectionRequest(reconnects: true))
+            let host = pair.lampDevice.adapter.host
+            for link in await host.linkIdentifiers() { await host.disconnect(link) }
+            #expect(await pair.phone.disconnected(peripheral).isReconnecting)
+            for _ in 0...HostCentral.retryLimit {
+                try await Self.loseNextRequest(of: pair, in: world)
+                try await Self.waitForEnd(of: pair, in: world)
+            }
+            await pair.phone.connected(peripheral)
+        }
+    }
+
     @Test("An attempt ends while its link is not established yet", arguments: [true, false])
     func attemptEndsBeforeItsLinkIsEstablished(isCancelled: Bool) throws {
         try World.run(seed: 58) { world in

@@ -57,7 +57,7 @@ struct IsochronousSender {
     private(set) var packetCount = 0
     /// The longest SDU that fits into the controller's buffers, in bytes. A controller may free the buffers of an SDU only
     /// when all of it was sent. The headers of the first packet take at most 8 bytes.
-    var longestSDU: Int { packetLength * packetCount - 8 }
+    var longestSDU: Int { max(0, packetLength * packetCount - 8) }
     /// Free ISO buffers of the controller.
     private(set) var credits = 0
     private var queues: OrderedDictionary<ConnectionHandle, Queue> = [:]

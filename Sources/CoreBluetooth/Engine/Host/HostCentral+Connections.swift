@@ -109,7 +109,8 @@ extension HostCentral {
 
     /// Tries again after a link that could not be established, up to the limit.
     private func notEstablished(_ connection: Connection) {
-        guard connection.failures < HostCentral.retryLimit else {
+        let isReconnection = connection.wasConnected && connection.request.reconnects
+        guard isReconnection || connection.failures < HostCentral.retryLimit else {
             let error = HostError.disconnected(.controller(.connectionFailedToBeEstablished))
             return attemptFailed(connection, EngineError(error))
         }
@@ -164,14 +165,19 @@ extension HostCentral {
         on host: isolated BluetoothHost,
         _ open: OpenHost
     ) {
-        state.connections[peripheral]?.phase = .connected(link)
-        state.connections[peripheral]?.timeoutNumber += 1
-        state.connections[peripheral]?.failures = 0
+        setConnected(peripheral, link)
         guard sayConnected(peripheral, link, on: host) else {
             state.connections[peripheral]?.isRefused = true
             return host.disconnectFlooding(link)
         }
         open.links.join(link, to: peripheral, self, on: host)
+    }
+
+    private func setConnected(_ peripheral: UUID, _ link: LinkIdentifier) {
+        state.connections[peripheral]?.phase = .connected(link)
+        state.connections[peripheral]?.timeoutNumber += 1
+        state.connections[peripheral]?.failures = 0
+        state.connections[peripheral]?.wasConnected = true
     }
 
     /// Reports a link to the manager.
@@ -200,8 +206,9 @@ extension HostCentral {
             attemptFailed(connection, EngineError(HostError.disconnected(reason)))
         case .establishing(link):
             // The peer has ended the link, so it was heard.
-            state.connections[peripheral]?.phase = .connected(link)
-            say(.connected(connection.identifier, mtu: Bearer.defaultMTU))
+            setConnected(peripheral, link)
+            let isTaken = say(.connected(connection.identifier, mtu: Bearer.defaultMTU))
+            state.connections[peripheral]?.isRefused = !isTaken
             linkEnded(peripheral, number, link, reason)
         case .connected(link)
         where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:

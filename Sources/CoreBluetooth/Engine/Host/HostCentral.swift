@@ -38,6 +38,8 @@ final class HostCentral: CentralEngine, HostMember {
         var timeoutNumber: UInt64 = 0
         /// The number of attempts since the last link that could not establish one.
         var failures = 0
+        /// Whether there was a link. Automatic reconnection then has no limit.
+        var wasConnected = false
         /// The subscriptions by value handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
         /// The number of values that the manager did not take.

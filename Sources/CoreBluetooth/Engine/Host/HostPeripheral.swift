@@ -255,7 +255,8 @@ final class HostPeripheral: PeripheralEngine, HostMember {
     func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
         post(completion) { host, _ in
             do throws(DatabaseError) {
-                let published = try host.publish([service]) { [weak self] link, request in
+                let owner = ObjectIdentifier(self)
+                let published = try host.publish([service], owner: owner) { [weak self] link, request in
                     self?.accessed(on: link, request)
                 }
                 guard let service = published.first else { return completion(.failure(.core(.unknown))) }
