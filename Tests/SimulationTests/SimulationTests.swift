@@ -8,7 +8,7 @@ struct SimulationTests {
 
     private static var seeds: Range<UInt64> {
         if let seed = environment["SIMULATION_SEED"].flatMap(UInt64.init) { return seed..<(seed + 1) }
-        return 0..<(environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 350)
+        return 0..<(environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 200)
     }
 
     @Test("No leaks, consistent state, every operation ends, and every value was sent")
