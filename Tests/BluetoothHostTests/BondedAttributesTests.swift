@@ -135,7 +135,7 @@ struct BondedAttributesTests {
         try publishService(on: fixture)
         #expect(fixture.sent(on: 4).map(\.first) == [0x1D])
         fixture.controller.forgetData()
-        // The second one waits for the confirmation of the first. Encryption ends meanwhile.
+        // The second one waits for the confirmation of the first. Encryption ends before that confirmation.
         try publishService(on: fixture)
         fixture.encryptionChanged(isOn: false)
         #expect(fixture.exchange([0x1E]) == [])

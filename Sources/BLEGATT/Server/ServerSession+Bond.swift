@@ -83,7 +83,7 @@ extension ServerSession {
     /// whose handle does not exist waits for ``servicesPublished()``.
     public func restore(_ state: PersistentState) {
         unpublished.databaseHash = state.knownDatabaseHash
-        let isCurrent = isDatabaseOfState
+        let isCurrent = isDatabaseUnchanged
         if !awareness.hasBeenTold, !isCurrent { awareness.forget() }
         if state.isServiceChangedOwed || !isCurrent { announcedRevision = nil }
         let features = ClientSupportedFeatures(rawValue: state.clientFeatures)
@@ -100,15 +100,15 @@ extension ServerSession {
         if unpublished.configurations != waiting { persistentStateChanged() }
     }
 
-    /// Whether the database is the one to which the handles of the stored state belong.
-    private var isDatabaseOfState: Bool {
+    /// Whether the database has not changed since the client's state was stored, so that its handles are still valid.
+    private var isDatabaseUnchanged: Bool {
         unpublished.databaseHash != nil && unpublished.databaseHash == server.databaseHash
     }
 
     /// In a changed database, a handle may belong to another characteristic. If the type of the former one is not known,
     /// only Service Changed is certain: its handle never changes.
     private func restore(_ kept: [PersistentState.Configuration]) {
-        let isCurrent = isDatabaseOfState
+        let isCurrent = isDatabaseUnchanged
         for kept in kept where configurations.value(at: kept.handle) == nil {
             if server.database.index(of: kept.handle) == nil {
                 unpublished.configurations.append(kept)

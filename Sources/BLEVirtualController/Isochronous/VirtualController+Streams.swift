@@ -6,8 +6,8 @@ import BluetoothTypes
 struct IsochronousState {
     /// The longest load of an ISO packet in bytes.
     static let packetLength: UInt16 = 255
-    /// The number of ISO packets from the host that the controller buffers: enough for two of the longest SDUs, since the
-    /// buffers of an SDU are free when all of it was sent.
+    /// The number of ISO packets from the host that the controller buffers: enough for two of the longest SDUs. The buffers
+    /// of an SDU are free when all of it was sent.
     static let packetCount: UInt8 = 34
     /// The default of Connection Accept Timeout, after which a request that the host has not answered is rejected (Vol 4,
     /// Part E, 6.7).

@@ -1,7 +1,7 @@
 import BluetoothTypes
 
 // A controller may report a connection as soon as it has sent the request for it. The connection is established when the
-// peer has answered; if it does not within six connection events, the link ends with Connection Failed to be Established
+// peer has answered. Without an answer within six connection events, the link ends with Connection Failed to be Established
 // (Vol 6, Part B, 4.5 and 4.5.2).
 extension BluetoothHost {
     /// The number of connection intervals after which the peer of a link that has not ended must have been heard: six, and

@@ -9,7 +9,7 @@ import BluetoothTypes
 /// A closure may hold the last reference to an object whose end calls the host. So removed closures are returned, and the
 /// caller releases them when this value is no longer being accessed.
 struct PublishedServices {
-    /// Who receives accesses.
+    /// The part of an app that receives the accesses of clients.
     private enum Receiver: Hashable {
         /// The object that published the services.
         case owner(ObjectIdentifier)
