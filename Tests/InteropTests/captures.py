@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 # Errors of tshark 4.0 itself: a display filter, and the cause.
@@ -33,6 +34,11 @@ BOTH_ASK = "bluez"
 VALUES = "btatt.opcode in {0x05, 0x07, 0x09, 0x0b, 0x0d, 0x0f, 0x11, 0x12, 0x16, 0x17, 0x1b, 0x1d, 0x21, 0x23, 0x52}"
 
 
+# A start of tshark takes longer than most captures. So up to this many are read together, as interfaces of one file:
+# tshark keeps the state of each interface apart.
+TOGETHER = 24
+
+
 class Checker:
     """Reads captures during the tests, and the remaining ones at the end."""
 
@@ -47,28 +53,37 @@ class Checker:
         self.queue.put_nowait(capture)
 
     async def work(self):
+        waiting: dict[str, list[Path]] = {}
         while (capture := await self.queue.get()) is not None:
-            if self.available:
-                await self.check(capture)
+            alike = waiting.setdefault(display_filter(capture), [])
+            alike.append(capture)
+            if len(alike) == TOGETHER:
+                await self.check(waiting.pop(display_filter(capture)))
+        for alike in waiting.values():
+            await self.check(alike)
 
-    async def check(self, capture: Path):
-        display_filter = "_ws.malformed" + "".join(f" && !({each})" for each in LIMITS)
-        if ON_PURPOSE in capture.name:
-            display_filter += " && hci_h4.direction == 0"
-        if BOTH_ASK in capture.name:
-            display_filter += f" && !({VALUES})"
-        process = await asyncio.create_subprocess_exec(
-            "nice", "tshark", "-n", "-r", str(capture), "-Y", display_filter,
-            "-T", "fields", "-e", "frame.number", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info",
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        output, errors = await process.communicate()
-        self.count += 1
-        if process.returncode != 0:
-            words = errors.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
-            self.problems.append(f"{capture.name}: {words[-1]}")
-        for line in output.decode(errors="replace").splitlines():
-            self.problems.append(f"{capture.name}: packet {' '.join(line.split(chr(9)))}")
+    async def check(self, alike: list[Path]):
+        """Reads captures of the same filter together, and each by itself if there is something to report."""
+        if not self.available:
+            return
+        self.count += len(alike)
+        if len(alike) > 1 and await self.is_well_formed(alike):
+            return
+        for capture in alike:
+            status, output, errors = await run("tshark", *FIELDS, "-r", str(capture), "-Y", display_filter(capture))
+            if status != 0:
+                words = errors.strip().splitlines() or [f"status {status}"]
+                self.problems.append(f"{capture.name}: {words[-1]}")
+            for line in output.splitlines():
+                self.problems.append(f"{capture.name}: packet {' '.join(line.split(chr(9)))}")
+
+    async def is_well_formed(self, alike: list[Path]) -> bool:
+        with tempfile.NamedTemporaryFile(suffix=".pcapng") as merged:
+            status, _, _ = await run("mergecap", "-a", "-I", "none", "-w", merged.name, *map(str, alike))
+            if status != 0:
+                return False
+            status, output, _ = await run("tshark", *FIELDS, "-r", merged.name, "-Y", display_filter(alike[0]))
+            return status == 0 and not output
 
     async def finish(self) -> tuple[str, list[str]]:
         """Returns `passed`, `failed` or `skipped`, and lines with the reasons."""
@@ -85,3 +100,25 @@ class Checker:
         if self.count == 0:
             return "skipped", ["no test that ran has recorded a capture"]
         return "passed", [f"nothing malformed in {self.count} captures"]
+
+
+FIELDS = ("-n", "-T", "fields", "-e", "frame.number", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info")
+
+
+def display_filter(capture: Path) -> str:
+    """The packets of a capture that must not be there."""
+    words = "_ws.malformed" + "".join(f" && !({each})" for each in LIMITS)
+    if ON_PURPOSE in capture.name:
+        words += " && hci_h4.direction == 0"
+    if BOTH_ASK in capture.name:
+        words += f" && !({VALUES})"
+    return words
+
+
+async def run(*command: str) -> tuple[int, str, str]:
+    """Runs a program at a low priority, and returns its status, output and errors."""
+    process = await asyncio.create_subprocess_exec(
+        "nice", *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    output, errors = await process.communicate()
+    return process.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace")
