@@ -40,7 +40,7 @@ extension BluetoothHost {
     }
 
     func receive(_ event: borrowing LEPeriodicAdvertisingReport) {
-        guard let received = gap.synchronizing.receive(event) else { return }
+        guard let received = gap.synchronizing.receive(event, at: loop.now) else { return }
         deliver(received, rssi: event.rssi, txPower: event.txPower, place: nil)
     }
 
@@ -52,7 +52,7 @@ extension BluetoothHost {
             }
             return deliver(.synchronizationEvent(identifier, .missed(place)))
         }
-        guard let received = gap.synchronizing.receive(event) else { return }
+        guard let received = gap.synchronizing.receive(event, at: loop.now) else { return }
         deliver(received, rssi: event.rssi, txPower: event.txPower, place: place)
     }
 

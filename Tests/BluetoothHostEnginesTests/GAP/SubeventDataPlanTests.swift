@@ -246,6 +246,7 @@ struct ResponseAssemblerTests {
         subevent: UInt8 = 1,
         status: UInt8 = 0,
         count: UInt8? = nil,
+        after time: Duration = .zero,
         by assembler: inout ResponseAssembler,
         into events: inout [SubeventEvent]
     ) throws(PacketDecodingError) {
@@ -266,13 +267,13 @@ struct ResponseAssemblerTests {
             numResponses: count ?? UInt8(parts.count),
             responses: responses.bytes
         )
-        try assembler.receive(report, of: Fixture.configuration, at: GAPSample.start, into: &events)
+        try assembler.receive(report, of: Fixture.configuration, at: GAPSample.start + time, into: &events)
     }
 
     private static func outcomes(_ events: [SubeventEvent]) -> [Outcome] {
         events.compactMap { event in
             guard case .response(let response) = event else { return nil }
-            #expect(response.rssi == -50 && response.txPower == 4 && response.time == GAPSample.start)
+            #expect(response.rssi == -50 && response.txPower == 4)
             return Outcome(response.slot, response.outcome, response.data.bytes)
         }
     }
@@ -302,6 +303,21 @@ struct ResponseAssemblerTests {
             Self.outcomes(events) == [
                 .init(0, .truncated, [1]), .init(1, .received, [2]), .init(2, .truncated, [3]),
                 .init(2, .received, [4]), .init(2, .truncated, [5]),
+            ]
+        )
+    }
+
+    @Test("A response of a later event is not appended to one whose rest is missing")
+    func restOfAnotherEventIsMissing() throws {
+        var assembler = ResponseAssembler()
+        var events: [SubeventEvent] = []
+        try Self.receive([(0, .incompleteMoreToCome, [1])], by: &assembler, into: &events)
+        try Self.receive([(0, .complete, [2])], after: .milliseconds(80), by: &assembler, into: &events)
+        try Self.receive([(0, .incompleteMoreToCome, [3])], after: .milliseconds(160), by: &assembler, into: &events)
+        try Self.receive([(0, .complete, [4])], after: .milliseconds(200), by: &assembler, into: &events)
+        #expect(
+            Self.outcomes(events) == [
+                .init(0, .truncated, [1]), .init(0, .received, [2]), .init(0, .received, [3, 4]),
             ]
         )
     }

@@ -79,7 +79,8 @@ private struct Fixture {
                 subevent: subevent,
                 dataStatus: status,
                 data: data.rawSpan
-            )
+            ),
+            at: GAPSample.start
         ).map { Report(data: $0.data, isTruncated: $0.isTruncated) }
     }
 

@@ -83,7 +83,12 @@ private struct Fixture {
         )
     }
 
-    mutating func report(_ handle: UInt16, _ data: [UInt8], _ status: DataStatus = .complete) -> Report? {
+    mutating func report(
+        _ handle: UInt16,
+        _ data: [UInt8],
+        _ status: DataStatus = .complete,
+        after time: Duration = .zero
+    ) -> Report? {
         plan.receive(
             LEPeriodicAdvertisingReport(
                 syncHandle: handle,
@@ -91,7 +96,8 @@ private struct Fixture {
                 rssi: -60,
                 dataStatus: status,
                 data: data.rawSpan
-            )
+            ),
+            at: GAPSample.start + time
         ).map { Report($0.identifier, $0.data, isTruncated: $0.isTruncated) }
     }
 
@@ -150,6 +156,20 @@ struct SynchronizationPlanTests {
         #expect(
             fragments == [nil, nil, Report(identifier, [4, 5, 6]), Report(identifier, [7], isTruncated: true)]
         )
+    }
+
+    @Test("The data of an event is not appended to that of an earlier one whose rest is missing")
+    func eventsAreNotMixed() throws {
+        var fixture = Fixture()
+        let identifier = try fixture.start(1)
+        _ = fixture.settle()
+        _ = fixture.established(7)
+        let lost = fixture.report(7, [1], .incompleteMoreToCome)
+        let fragments = [
+            fixture.report(7, [2], .incompleteMoreToCome, after: .milliseconds(100)),
+            fixture.report(7, [3], after: .milliseconds(160)),
+        ]
+        #expect(lost == nil && fragments == [nil, Report(identifier, [2, 3])])
     }
 
     @Test("Fragments without an end take no more memory than the longest data")

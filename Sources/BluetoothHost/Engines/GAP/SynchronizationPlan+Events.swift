@@ -34,6 +34,7 @@ extension SynchronizationPlan {
         entries[index].state = .established(handle)
         entries[index].needsSubevents = !entry.request.subevents.isEmpty
         entries[index].partial = nil
+        entries[index].fragmentLifetime = FragmentLifetime.of(interval: train.interval)
         return [.synchronized(entry.identifier, train)]
     }
 

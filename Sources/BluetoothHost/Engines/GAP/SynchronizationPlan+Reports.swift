@@ -25,33 +25,43 @@ extension SynchronizationPlan {
     /// Takes the data of an event of a train, or a fragment of it (Vol 4, Part E, 7.7.65.15).
     ///
     /// - Returns: nil while more fragments follow, or if no app wants the train.
-    mutating func receive(_ report: borrowing LEPeriodicAdvertisingReport) -> ReceivedTrainData? {
-        receive(report.syncHandle, report.data, report.dataStatus, at: nil)
+    mutating func receive(
+        _ report: borrowing LEPeriodicAdvertisingReport,
+        at now: Instant
+    ) -> ReceivedTrainData? {
+        receive(report.syncHandle, report.data, report.dataStatus, of: nil, at: now)
     }
 
     /// Takes the data of an event or of a subevent, reported by version 2 of the event.
     ///
     /// - Returns: nil while more fragments follow, or if no app wants the train.
-    mutating func receive(_ report: borrowing LEPeriodicAdvertisingReportV2) -> ReceivedTrainData? {
-        receive(report.syncHandle, report.data, report.dataStatus, at: report.place)
+    mutating func receive(
+        _ report: borrowing LEPeriodicAdvertisingReportV2,
+        at now: Instant
+    ) -> ReceivedTrainData? {
+        receive(report.syncHandle, report.data, report.dataStatus, of: report.place, at: now)
     }
 
     private mutating func receive(
         _ handle: UInt16,
         _ fragment: RawSpan,
         _ status: DataStatus,
-        at place: PeriodicPlace?
+        of place: PeriodicPlace?,
+        at now: Instant
     ) -> ReceivedTrainData? {
         guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return nil }
-        // The rest of the data of another place is missing.
-        let partial = entries[index].partial.take()
-        var data = partial?.place == place ? partial?.bytes ?? [] : []
+        var partial = entries[index].partial.take()
+        // The rest of the data of another place, or of an earlier event, is missing.
+        if let kept = partial, kept.place != place || kept.start + entries[index].fragmentLifetime < now {
+            partial = nil
+        }
+        var data = partial?.bytes ?? []
         let room = Self.maximumDataLength - data.count
         data += [UInt8](copying: fragment.extracting(first: min(room, fragment.byteCount)))
         let isTruncated: Bool
         switch status {
         case .incompleteMoreToCome:
-            entries[index].partial = PartialData(place: place, bytes: data)
+            entries[index].partial = PartialData(place: place, start: partial?.start ?? now, bytes: data)
             return nil
         case .complete: isTruncated = fragment.byteCount > room
         default: isTruncated = true

@@ -51,11 +51,15 @@ struct SynchronizationPlan {
         var needsSubevents = false
         /// The data of an event that the controller reports in several fragments; nil if no fragment waits.
         var partial: PartialData?
+        /// How long fragments wait for the rest of their data.
+        var fragmentLifetime = FragmentLifetime.shortest
     }
 
     /// The fragments of the data of one event, or of one subevent.
     struct PartialData {
         let place: PeriodicPlace?
+        /// When the first fragment was received.
+        let start: Instant
         var bytes: [UInt8] = []
     }
 
