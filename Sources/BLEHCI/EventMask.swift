@@ -91,7 +91,7 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
     public static let cteRequestFailed = LEEventMask(rawValue: 1 << 22)
     /// ``LEPeriodicAdvertisingSyncTransferReceived``: a peer has transferred a synchronization, or that failed.
     public static let periodicAdvertisingSyncTransferReceived = LEEventMask(rawValue: 1 << 23)
-    /// LE CIS Established: a connected isochronous stream was established, or that failed (7.7.65.25).
+    /// ``LECISEstablished``: a connected isochronous stream was established, or that failed (7.7.65.25).
     public static let cisEstablished = LEEventMask(rawValue: 1 << 24)
     /// LE CIS Request: the central requests a connected isochronous stream (7.7.65.26).
     public static let cisRequest = LEEventMask(rawValue: 1 << 25)
@@ -126,6 +126,8 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
     /// ``LEEnhancedConnectionCompleteV2``: as ``enhancedConnectionComplete``, with the periodic advertising that led to
     /// the connection.
     public static let enhancedConnectionCompleteV2 = LEEventMask(rawValue: 1 << 40)
+    /// ``LECISEstablishedV2``: as ``cisEstablished``, with the SDUs of both sides. The older version is then not sent.
+    public static let cisEstablishedV2 = LEEventMask(rawValue: 1 << 41)
     /// The events of Channel Sounding: LE CS Read Remote Supported Capabilities Complete to LE CS Subevent Result Continue
     /// (7.7.65.39 to 7.7.65.45).
     public static let channelSounding = LEEventMask(rawValue: 0x7F << 43)

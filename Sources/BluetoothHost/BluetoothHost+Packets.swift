@@ -108,7 +108,8 @@ extension BluetoothHost {
             // The host sent no more packets than the controller has buffers. So the controller has miscounted its
             // buffers.
             controllerFailed("its buffers have overflowed")
-        case .leCISEstablished(let event): perform(isochronous.established(event))
+        case .leCISEstablished(let event): perform(isochronous.established(.init(event)))
+        case .leCISEstablishedV2(let event): perform(isochronous.established(event))
         case .leCISRequest(let event): streamRequested(event)
         case .lePeriodicAdvertisingSyncTransferReceived(let event): syncTransferReceived(.init(event))
         case .lePeriodicAdvertisingSyncTransferReceivedV2(let event): syncTransferReceived(event)

@@ -148,6 +148,32 @@ let leIsochronousEventSamples: [EventSample] = [
         "3e1d19006000341200301200674500ab890002010301000204640000000800"
     ),
     EventSample(
+        LECISEstablishedV2(
+            connectionHandle: 0x0060,
+            cigSyncDelay: 0x1234,
+            cisSyncDelay: 0x1230,
+            transportLatencyCToP: 0x4567,
+            transportLatencyPToC: 0x89AB,
+            phyCToP: .le2M,
+            phyPToC: .le1M,
+            nse: 3,
+            bnCToP: 1,
+            bnPToC: 0,
+            ftCToP: 2,
+            ftPToC: 4,
+            maxPDUCToP: 100,
+            maxPDUPToC: 0,
+            isoInterval: 8,
+            subInterval: 0x0304,
+            maxSDUCToP: 0x0102,
+            maxSDUPToC: 0x0506,
+            sduIntervalCToP: 0x010203,
+            sduIntervalPToC: 0x040506,
+            framing: .framed
+        ),
+        "3e2b2a006000341200301200674500ab8900020103010002046400000008000403000201060503020106050401"
+    ),
+    EventSample(
         LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2),
         "3e071a400060000102"
     ),

@@ -253,6 +253,7 @@ enum TypedCodes {
         0x27,  // LE Periodic Advertising Subevent Data Request
         0x28,  // LE Periodic Advertising Response Report
         0x29,  // LE Enhanced Connection Complete [v2]
+        0x2A,  // LE CIS Established [v2]
         0x2C,  // LE CS Read Remote Supported Capabilities Complete
         0x2D,  // LE CS Read Remote FAE Table Complete
         0x2E,  // LE CS Security Enable Complete

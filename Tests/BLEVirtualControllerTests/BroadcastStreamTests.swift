@@ -14,16 +14,19 @@ struct BroadcastStreamTests {
         count: UInt8 = 2,
         maxSDU: UInt16 = 100,
         rtn: UInt8 = 2,
+        interval: UInt32 = 10_000,
+        framing: ISOFraming = .unframed,
         code: UInt128? = nil
     ) -> LECreateBIG {
         LECreateBIG(
             bigHandle: big,
             advertisingHandle: 3,
             numBIS: count,
-            sduInterval: 10_000,
+            sduInterval: interval,
             maxSDU: maxSDU,
             maxTransportLatency: 40,
             rtn: rtn,
+            framing: framing,
             broadcastCode: code
         )
     }
@@ -147,6 +150,20 @@ struct BroadcastStreamTests {
         world.run(.milliseconds(20))
         #expect(Self.received(world) == sdus.map { Received(status: .valid, data: $0) })
         #expect(world.controllers[0].isochronous.packetsHeld == 0)
+    }
+
+    @Test("A group whose SDU interval is no multiple of 1.25 ms is sent in framed PDUs")
+    func framedSDUsArrive() {
+        let world = Self.established(Self.create(maxSDU: 600, interval: 10_884, framing: .framed))
+        for number in 0..<5 {
+            Self.send([UInt8](repeating: UInt8(number), count: 600), on: 0x0E61, in: world)
+            world.run(.microseconds(10_884))
+        }
+        world.run(.milliseconds(30))
+        #expect(
+            Self.received(world)
+                == (0..<5).map { Received(status: .valid, data: [UInt8](repeating: UInt8($0), count: 600)) }
+        )
     }
 
     @Test func lostSDUsAreReported() {

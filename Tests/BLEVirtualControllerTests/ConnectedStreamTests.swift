@@ -9,13 +9,18 @@ import Testing
 struct ConnectedStreamTests {
     private static let handle: ConnectionHandle = 0x0E60
 
-    private static func parameters(toPeripheral: UInt16 = 100, toCentral: UInt16 = 0, rtn: UInt8 = 2)
-        -> LESetCIGParameters
-    {
+    private static func parameters(
+        toPeripheral: UInt16 = 100,
+        toCentral: UInt16 = 0,
+        rtn: UInt8 = 2,
+        interval: UInt32 = 10_000,
+        framing: ISOFraming = .unframed
+    ) -> LESetCIGParameters {
         LESetCIGParameters(
             cigID: 1,
-            sduIntervalCToP: 10_000,
-            sduIntervalPToC: 10_000,
+            sduIntervalCToP: interval,
+            sduIntervalPToC: interval,
+            framing: framing,
             maxTransportLatencyCToP: 40,
             maxTransportLatencyPToC: 40,
             streams: [.init(cisID: 2, maxSDUCToP: toPeripheral, maxSDUPToC: toCentral, rtnCToP: rtn)]
@@ -30,10 +35,10 @@ struct ConnectedStreamTests {
     }
 
     /// The same with a stream from the central to the peripheral, and its data paths.
-    private static func established(rtn: UInt8 = 2) -> LinkWorld {
+    private static func established(_ parameters: LESetCIGParameters = parameters()) -> LinkWorld {
         let world = Self.world()
         world.world.succeed(
-            parameters(rtn: rtn),
+            parameters,
             LECreateCIS(streams: [.init(cisConnectionHandle: handle, aclConnectionHandle: LinkWorld.handle)]),
             at: 0
         )
@@ -42,8 +47,8 @@ struct ConnectedStreamTests {
         world.world.succeed(LEAcceptCISRequest(connectionHandle: handle), at: 1)
         world.run(.milliseconds(15))
         for index in 0...1 {
-            let events = world.world.events(LECISEstablished.subeventCode, at: index).compactMap {
-                try? LECISEstablished(decoding: $0.rawSpan)
+            let events = world.world.events(LECISEstablishedV2.subeventCode, at: index).compactMap {
+                try? LECISEstablishedV2(decoding: $0.rawSpan)
             }
             #expect(events.map(\.status) == [.success] && events.first?.isoInterval == 8)
             #expect(events.first?.bnCToP == 1 && events.first?.bnPToC == 0)
@@ -91,8 +96,54 @@ struct ConnectedStreamTests {
         #expect(world.completed(0) == 3)
     }
 
+    @Test("SDUs of an interval that is no multiple of 1.25 ms arrive in framed PDUs")
+    func framedSDUsArrive() {
+        let refused = Self.parameters(interval: 10_884)
+        #expect(Self.world().world.status(of: refused, to: 0) == .unsupportedFeatureOrParameterValue)
+        let world = Self.established(Self.parameters(interval: 10_884, framing: .framed))
+        for number in 0..<10 {
+            Self.send([UInt8(number)], UInt16(number), in: world)
+            world.run(.microseconds(10_884))
+        }
+        world.run(.milliseconds(30))
+        #expect(Self.received(in: world) == (0..<10).map { Received(status: .valid, data: [UInt8($0)]) })
+    }
+
+    @Test("The event describes the SDUs, and has the burst of long ones; in version 1 if the host wants no other")
+    func eventDescribesTheSDUs() throws {
+        let world = Self.world()
+        world.world.succeed(LESetEventMask(leEventMask: [.cisEstablished, .cisRequest]), at: 1)
+        world.world.succeed(
+            Self.parameters(toPeripheral: 1000, toCentral: 4095, interval: 20_000, framing: .framed),
+            LECreateCIS(streams: [.init(cisConnectionHandle: Self.handle, aclConnectionHandle: LinkWorld.handle)]),
+            at: 0
+        )
+        world.run(.milliseconds(100))
+        world.world.succeed(LEAcceptCISRequest(connectionHandle: Self.handle), at: 1)
+        world.run(.milliseconds(30))
+        #expect(world.world.events(LECISEstablished.subeventCode, at: 0).isEmpty)
+        let newest = try #require(world.world.events(LECISEstablishedV2.subeventCode, at: 0).first)
+        let event = try LECISEstablishedV2(decoding: newest.rawSpan)
+        #expect(event.maxSDUCToP == 1000 && event.maxSDUPToC == 4095 && event.framing == .framed)
+        #expect(event.sduIntervalCToP == 20_000 && event.sduIntervalPToC == 20_000)
+        // 17 PDUs for each SDU of 20 ms: 15 in 17.5 ms.
+        #expect(event.isoInterval == 14 && event.bnCToP == 5 && event.bnPToC == 15)
+        #expect(world.world.events(LECISEstablishedV2.subeventCode, at: 1).isEmpty)
+        let older = try #require(world.world.events(LECISEstablished.subeventCode, at: 1).first)
+        #expect(try LECISEstablished(decoding: older.rawSpan).bnPToC == 15)
+    }
+
+    @Test("An unframed group whose SDUs need more than 15 PDUs in an ISO interval is refused")
+    func longUnframedSDUsAreRefused() {
+        #expect(
+            Self.world().world.status(of: Self.parameters(toPeripheral: 3766), to: 0)
+                == .unsupportedFeatureOrParameterValue
+        )
+        Self.world().world.succeed(Self.parameters(toPeripheral: 3765), at: 0)
+    }
+
     @Test func lostSDUsAreReported() {
-        let world = Self.established(rtn: 0)
+        let world = Self.established(Self.parameters(rtn: 0))
         world.air.conditions = RadioConditions(loss: 0.5)
         for number in 0..<10 {
             Self.send([UInt8(number)], UInt16(number), in: world)
@@ -140,7 +191,7 @@ struct ConnectedStreamTests {
         )
         world.world.succeed(rejection, at: 1)
         world.run(.milliseconds(50))
-        #expect(world.world.events(LECISEstablished.subeventCode, at: 0).map { $0.first } == [0x0D])
+        #expect(world.world.events(LECISEstablishedV2.subeventCode, at: 0).map { $0.first } == [0x0D])
         #expect(world.world.status(of: rejection, to: 1) == .unknownConnectionIdentifier)
     }
 
@@ -173,10 +224,10 @@ struct ConnectedStreamTests {
         )
         world.run(.seconds(4))
         #expect(world.world.events(LECISRequest.subeventCode, at: 1).count == 1)
-        #expect(world.world.events(LECISEstablished.subeventCode, at: 0).isEmpty)
+        #expect(world.world.events(LECISEstablishedV2.subeventCode, at: 0).isEmpty)
         world.run(.seconds(2))
         for index in 0...1 {
-            #expect(world.world.events(LECISEstablished.subeventCode, at: index).map { $0.first } == [0x10])
+            #expect(world.world.events(LECISEstablishedV2.subeventCode, at: index).map { $0.first } == [0x10])
         }
         let acceptance = LEAcceptCISRequest(connectionHandle: Self.handle)
         #expect(world.world.status(of: acceptance, to: 1) == .unknownConnectionIdentifier)

@@ -40,8 +40,9 @@ def options(code: str | None) -> tuple[str, ...]:
 async def both(world: World):
     source = world.directory / "source"
     source.write_bytes(CONTENT)
-    for code in CODES:
-        async with world.start("iso", "broadcast", str(source), *options(code)) as process:
+    for code, interval in ((None, "10"), ("secret", "10"), (None, "10.884")):  # the last one in framed PDUs
+        arguments = ("iso", "broadcast", str(source), "--interval", interval, *options(code))
+        async with world.start(*arguments) as process:
             ready = await process.event("ready")
             expect(ready["isEncrypted"], code is not None, "whether the broadcast is encrypted")
             targets = [world.directory / name for name in ("first", "second")]

@@ -67,15 +67,20 @@ async def ended(process, written, content: bytes):
 async def both(world: World):
     source, target = world.directory / "source", world.directory / "target"
     source.write_bytes(CONTENT)
-    directions = [("--send", "--receive")]
+    directions = [("--send", "--receive", ())]
     # rootcanal 1.13.0 gives the host of the peripheral BN_C_To_P and BN_P_To_C in the wrong order, so `ble` does not send.
     if world.preset.name == "OURS":
-        directions.append(("--receive", "--send"))
-    for ours, theirs in directions:
+        # The last streams are framed: their SDU intervals do not fit the interval of the events, or the SDUs the burst.
+        directions += [
+            ("--receive", "--send", ()),
+            ("--send", "--receive", ("--interval", "10.884")),
+            ("--receive", "--send", ("--interval", "11.111", "--sdu", "4000")),
+        ]
+    for ours, theirs, parameters in directions:
         files = {"--send": source, "--receive": target}
         async with world.start("iso", "listen", theirs, str(files[theirs])) as listening:
             ready = await listening.event("ready")
-            arguments = ("iso", "open", ready["address"], ours, str(files[ours]))
+            arguments = ("iso", "open", ready["address"], ours, str(files[ours]), *parameters)
             async with world.start(*arguments) as opening:
                 (receiving, sending) = (listening, opening) if theirs == "--receive" else (opening, listening)
                 await ended(receiving, target, CONTENT)

@@ -591,8 +591,8 @@ extension EventLayouts {
         2A Status:@error! Connection_Handle:handle! CIG_Sync_Delay:u24*1us CIS_Sync_Delay:u24*1us \
         Transport_Latency_C_To_P:u24*1us Transport_Latency_P_To_C:u24*1us PHY_C_To_P:@phy PHY_P_To_C:@phy NSE:u8 \
         BN_C_To_P:u8 BN_P_To_C:u8 FT_C_To_P:u8 FT_P_To_C:u8 Max_PDU_C_To_P:u16 Max_PDU_P_To_C:u16 \
-        ISO_Interval:u16*1250us! Sub_Interval:u24*1us Max_SDU_C_To_P:u16 Max_SDU_P_To_C:u16 \
-        SDU_Interval_C_To_P:u24*1us SDU_Interval_P_To_C:u24*1us Framing:@framing
+        ISO_Interval:u16*1250us! Sub_Interval:u24*1us Max_SDU_C_To_P:u16! Max_SDU_P_To_C:u16! \
+        SDU_Interval_C_To_P:u24*1us! SDU_Interval_P_To_C:u24*1us! Framing:@framing
         2C Status:@error! Connection_Handle:handle! Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 \
         Num_Antennas_Supported:u8! Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! \
         RTT_Capability:x8 RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \

@@ -101,6 +101,8 @@ public enum Event: ~Escapable {
     case lePeriodicAdvertisingResponseReport(LEPeriodicAdvertisingResponseReport)
     /// LE Enhanced Connection Complete [v2], subevent code 0x29 (Vol 4, Part E, 7.7.65.10).
     case leEnhancedConnectionCompleteV2(LEEnhancedConnectionCompleteV2)
+    /// LE CIS Established [v2], subevent code 0x2A (Vol 4, Part E, 7.7.65.25).
+    case leCISEstablishedV2(LECISEstablishedV2)
     /// LE CS Read Remote Supported Capabilities Complete, subevent code 0x2C (Vol 4, Part E, 7.7.65.39).
     case leCSReadRemoteSupportedCapabilitiesComplete(LECSReadRemoteSupportedCapabilitiesComplete)
     /// LE CS Read Remote FAE Table Complete, subevent code 0x2D (Vol 4, Part E, 7.7.65.40).
@@ -236,6 +238,8 @@ extension Event {
             .lePeriodicAdvertisingResponseReport(try LEPeriodicAdvertisingResponseReport(decoding: parameters))
         case LEEnhancedConnectionCompleteV2.subeventCode:
             .leEnhancedConnectionCompleteV2(try LEEnhancedConnectionCompleteV2(decoding: parameters))
+        case LECISEstablishedV2.subeventCode:
+            .leCISEstablishedV2(try LECISEstablishedV2(decoding: parameters))
         case LECSReadRemoteSupportedCapabilitiesComplete.subeventCode:
             .leCSReadRemoteSupportedCapabilitiesComplete(
                 try LECSReadRemoteSupportedCapabilitiesComplete(decoding: parameters)
@@ -310,6 +314,7 @@ extension Event {
         case .lePeriodicAdvertisingSubeventDataRequest(let event): event.encodePacket(into: &buffer)
         case .lePeriodicAdvertisingResponseReport(let event): event.encodePacket(into: &buffer)
         case .leEnhancedConnectionCompleteV2(let event): event.encodePacket(into: &buffer)
+        case .leCISEstablishedV2(let event): event.encodePacket(into: &buffer)
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event): event.encodePacket(into: &buffer)
         case .leCSReadRemoteFAETableComplete(let event): event.encodePacket(into: &buffer)
         case .leCSSecurityEnableComplete(let event): event.encodePacket(into: &buffer)

@@ -73,20 +73,16 @@ struct Iso: AsyncParsableCommand {
         )
         var target: Target
 
-        @Option(help: ArgumentHelp("The time between two SDUs, 1 to 1000 ms.", valueName: "ms"))
-        var interval = 10
-
-        func validate() throws {
-            guard (1...1000).contains(interval) else { throw ValidationError("--interval is 1 to 1000 ms") }
-        }
+        @Option(help: ArgumentHelp("The time between two SDUs, 0.255 to 1000 ms.", valueName: "ms"))
+        var interval = SDUInterval(.milliseconds(10))
 
         func run() async throws {
             let teller = StreamTeller(asJSON: options.output.json)
             let ends = try files.openFiles()
             let part = files.partLength
             let (target, patience) = (target, options.patience)
-            var parameters = ConnectedGroupParameters(sduInterval: .milliseconds(interval))
-            parameters.maximumLatency = .milliseconds(max(40, 2 * interval))
+            var parameters = ConnectedGroupParameters(sduInterval: interval.duration)
+            parameters.maximumLatency = interval.latency
             parameters.maximumSDUToPeripheral = files.send == nil ? 0 : part
             parameters.maximumSDUToCentral = files.send == nil ? part : 0
             try await options.withAdapter {

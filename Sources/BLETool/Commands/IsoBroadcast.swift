@@ -26,8 +26,8 @@ extension Iso {
         )
         var partLength = 100
 
-        @Option(help: ArgumentHelp("The time between two SDUs, 5 to 1000 ms.", valueName: "ms"))
-        var interval = 10
+        @Option(help: ArgumentHelp("The time between two SDUs, 0.255 to 1000 ms.", valueName: "ms"))
+        var interval = SDUInterval(.milliseconds(10))
 
         @Option(help: ArgumentHelp("How often the file is sent (default: until stopped).", valueName: "n"))
         var rounds: Int?
@@ -37,7 +37,6 @@ extension Iso {
 
         func validate() throws {
             guard (8...1500).contains(partLength) else { throw ValidationError("--sdu is 8 to 1500 bytes") }
-            guard (5...1000).contains(interval) else { throw ValidationError("--interval is 5 to 1000 ms") }
             if let rounds, rounds < 1 { throw ValidationError("--rounds is 1 or more") }
         }
 
@@ -45,9 +44,9 @@ extension Iso {
             let teller = StreamTeller(asJSON: options.output.json)
             let content = try await BroadcastFile(try ByteInput(file), partLength: partLength)
             let parameters = BroadcastGroupParameters(
-                sduInterval: .milliseconds(interval),
+                sduInterval: interval.duration,
                 maximumSDU: partLength,
-                maximumLatency: .milliseconds(max(40, 2 * interval)),
+                maximumLatency: interval.latency,
                 code: code.code
             )
             let (name, rounds) = (name, rounds)

@@ -28,13 +28,12 @@ final class BroadcastGroup {
     private(set) var isEnding = false
     private(set) var receptions: [BroadcastReception] = []
 
-    /// The SDUs of a stream in each ISO interval.
-    private let burst: Int
+    private let sdus: SDUTiming
 
     init(
         _ command: LECreateBIG,
         _ timing: BIGTiming,
-        burst: Int,
+        _ sdus: SDUTiming,
         phy: PHY,
         controller: VirtualController,
         handles: [ConnectionHandle]
@@ -42,32 +41,25 @@ final class BroadcastGroup {
         self.controller = controller
         self.command = command
         self.timing = timing
-        self.burst = burst
+        self.sdus = sdus
         self.phy = phy
         streams = handles.map { Stream(controller: controller, handle: $0, maximumSDU: Int(command.maxSDU)) }
     }
 
-    /// Returns the timing of a group, and the number of SDUs in each ISO interval. Returns nil for parameters that the
-    /// simulation does not support: unframed PDUs need whole units of 1.25 ms, and a stream has at most 7 PDUs in each event.
-    static func timing(for command: LECreateBIG) -> (timing: BIGTiming, burst: Int)? {
-        // A group of short SDU intervals has at least 5 ms between its events.
-        let factor = max(1, (5000 + command.sduInterval - 1) / command.sduInterval)
-        let interval = command.sduInterval * factor
-        guard command.framing != .unframed || interval % 1250 == 0 else { return nil }
-        let units = (interval + 1249) / 1250
-        let maxPDU = min(251, command.maxSDU)
-        let bn = factor * UInt32((command.maxSDU + maxPDU - 1) / maxPDU)
-        guard units <= 0x0C80, bn <= 7 else { return nil }
+    /// Returns the timing of a group. Returns nil for parameters that no ISO interval fits: a stream has at most 7 PDUs in
+    /// each event.
+    static func timing(for command: LECreateBIG, _ sdus: SDUTiming) -> BIGTiming? {
+        guard let isoInterval = SDUTiming.isoInterval(for: [sdus], burstLimit: 7) else { return nil }
+        let bn = sdus.burst(in: isoInterval)
         let irc = min(UInt32(command.rtn) + 1, 15, 31 / bn)
-        let timing = BIGTiming(
+        return BIGTiming(
             transportLatency: UInt32(command.maxTransportLatency) * 1000,
             nse: UInt8(bn * irc),
             bn: UInt8(bn),
             irc: UInt8(irc),
-            maxPDU: maxPDU,
-            isoInterval: UInt16(units)
+            maxPDU: sdus.maximumPDU,
+            isoInterval: isoInterval
         )
-        return (timing, Int(factor))
     }
 
     var interval: Duration { .microseconds(1250 * Int(timing.isoInterval)) }
@@ -124,8 +116,7 @@ final class BroadcastGroup {
         let hearing = receptions.filter { $0.hears(self) }
         var units: [(stream: Int, number: UInt16, bytes: [UInt8])] = []
         for (index, stream) in streams.enumerated() {
-            for position in 0..<burst {
-                let number = UInt16(truncatingIfNeeded: counter * UInt64(burst) + UInt64(position))
+            for number in sdus.numbers(inEvent: counter, of: timing.isoInterval) {
                 guard let unit = stream.takeUnit(number: number) else { break }
                 units.append((index, number, unit.bytes))
             }

@@ -37,7 +37,8 @@ extension VirtualController {
             train.broadcast == nil
         else { return .refused(.commandDisallowed) }
         let phys = command.phy.intersection(configuration.phys)
-        guard !phys.isEmpty, let (timing, burst) = BroadcastGroup.timing(for: command) else {
+        let sdus = SDUTiming(command.sduInterval, command.maxSDU, isFramed: command.framing != .unframed)
+        guard !phys.isEmpty, let timing = BroadcastGroup.timing(for: command, sdus) else {
             return .refused(.unsupportedFeatureOrParameterValue)
         }
         guard let handles = isochronous.freeHandles(Int(command.numBIS)) else {
@@ -46,7 +47,7 @@ extension VirtualController {
         let group = BroadcastGroup(
             command,
             timing,
-            burst: burst,
+            sdus,
             phy: PHYChoice.fastest(of: phys),
             controller: self,
             handles: handles

@@ -5,32 +5,28 @@ import BluetoothTypes
 struct StreamParameters {
     let cigID: UInt8
     let cis: LESetCIGParameters.CIS
+    let framing: ISOFraming
     /// The ISO interval in units of 1.25 ms.
     let isoInterval: UInt16
-    /// The SDUs of the central and of the peripheral in each ISO interval; 0 for a side that sends none.
-    let bursts: (central: Int, peripheral: Int)
+    /// The SDUs of the central and of the peripheral.
+    let central: SDUTiming
+    let peripheral: SDUTiming
     /// The longest time for an SDU in milliseconds.
     let latency: UInt16
 
-    /// Returns nil for SDU intervals that the simulation does not support: the longer one is a multiple of the other, and
-    /// unframed PDUs need whole units of 1.25 ms.
+    /// Returns nil for parameters that no ISO interval fits: the burst number is at most 15, and with unframed PDUs the SDU
+    /// intervals divide the ISO interval.
     init?(_ command: LESetCIGParameters, _ cis: LESetCIGParameters.CIS) {
-        let long = max(command.sduIntervalCToP, command.sduIntervalPToC)
-        let short = min(command.sduIntervalCToP, command.sduIntervalPToC)
-        // A group of short SDU intervals has at least 5 ms between its events.
-        let factor = max(1, (5000 + long - 1) / long)
-        let interval = long * factor
-        guard long % short == 0, command.framing != .unframed || interval % 1250 == 0 else { return nil }
-        let units = (interval + 1249) / 1250
-        guard units <= 0x0C80 else { return nil }
+        let isFramed = command.framing != .unframed
+        let central = SDUTiming(command.sduIntervalCToP, cis.maxSDUCToP, isFramed: isFramed)
+        let peripheral = SDUTiming(command.sduIntervalPToC, cis.maxSDUPToC, isFramed: isFramed)
+        guard let isoInterval = SDUTiming.isoInterval(for: [central, peripheral], burstLimit: 15) else { return nil }
         self.cis = cis
         cigID = command.cigID
-        isoInterval = UInt16(truncatingIfNeeded: units)
-        bursts = (
-            cis.maxSDUCToP == 0 ? 0 : Int(interval / command.sduIntervalCToP),
-            cis.maxSDUPToC == 0 ? 0 : Int(interval / command.sduIntervalPToC)
-        )
-        guard bursts.central <= 15, bursts.peripheral <= 15 else { return nil }
+        framing = command.framing
+        self.isoInterval = isoInterval
+        self.central = central
+        self.peripheral = peripheral
         latency = max(command.maxTransportLatencyCToP, command.maxTransportLatencyPToC)
     }
 
@@ -63,32 +59,62 @@ final class StreamEnd: StreamEndpoint {
     override var isEstablished: Bool { phase == .established }
 
     var isCentral: Bool { link?.role == .central }
-    private var burst: Int { isCentral ? parameters.bursts.central : parameters.bursts.peripheral }
-    override var maximumSDU: Int { Int(isCentral ? parameters.cis.maxSDUCToP : parameters.cis.maxSDUPToC) }
+    private var timing: SDUTiming { isCentral ? parameters.central : parameters.peripheral }
+    override var maximumSDU: Int { Int(timing.maximumSDU) }
     private var retransmissions: Int { Int(isCentral ? parameters.cis.rtnCToP : parameters.cis.rtnPToC) }
 
     func tellEstablished(_ status: HCIErrorCode = .success) {
-        let (central, peripheral) = parameters.bursts
-        let cis = parameters.cis
+        let (central, peripheral) = (parameters.central, parameters.peripheral)
+        let (bnCToP, bnPToC) = (central.burst(in: parameters.isoInterval), peripheral.burst(in: parameters.isoInterval))
         let delay = UInt32(parameters.latency) * 1000
-        controller.tellLE(
-            LECISEstablished(
+        tell(
+            LECISEstablishedV2(
                 status: status,
                 connectionHandle: handle,
                 cigSyncDelay: delay,
                 cisSyncDelay: delay,
                 transportLatencyCToP: delay,
                 transportLatencyPToC: delay,
-                phyCToP: PHYChoice.fastest(of: cis.phyCToP),
-                phyPToC: PHYChoice.fastest(of: cis.phyPToC),
-                nse: UInt8(truncatingIfNeeded: max(1, max(central, peripheral))),
-                bnCToP: UInt8(truncatingIfNeeded: central),
-                bnPToC: UInt8(truncatingIfNeeded: peripheral),
+                phyCToP: PHYChoice.fastest(of: parameters.cis.phyCToP),
+                phyPToC: PHYChoice.fastest(of: parameters.cis.phyPToC),
+                nse: UInt8(max(1, bnCToP, bnPToC)),
+                bnCToP: UInt8(bnCToP),
+                bnPToC: UInt8(bnPToC),
                 ftCToP: 1,
                 ftPToC: 1,
-                maxPDUCToP: min(251, cis.maxSDUCToP),
-                maxPDUPToC: min(251, cis.maxSDUPToC),
-                isoInterval: parameters.isoInterval
+                maxPDUCToP: central.maximumPDU,
+                maxPDUPToC: peripheral.maximumPDU,
+                isoInterval: parameters.isoInterval,
+                maxSDUCToP: central.maximumSDU,
+                maxSDUPToC: peripheral.maximumSDU,
+                sduIntervalCToP: central.maximumSDU == 0 ? 0 : central.sduInterval,
+                sduIntervalPToC: peripheral.maximumSDU == 0 ? 0 : peripheral.sduInterval,
+                framing: parameters.framing
+            )
+        )
+    }
+
+    /// Sends the event in the newest version that the host wants.
+    private func tell(_ event: LECISEstablishedV2) {
+        if controller.host.wants(subevent: LECISEstablishedV2.subeventCode) { return controller.tellLE(event) }
+        controller.tellLE(
+            LECISEstablished(
+                status: event.status,
+                connectionHandle: event.connectionHandle,
+                cigSyncDelay: event.cigSyncDelay,
+                cisSyncDelay: event.cisSyncDelay,
+                transportLatencyCToP: event.transportLatencyCToP,
+                transportLatencyPToC: event.transportLatencyPToC,
+                phyCToP: event.phyCToP,
+                phyPToC: event.phyPToC,
+                nse: event.nse,
+                bnCToP: event.bnCToP,
+                bnPToC: event.bnPToC,
+                ftCToP: event.ftCToP,
+                ftPToC: event.ftPToC,
+                maxPDUCToP: event.maxPDUCToP,
+                maxPDUPToC: event.maxPDUPToC,
+                isoInterval: event.isoInterval
             )
         )
     }
@@ -102,8 +128,7 @@ final class StreamEnd: StreamEndpoint {
     /// - Parameter counter: the number of the event.
     func sendBurst(to receiver: StreamEnd, counter: UInt64) {
         let phy = PHYChoice.fastest(of: isCentral ? parameters.cis.phyCToP : parameters.cis.phyPToC)
-        for index in 0..<burst {
-            let number = UInt16(truncatingIfNeeded: counter * UInt64(burst) + UInt64(index))
+        for number in timing.numbers(inEvent: counter, of: parameters.isoInterval) {
             guard let unit = takeUnit(number: number) else { return }
             let isReceived = (0...retransmissions).contains { _ in
                 controller.air.getsThrough(from: controller, to: receiver.controller, phy: phy)

@@ -57,7 +57,7 @@ extension BluetoothHost {
                     throw .invalidArgument("only the central of a connection can open isochronous streams")
                 }
             }
-            enableEvents(.cisEstablished)
+            enableEvents(.streamsEstablished)
             let effects = try isochronous.open(number, to: identifiers, parameters)
             observers.streamOpenings[number] = StreamOpening(observe: observe, completion: completion)
             perform(effects)
@@ -96,7 +96,7 @@ extension BluetoothHost {
         _ deliver: @escaping @Sendable (IsochronousStreamRequest) -> Void
     ) throws(HostError) -> UInt64 {
         try requireStreams(asCentral: false)
-        enableEvents([.cisRequest, .cisEstablished])
+        enableEvents([.cisRequest, .streamsEstablished])
         let number = observers.makeIdentifier()
         observers.streamRequests[number] = deliver
         isochronous.acceptsRequests = true

@@ -31,9 +31,10 @@ struct IsochronousEngineTests {
     private static func established(
         _ handle: ConnectionHandle,
         _ status: HCIErrorCode = .success,
-        bursts: (UInt8, UInt8) = (1, 1)
-    ) -> LECISEstablished {
-        LECISEstablished(
+        bursts: (UInt8, UInt8) = (1, 1),
+        sdu: (maximum: UInt16, interval: UInt32) = (100, 10_000)
+    ) -> LECISEstablishedV2 {
+        LECISEstablishedV2(
             status: status,
             connectionHandle: handle,
             cigSyncDelay: 1000,
@@ -49,7 +50,12 @@ struct IsochronousEngineTests {
             ftPToC: 1,
             maxPDUCToP: 100,
             maxPDUPToC: 100,
-            isoInterval: 8
+            isoInterval: 8,
+            maxSDUCToP: sdu.maximum,
+            maxSDUPToC: sdu.maximum,
+            sduIntervalCToP: sdu.interval,
+            sduIntervalPToC: sdu.interval,
+            framing: .unframed
         )
     }
 
@@ -183,11 +189,83 @@ struct IsochronousEngineTests {
         #expect(engine.send(longest, timeStamp: nil, on: first, at: Self.now) == .tooLong(maximum: 92))
     }
 
-    @Test(arguments: [(1, 100, 10_000), (2, 100, 5000), (4, 251, 10_000)])
-    func sduIntervalOfThePeripheralFollowsFromTheBurst(_ burst: UInt8, _ maxPDU: UInt16, _ microseconds: Int) {
-        var event = Self.established(0x0060, bursts: (1, burst))
-        event.maxPDUPToC = maxPDU
-        #expect(event.sduIntervalOfPeripheral == .microseconds(microseconds))
+    /// The event of version 1, which describes no SDUs.
+    private static func olderEvent(burst: UInt8, maximumPDU: UInt16) -> LECISEstablished {
+        LECISEstablished(
+            connectionHandle: 0x0060,
+            cigSyncDelay: 1000,
+            cisSyncDelay: 1000,
+            transportLatencyCToP: 1000,
+            transportLatencyPToC: 1000,
+            phyCToP: .le2M,
+            phyPToC: .le2M,
+            nse: 1,
+            bnCToP: 1,
+            bnPToC: burst,
+            ftCToP: 1,
+            ftPToC: 1,
+            maxPDUCToP: 100,
+            maxPDUPToC: maximumPDU,
+            isoInterval: 8
+        )
+    }
+
+    @Test(
+        "SDUs of the peripheral follow from the burst if the event does not describe them",
+        arguments: [
+            (1, 100, 10_000, 100), (2, 100, 5000, 200), (4, 251, 10_000, 1004), (255, 0xFFFF, 10_000, 64_005),
+            (0, 0, 10_000, 0),
+        ] as [(UInt8, UInt16, UInt32, UInt16)]
+    )
+    func sdusOfThePeripheralFollowFromTheBurst(
+        _ burst: UInt8,
+        _ maximumPDU: UInt16,
+        _ interval: UInt32,
+        _ longest: UInt16
+    ) {
+        let event = LECISEstablishedV2(Self.olderEvent(burst: burst, maximumPDU: maximumPDU))
+        #expect(event.sduIntervalPToC == interval && event.maxSDUPToC == longest)
+    }
+
+    @Test(
+        "PDUs are unframed only if the SDUs of an ISO interval fit the burst",
+        arguments: [
+            (10_000, 3765, 15, .unframed), (10_000, 3766, 15, .framed), (7500, 120, 15, .unframed),
+            (1000, 753, 15, .unframed), (1000, 754, 15, .framed), (10_884, 120, 15, .framed), (255, 20, 15, .framed),
+            (10_000, 1757, 7, .unframed), (10_000, 1758, 7, .framed), (1_048_575, 20, 15, .framed),
+            (1_048_750, 20, 15, .unframed), (5000, 0, 15, .unframed),
+        ] as [(Int, Int, Int, ISOFraming)]
+    )
+    func framingFollowsFromTheSDUs(_ interval: Int, _ longest: Int, _ limit: Int, _ framing: ISOFraming) {
+        #expect(ISOFraming.of(sduInterval: interval, maximumSDU: longest, burstLimit: limit) == framing)
+    }
+
+    @Test("Groups whose SDU interval fits no ISO interval are created with framed PDUs")
+    func groupsAreFramedIfNecessary() throws {
+        let connected = ConnectedGroupParameters(sduInterval: .microseconds(10_884))
+        #expect(try connected.command(cigID: 1, streamCount: 1).framing == .framed)
+        #expect(try ConnectedGroupParameters().command(cigID: 1, streamCount: 1).framing == .unframed)
+        let broadcast = BroadcastGroupParameters(sduInterval: .microseconds(10_884))
+        #expect(try broadcast.command(bigHandle: 1, advertisingHandle: 1).framing == .framed)
+        #expect(try BroadcastGroupParameters().command(bigHandle: 1, advertisingHandle: 1).framing == .unframed)
+    }
+
+    @Test("The peripheral of a stream sends no longer SDUs than the central has agreed to")
+    func longestSDUOfThePeripheralIsTheAgreedOne() throws {
+        var engine = IsochronousEngine()
+        engine.acceptsRequests = true
+        engine.sender.configure(packetLength: 100, packetCount: 4)
+        let event = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)
+        _ = engine.requested(event, on: Self.link, number: 9)
+        _ = try engine.accept(9)
+        _ = engine.established(Self.established(0x0060, bursts: (0, 2), sdu: (160, 7500)))
+        let information = try #require(engine.information(of: 0x0060))
+        #expect(information.maximumSDU == 160 && information.sduInterval == .microseconds(7500))
+        _ = Self.answer(&engine, .setUpPath(0x0060), [0, 0x60, 0], of: LESetupISODataPath.opcode)
+        let longer = [UInt8](repeating: 1, count: 161)
+        #expect(
+            engine.send(longer, timeStamp: nil, on: information.identifier, at: Self.now) == .tooLong(maximum: 160)
+        )
     }
 
     @Test func failureOfOneStreamEndsTheOthersAndFailsTheOpening() throws {

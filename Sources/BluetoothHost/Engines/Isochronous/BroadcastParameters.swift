@@ -61,7 +61,8 @@ extension BroadcastError: CustomStringConvertible {
 public struct BroadcastGroupParameters: Hashable, Sendable {
     /// The number of streams, 1 to 31. All have the same parameters.
     public var streamCount: Int
-    /// The time between two SDUs of a stream, 255 µs to 1,048,575 µs.
+    /// The time between two SDUs of a stream, 255 µs to 1,048,575 µs. PDUs are unframed if the times of SDUs and of events
+    /// can agree, and framed otherwise, as with 44.1 kHz audio (Vol 6, Part G, 2).
     public var sduInterval: Duration
     /// The longest SDU in bytes, 1 to 4,095.
     public var maximumSDU: Int
@@ -111,15 +112,17 @@ public struct BroadcastGroupParameters: Hashable, Sendable {
             throw .invalidArgument("the number of retransmissions is 0 to 30, not \(retransmissions)")
         }
         guard !phys.isEmpty else { throw .invalidArgument("a broadcast group needs at least one PHY") }
+        let interval = sduInterval.wholeNanoseconds / 1000
         return LECreateBIG(
             bigHandle: bigHandle,
             advertisingHandle: advertisingHandle,
             numBIS: UInt8(streamCount),
-            sduInterval: UInt32(sduInterval.wholeNanoseconds / 1000),
+            sduInterval: UInt32(interval),
             maxSDU: UInt16(maximumSDU),
             maxTransportLatency: UInt16(maximumLatency.wholeNanoseconds / 1_000_000),
             rtn: UInt8(retransmissions),
             phy: phys,
+            framing: ISOFraming.of(sduInterval: Int(interval), maximumSDU: maximumSDU, burstLimit: 7),
             broadcastCode: code?.value
         )
     }

@@ -224,7 +224,7 @@ struct IsochronousEngine {
     // MARK: Establishing
 
     /// Handles the establishment of a stream, or its failure.
-    mutating func established(_ event: LECISEstablished) -> [IsochronousEffect] {
+    mutating func established(_ event: LECISEstablishedV2) -> [IsochronousEffect] {
         let handle = event.connectionHandle
         guard let stream = streams[handle], stream.phase == .creating else {
             // The central has withdrawn its request, or the controller has rejected it because the app took too long.
@@ -246,8 +246,9 @@ struct IsochronousEngine {
             canReceive: receives,
             maximumPDU: Int(isCentral ? event.maxPDUCToP : event.maxPDUPToC),
             interval: .microseconds(1250 * Int(event.isoInterval)),
-            sduInterval: parameters?.sduInterval ?? event.sduIntervalOfPeripheral,
-            maximumSDU: parameters?.maximumSDUToPeripheral ?? ISODataLoadHeader.maximumSDULength
+            sduInterval: parameters?.sduInterval ?? .microseconds(Int(max(1, event.sduIntervalPToC))),
+            maximumSDU: parameters?.maximumSDUToPeripheral
+                ?? min(Int(event.maxSDUPToC), ISODataLoadHeader.maximumSDULength)
         )
         if let cigID = stream.cigID, groups[cigID]?.failure != nil {
             streams[handle]?.phase = .settingUpPaths(0)
