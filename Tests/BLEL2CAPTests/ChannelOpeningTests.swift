@@ -48,6 +48,22 @@ struct ChannelOpeningTests {
         #expect(answer[10...] == [0x04, 0, 0x40, 0, 0x41, 0, 0, 0], "the third has no resources")
     }
 
+    @Test("Channels whose source CIDs do not ascend are refused by a service that requires it")
+    func channelsOfPeersThatMixThemUpAreRefused() throws {
+        var server = ChannelEndpoint()
+        try server.services.register(.init(configuration: small, requiresAscendingSources: true), at: spsm)
+        let mixed: [UInt8] = [0x17, 2, 14, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x52, 0, 0x50, 0, 0x51, 0]
+        let refusal = try #require(server.answers(to: mixed).first)
+        #expect(refusal[10...] == [0x0C, 0, 0, 0, 0, 0, 0, 0] && server.events().isEmpty)
+        let ascending: [UInt8] = [0x17, 3, 14, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x50, 0, 0x51, 0, 0x54, 0]
+        let answer = try #require(server.answers(to: ascending).first)
+        #expect(answer[10...] == [0, 0, 0x40, 0, 0x41, 0, 0x42, 0])
+        var other = ChannelEndpoint()
+        try other.services.register(.init(configuration: small), at: spsm)
+        let accepted = try #require(other.answers(to: mixed).first)
+        #expect(accepted[10...] == [0, 0, 0x40, 0, 0x41, 0, 0x42, 0])
+    }
+
     @Test func requestsOfThisDeviceCountForTheLimitUnlessItYields() throws {
         for yieldsToPeer in [false, true] {
             var endpoint = ChannelEndpoint(yieldsToPeer: yieldsToPeer)

@@ -184,6 +184,9 @@ extension CreditBasedChannels {
         case .refused(let result):
             response.result = result
             for _ in request.sources { response.destinations.append(.null) }
+        case .admitted(let service) where service.requiresAscendingSources && !request.hasAscendingSources:
+            response.result = .invalidParameters
+            for _ in request.sources { response.destinations.append(.null) }
         case .admitted(let service):
             let raised = service.configuration.raised(for: .enhanced)
             response.mtu = raised.mtu
@@ -268,5 +271,16 @@ extension CreditBasedChannels {
         } catch {
             close(index, .violation(error))
         }
+    }
+}
+
+extension CreditBasedConnectionRequest {
+    fileprivate var hasAscendingSources: Bool {
+        var last = ChannelIdentifier.null
+        for source in sources {
+            guard last.rawValue < source.rawValue else { return false }
+            last = source
+        }
+        return true
     }
 }

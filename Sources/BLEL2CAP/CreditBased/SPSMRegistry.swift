@@ -62,18 +62,26 @@ public struct SPSMRegistry: Sendable {
         /// Maximum number of channels to the service on one link, whichever side opens them; nil for no limit but that
         /// of the link.
         public var channelLimit: Int?
+        /// Whether a request for several channels is refused if their source CIDs do not ascend.
+        ///
+        /// Linux requests channels in another order than that in which it reads the response
+        /// (github.com/bluez/bluez/issues/1094). It then sends the data of a channel on another one. Its source CIDs do not
+        /// ascend in such a request, those of other hosts do.
+        public var requiresAscendingSources: Bool
 
         /// Creates a service. By default, its channels have the default lengths and require no security.
         public init(
             configuration: CreditBasedChannel.Configuration = .init(),
             security: SecurityRequirements = .init(),
             variant: CreditBasedChannel.Variant? = nil,
-            channelLimit: Int? = nil
+            channelLimit: Int? = nil,
+            requiresAscendingSources: Bool = false
         ) {
             self.configuration = configuration
             self.security = security
             self.variant = variant
             self.channelLimit = channelLimit
+            self.requiresAscendingSources = requiresAscendingSources
         }
     }
 

@@ -71,7 +71,8 @@ struct PublishedServices {
             configuration: .enhancedBearer(mtu: configuration.mtu),
             security: SPSMRegistry.SecurityRequirements(needsEncryption: true),
             variant: .enhanced,
-            channelLimit: configuration.enhancedBearerLimit
+            channelLimit: configuration.enhancedBearerLimit,
+            requiresAscendingSources: true
         )
         // The registry is empty and the values are in their ranges.
         try? channels.register(service, at: .enhancedAttribute)
