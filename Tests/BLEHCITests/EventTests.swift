@@ -27,6 +27,11 @@ struct EventTests {
     /// Packets whose list is checked only when it is iterated, or that have any length.
     static let packets = eventSamples.map(\.packet) + returnSamples.map(\.packet) + listSamples.map { bytes($0) }
 
+    @Test("An event is no larger than its largest parameters, because its kind is in spare bits")
+    func eventsAreSmall() {
+        #expect(MemoryLayout<Event>.size == MemoryLayout<LEEnhancedConnectionCompleteV2>.size)
+    }
+
     @Test(arguments: eventSamples)
     func eventIsEncodedAsSpecified(_ sample: EventSample) {
         #expect(sample.encoded().hexadecimal == sample.packet.hexadecimal)

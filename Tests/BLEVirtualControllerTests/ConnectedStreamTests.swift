@@ -127,10 +127,32 @@ struct ConnectedStreamTests {
         #expect(event.maxSDUCToP == 1000 && event.maxSDUPToC == 4095 && event.framing == .framed)
         #expect(event.sduIntervalCToP == 20_000 && event.sduIntervalPToC == 20_000)
         // 17 PDUs for each SDU of 20 ms: 15 in 17.5 ms.
-        #expect(event.isoInterval == 14 && event.bnCToP == 5 && event.bnPToC == 15)
+        #expect(event.isoInterval == 14 && event.bnCToP == 4 && event.bnPToC == 15)
         #expect(world.world.events(LECISEstablishedV2.subeventCode, at: 1).isEmpty)
         let older = try #require(world.world.events(LECISEstablished.subeventCode, at: 1).first)
         #expect(try LECISEstablished(decoding: older.rawSpan).bnPToC == 15)
+    }
+
+    @Test("The streams of a framed group have the same ISO interval, and unused SDU intervals do not count")
+    func streamsOfAGroupHaveTheSameInterval() throws {
+        func command(_ framing: ISOFraming, interval: UInt32, unused: UInt32, _ sdus: [UInt16]) -> LESetCIGParameters {
+            LESetCIGParameters(
+                cigID: 1,
+                sduIntervalCToP: interval,
+                sduIntervalPToC: unused,
+                framing: framing,
+                maxTransportLatencyCToP: 40,
+                maxTransportLatencyPToC: 40,
+                streams: zip(1..., sdus).map { .init(cisID: $0, maxSDUCToP: $1, maxSDUPToC: 0) }
+            )
+        }
+        let framed = command(.framed, interval: 20_000, unused: 20_000, [1000, 4095])
+        #expect(StreamParameters.all(of: framed)?.map(\.isoInterval) == [14, 14])
+        let unframed = command(.unframed, interval: 10_000, unused: 10_884, [100])
+        #expect(StreamParameters.all(of: unframed)?.map(\.isoInterval) == [8])
+        // Many short SDUs share the PDUs of an event.
+        let short = try #require(StreamParameters.all(of: command(.framed, interval: 255, unused: 255, [100]))?.first)
+        #expect(short.isoInterval == 4 && short.central.burst(in: 4) == 9 && short.central.maximumPDU(in: 4) == 231)
     }
 
     @Test("An unframed group whose SDUs need more than 15 PDUs in an ISO interval is refused")

@@ -33,7 +33,8 @@ public final class IsochronousStream: Sendable {
     public let interval: Duration
     /// The time between two SDUs that this side sends. An SDU that is sent later than that leaves intervals without an SDU.
     public let sduInterval: Duration
-    /// The longest SDU that this side may send, in bytes.
+    /// The longest SDU that this side may send, in bytes: what both sides have agreed to, and what the controller's buffers
+    /// hold.
     public let maximumSDU: Int
     private let host: BluetoothHost
     private let identifier: IsochronousStreamIdentifier

@@ -20,6 +20,6 @@ struct SDUInterval: ExpressibleByArgument {
 
     var defaultValueDescription: String { "\(duration / .milliseconds(1))" }
 
-    /// The longest time for an SDU: two intervals in whole milliseconds, at least 40 ms.
-    var latency: Duration { max(.milliseconds(40), .milliseconds(Int((duration * 2 / .milliseconds(1)).rounded(.up)))) }
+    /// The longest time for an SDU: three intervals in whole milliseconds, at least 40 ms. Framed PDUs need two.
+    var latency: Duration { max(.milliseconds(40), .milliseconds(Int((duration * 3 / .milliseconds(1)).rounded(.up)))) }
 }

@@ -51,13 +51,13 @@ final class BroadcastGroup {
     static func timing(for command: LECreateBIG, _ sdus: SDUTiming) -> BIGTiming? {
         guard let isoInterval = SDUTiming.isoInterval(for: [sdus], burstLimit: 7) else { return nil }
         let bn = sdus.burst(in: isoInterval)
-        let irc = min(UInt32(command.rtn) + 1, 15, 31 / bn)
+        let irc = min(UInt64(command.rtn) + 1, 15, 31 / bn)
         return BIGTiming(
             transportLatency: UInt32(command.maxTransportLatency) * 1000,
             nse: UInt8(bn * irc),
             bn: UInt8(bn),
             irc: UInt8(irc),
-            maxPDU: sdus.maximumPDU,
+            maxPDU: sdus.maximumPDU(in: isoInterval),
             isoInterval: isoInterval
         )
     }

@@ -31,8 +31,7 @@ extension CommandTable {
             else { return .failure(.unsupportedFeatureOrParameterValue) }
             // A group is changed only as a whole, which is enough for hosts that create each group once.
             guard controller.isochronous.groups[command.cigID] == nil else { return .failure(.commandDisallowed) }
-            let parameters = command.streams.compactMap { StreamParameters(command, $0) }
-            guard parameters.count == command.streams.count else {
+            guard let parameters = StreamParameters.all(of: command) else {
                 return .failure(.unsupportedFeatureOrParameterValue)
             }
             guard let handles = controller.isochronous.freeHandles(parameters.count) else {

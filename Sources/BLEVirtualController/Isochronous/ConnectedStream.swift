@@ -14,20 +14,29 @@ struct StreamParameters {
     /// The longest time for an SDU in milliseconds.
     let latency: UInt16
 
-    /// Returns nil for parameters that no ISO interval fits: the burst number is at most 15, and with unframed PDUs the SDU
-    /// intervals divide the ISO interval.
-    init?(_ command: LESetCIGParameters, _ cis: LESetCIGParameters.CIS) {
+    /// The parameters of the streams of a group, which have the same ISO interval. Returns nil for parameters that no ISO
+    /// interval fits: the burst number is at most 15, and with unframed PDUs the SDU intervals divide the ISO interval.
+    static func all(of command: LESetCIGParameters) -> [StreamParameters]? {
         let isFramed = command.framing != .unframed
-        let central = SDUTiming(command.sduIntervalCToP, cis.maxSDUCToP, isFramed: isFramed)
-        let peripheral = SDUTiming(command.sduIntervalPToC, cis.maxSDUPToC, isFramed: isFramed)
-        guard let isoInterval = SDUTiming.isoInterval(for: [central, peripheral], burstLimit: 15) else { return nil }
-        self.cis = cis
-        cigID = command.cigID
-        framing = command.framing
-        self.isoInterval = isoInterval
-        self.central = central
-        self.peripheral = peripheral
-        latency = max(command.maxTransportLatencyCToP, command.maxTransportLatencyPToC)
+        let timings = command.streams.map { cis in
+            (
+                central: SDUTiming(command.sduIntervalCToP, cis.maxSDUCToP, isFramed: isFramed),
+                peripheral: SDUTiming(command.sduIntervalPToC, cis.maxSDUPToC, isFramed: isFramed)
+            )
+        }
+        let directions = timings.flatMap { [$0.central, $0.peripheral] }
+        guard let isoInterval = SDUTiming.isoInterval(for: directions, burstLimit: 15) else { return nil }
+        return zip(command.streams, timings).map { cis, timing in
+            StreamParameters(
+                cigID: command.cigID,
+                cis: cis,
+                framing: command.framing,
+                isoInterval: isoInterval,
+                central: timing.central,
+                peripheral: timing.peripheral,
+                latency: max(command.maxTransportLatencyCToP, command.maxTransportLatencyPToC)
+            )
+        }
     }
 
     var interval: Duration { .microseconds(1250 * Int(isoInterval)) }
@@ -82,8 +91,8 @@ final class StreamEnd: StreamEndpoint {
                 bnPToC: UInt8(bnPToC),
                 ftCToP: 1,
                 ftPToC: 1,
-                maxPDUCToP: central.maximumPDU,
-                maxPDUPToC: peripheral.maximumPDU,
+                maxPDUCToP: central.maximumPDU(in: parameters.isoInterval),
+                maxPDUPToC: peripheral.maximumPDU(in: parameters.isoInterval),
                 isoInterval: parameters.isoInterval,
                 maxSDUCToP: central.maximumSDU,
                 maxSDUPToC: peripheral.maximumSDU,

@@ -102,7 +102,7 @@ extension BluetoothHost {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
         isochronous.sender.configure(packetLength: information.isoDataLength, packetCount: information.isoPacketCount)
         // The reset has turned off what an app had enabled.
-        if isochronous.acceptsRequests { enableEvents([.cisRequest, .streamsEstablished]) }
+        if isochronous.acceptsRequests { enableEvents(information.streamEvents.union(.cisRequest)) }
         emit(HostEvent.poweredOn(information))
         repeatLinkDefaults()
         perform(gap.controllerIsReady(gapContext))

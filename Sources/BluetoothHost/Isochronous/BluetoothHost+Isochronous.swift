@@ -50,14 +50,14 @@ extension BluetoothHost {
     ) -> UInt64 {
         let number = observers.makeIdentifier()
         do throws(HostError) {
-            try requireStreams(asCentral: true)
+            let information = try requireStreams(asCentral: true)
             for identifier in identifiers {
                 let link = try link(identifier)
                 guard link.role == .central else {
                     throw .invalidArgument("only the central of a connection can open isochronous streams")
                 }
             }
-            enableEvents(.streamsEstablished)
+            enableEvents(information.streamEvents)
             let effects = try isochronous.open(number, to: identifiers, parameters)
             observers.streamOpenings[number] = StreamOpening(observe: observe, completion: completion)
             perform(effects)
@@ -75,7 +75,7 @@ extension BluetoothHost {
         endInput()
     }
 
-    private func requireStreams(asCentral: Bool) throws(HostError) {
+    private func requireStreams(asCentral: Bool) throws(HostError) -> ControllerInformation {
         guard let information, power == .on else { throw power == .closed ? .closed : .notReady }
         guard configuration.hostFeatures.contains(.connectedIsochronousStreamHostSupport) else {
             throw .notSupported("connected isochronous streams; enable them in the configuration of the adapter")
@@ -85,6 +85,7 @@ extension BluetoothHost {
                 "this controller has no connected isochronous streams as \(asCentral ? "central" : "peripheral")"
             )
         }
+        return information
     }
 
     // MARK: Requests
@@ -95,8 +96,8 @@ extension BluetoothHost {
     package func observeStreamRequests(
         _ deliver: @escaping @Sendable (IsochronousStreamRequest) -> Void
     ) throws(HostError) -> UInt64 {
-        try requireStreams(asCentral: false)
-        enableEvents([.cisRequest, .streamsEstablished])
+        let information = try requireStreams(asCentral: false)
+        enableEvents(information.streamEvents.union(.cisRequest))
         let number = observers.makeIdentifier()
         observers.streamRequests[number] = deliver
         isochronous.acceptsRequests = true

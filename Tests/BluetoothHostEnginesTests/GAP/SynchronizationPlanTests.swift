@@ -169,7 +169,13 @@ struct SynchronizationPlanTests {
             fixture.report(7, [2], .incompleteMoreToCome, after: .milliseconds(100)),
             fixture.report(7, [3], after: .milliseconds(160)),
         ]
-        #expect(lost == nil && fragments == [nil, Report(identifier, [2, 3])])
+        // The host cannot know whether these were the rest of the first.
+        #expect(lost == nil && fragments == [nil, Report(identifier, [2, 3], isTruncated: true)])
+        let next = [
+            fixture.report(7, [4], .incompleteMoreToCome, after: .milliseconds(200)),
+            fixture.report(7, [5], after: .milliseconds(287)),
+        ]
+        #expect(next == [nil, Report(identifier, [4, 5])])
     }
 
     @Test("Fragments without an end take no more memory than the longest data")

@@ -211,33 +211,37 @@ struct IsochronousEngineTests {
     }
 
     @Test(
-        "SDUs of the peripheral follow from the burst if the event does not describe them",
-        arguments: [
-            (1, 100, 10_000, 100), (2, 100, 5000, 200), (4, 251, 10_000, 1004), (255, 0xFFFF, 10_000, 64_005),
-            (0, 0, 10_000, 0),
-        ] as [(UInt8, UInt16, UInt32, UInt16)]
+        "The SDU interval of the peripheral follows from the burst if the event does not describe SDUs",
+        arguments: [(1, 100, 10_000), (2, 100, 5000), (4, 251, 10_000), (255, 0xFFFF, 10_000), (0, 0, 10_000)]
+            as [(UInt8, UInt16, UInt32)]
     )
-    func sdusOfThePeripheralFollowFromTheBurst(
-        _ burst: UInt8,
-        _ maximumPDU: UInt16,
-        _ interval: UInt32,
-        _ longest: UInt16
-    ) {
+    func sduIntervalOfThePeripheralFollowsFromTheBurst(_ burst: UInt8, _ maximumPDU: UInt16, _ interval: UInt32) {
         let event = LECISEstablishedV2(Self.olderEvent(burst: burst, maximumPDU: maximumPDU))
-        #expect(event.sduIntervalPToC == interval && event.maxSDUPToC == longest)
+        #expect(event.sduIntervalPToC == interval && event.maxSDUPToC == (burst == 0 ? 0 : 4095))
     }
 
     @Test(
-        "PDUs are unframed only if the SDUs of an ISO interval fit the burst",
+        "PDUs are unframed only if the SDUs of an ISO interval fit the burst and the latency",
         arguments: [
-            (10_000, 3765, 15, .unframed), (10_000, 3766, 15, .framed), (7500, 120, 15, .unframed),
-            (1000, 753, 15, .unframed), (1000, 754, 15, .framed), (10_884, 120, 15, .framed), (255, 20, 15, .framed),
-            (10_000, 1757, 7, .unframed), (10_000, 1758, 7, .framed), (1_048_575, 20, 15, .framed),
-            (1_048_750, 20, 15, .unframed), (5000, 0, 15, .unframed),
-        ] as [(Int, Int, Int, ISOFraming)]
+            (10_000, 3765, 40_000, 15, .unframed), (10_000, 3766, 40_000, 15, .framed),
+            (7500, 120, 5000, 15, .unframed), (1000, 753, 40_000, 15, .unframed), (1000, 754, 40_000, 15, .framed),
+            (1000, 20, 4000, 15, .framed),
+            (10_884, 120, 40_000, 15, .framed), (255, 20, 40_000, 15, .framed), (10_000, 1757, 40_000, 7, .unframed),
+            (10_000, 1758, 40_000, 7, .framed), (1_048_575, 20, 4_000_000, 15, .framed),
+            (1_048_750, 20, 5000, 15, .unframed), (5000, 0, 5000, 15, .unframed), (11_000, 20, 44_000, 15, .framed),
+            (11_000, 20, 44_001, 15, .unframed),
+        ] as [(Int, Int, Int, Int, ISOFraming)]
     )
-    func framingFollowsFromTheSDUs(_ interval: Int, _ longest: Int, _ limit: Int, _ framing: ISOFraming) {
-        #expect(ISOFraming.of(sduInterval: interval, maximumSDU: longest, burstLimit: limit) == framing)
+    func framingFollowsFromTheSDUs(
+        _ interval: Int,
+        _ longest: Int,
+        _ latency: Int,
+        _ limit: Int,
+        _ framing: ISOFraming
+    ) {
+        #expect(
+            ISOFraming.of(sduInterval: interval, maximumSDU: longest, latency: latency, burstLimit: limit) == framing
+        )
     }
 
     @Test("Groups whose SDU interval fits no ISO interval are created with framed PDUs")
@@ -261,6 +265,8 @@ struct IsochronousEngineTests {
         _ = engine.established(Self.established(0x0060, bursts: (0, 2), sdu: (160, 7500)))
         let information = try #require(engine.information(of: 0x0060))
         #expect(information.maximumSDU == 160 && information.sduInterval == .microseconds(7500))
+        // A side without SDUs has no interval either.
+        #expect(Self.established(0x0060, sdu: (0, 0)).sduIntervalOfPeripheral == .milliseconds(10))
         _ = Self.answer(&engine, .setUpPath(0x0060), [0, 0x60, 0], of: LESetupISODataPath.opcode)
         let longer = [UInt8](repeating: 1, count: 161)
         #expect(

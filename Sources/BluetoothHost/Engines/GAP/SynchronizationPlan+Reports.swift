@@ -51,19 +51,24 @@ extension SynchronizationPlan {
     ) -> ReceivedTrainData? {
         guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return nil }
         var partial = entries[index].partial.take()
-        // The rest of the data of another place, or of an earlier event, is missing.
-        if let kept = partial, kept.place != place || kept.start + entries[index].fragmentLifetime < now {
-            partial = nil
-        }
+        // The rest of the data of another place, or of an earlier event, is missing. Version 2 of the report has the event.
+        let isStale = place == nil && partial.map { $0.start + entries[index].fragmentLifetime < now } ?? false
+        if isStale || partial?.place != place { partial = nil }
         var data = partial?.bytes ?? []
         let room = Self.maximumDataLength - data.count
         data += [UInt8](copying: fragment.extracting(first: min(room, fragment.byteCount)))
         let isTruncated: Bool
         switch status {
         case .incompleteMoreToCome:
-            entries[index].partial = PartialData(place: place, start: partial?.start ?? now, bytes: data)
+            entries[index].partial = PartialData(
+                place: place,
+                start: partial?.start ?? now,
+                isTail: isStale || partial?.isTail == true,
+                bytes: data
+            )
             return nil
-        case .complete: isTruncated = fragment.byteCount > room
+        // What follows fragments that have waited too long may be their rest.
+        case .complete: isTruncated = fragment.byteCount > room || isStale || partial?.isTail == true
         default: isTruncated = true
         }
         return ReceivedTrainData(identifier: entries[index].identifier, data: data, isTruncated: isTruncated)

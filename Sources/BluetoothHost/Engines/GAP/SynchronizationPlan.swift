@@ -52,7 +52,7 @@ struct SynchronizationPlan {
         /// The data of an event that the controller reports in several fragments; nil if no fragment waits.
         var partial: PartialData?
         /// How long fragments wait for the rest of their data.
-        var fragmentLifetime = FragmentLifetime.shortest
+        var fragmentLifetime = Duration.zero
     }
 
     /// The fragments of the data of one event, or of one subevent.
@@ -60,6 +60,8 @@ struct SynchronizationPlan {
         let place: PeriodicPlace?
         /// When the first fragment was received.
         let start: Instant
+        /// Whether the beginning of the data may be missing.
+        var isTail = false
         var bytes: [UInt8] = []
     }
 

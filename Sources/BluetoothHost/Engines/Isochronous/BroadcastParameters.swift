@@ -122,7 +122,12 @@ public struct BroadcastGroupParameters: Hashable, Sendable {
             maxTransportLatency: UInt16(maximumLatency.wholeNanoseconds / 1_000_000),
             rtn: UInt8(retransmissions),
             phy: phys,
-            framing: ISOFraming.of(sduInterval: Int(interval), maximumSDU: maximumSDU, burstLimit: 7),
+            framing: ISOFraming.of(
+                sduInterval: Int(interval),
+                maximumSDU: maximumSDU,
+                latency: Int(maximumLatency.wholeNanoseconds / 1000),
+                burstLimit: 7
+            ),
             broadcastCode: code?.value
         )
     }

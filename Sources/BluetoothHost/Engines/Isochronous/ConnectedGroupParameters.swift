@@ -77,6 +77,7 @@ extension ConnectedGroupParameters {
             framing: ISOFraming.of(
                 sduInterval: Int(interval),
                 maximumSDU: max(maximumSDUToPeripheral, maximumSDUToCentral),
+                latency: Int(latency) * 1000,
                 burstLimit: 15
             ),
             maxTransportLatencyCToP: UInt16(latency),

@@ -155,7 +155,7 @@ extension IsochronousEngine {
             event.connectionHandles,
             event.timing,
             sduInterval: parameters.sduInterval,
-            maximumSDU: parameters.maximumSDU
+            maximumSDU: min(parameters.maximumSDU, sender.longestSDU)
         )
     }
 

@@ -246,9 +246,12 @@ struct IsochronousEngine {
             canReceive: receives,
             maximumPDU: Int(isCentral ? event.maxPDUCToP : event.maxPDUPToC),
             interval: .microseconds(1250 * Int(event.isoInterval)),
-            sduInterval: parameters?.sduInterval ?? .microseconds(Int(max(1, event.sduIntervalPToC))),
-            maximumSDU: parameters?.maximumSDUToPeripheral
-                ?? min(Int(event.maxSDUPToC), ISODataLoadHeader.maximumSDULength)
+            sduInterval: parameters?.sduInterval ?? event.sduIntervalOfPeripheral,
+            maximumSDU: min(
+                parameters?.maximumSDUToPeripheral ?? Int(event.maxSDUPToC),
+                ISODataLoadHeader.maximumSDULength,
+                sender.longestSDU
+            )
         )
         if let cigID = stream.cigID, groups[cigID]?.failure != nil {
             streams[handle]?.phase = .settingUpPaths(0)

@@ -3,51 +3,59 @@ import BluetoothTypes
 
 extension ISOFraming {
     /// The longest payload of a PDU of a stream, in bytes.
-    fileprivate static let longestPDU = 251
+    private static let longestPDU = 251
+    /// The ISO intervals of a stream, in microseconds.
+    private static let isoIntervals = 5000...4_000_000
 
     /// How the PDUs of a stream are framed (Vol 6, Part G, 2).
     ///
     /// The ISO interval of a stream is a multiple of 1.25 ms. With unframed PDUs, it is also a multiple of the SDU interval,
-    /// and the burst number is that of the PDUs for all its SDUs. Framed PDUs have neither limit, but some bytes more.
+    /// and the burst number is that of the PDUs for all its SDUs, of which the first waits for the last. Framed PDUs have no
+    /// such limits, but some bytes more.
     ///
     /// - Parameters:
     ///   - sduInterval: in microseconds, at least 1.
     ///   - maximumSDU: in bytes.
+    ///   - latency: the longest time for an SDU, in microseconds.
     ///   - burstLimit: the highest burst number: 15 for a connected stream, 7 for a broadcast one.
-    static func of(sduInterval: Int, maximumSDU: Int, burstLimit: Int) -> ISOFraming {
-        let unit = 1250
-        var (divisor, rest) = (sduInterval, unit)
+    static func of(sduInterval: Int, maximumSDU: Int, latency: Int, burstLimit: Int) -> ISOFraming {
+        var (divisor, rest) = (sduInterval, 1250)
         while rest != 0 { (divisor, rest) = (rest, divisor % rest) }
-        let sdusPerInterval = unit / divisor
-        let isoIntervals = unit * 4...unit * 0x0C80
-        // The shortest ISO interval that both divide, or the first multiple of it that is long enough.
-        let shortest = sduInterval * sdusPerInterval
-        let factor = max(1, (isoIntervals.lowerBound + shortest - 1) / shortest)
+        // The shortest time that both divide, or the first multiple of it that is an ISO interval.
+        let common = sduInterval / divisor * 1250
+        let isoInterval = common * max(1, (isoIntervals.lowerBound + common - 1) / common)
         let pdusPerSDU = max(1, (maximumSDU + longestPDU - 1) / longestPDU)
         let isPossible =
-            isoIntervals.contains(shortest * factor) && sdusPerInterval * factor * pdusPerSDU <= burstLimit
+            isoIntervals.contains(isoInterval) && isoInterval / sduInterval * pdusPerSDU <= burstLimit
+            && isoInterval - sduInterval < latency
         return isPossible ? .unframed : .framed
     }
 }
 
-extension LEEventMask {
-    /// The events of the establishment of a stream. A controller that has version 2 sends no other.
-    static let streamsEstablished: LEEventMask = [.cisEstablished, .cisEstablishedV2]
+extension ControllerInformation {
+    /// The events of the establishment of a stream. Controllers of Bluetooth 6.0 and later have version 2, and send no other
+    /// then.
+    var streamEvents: LEEventMask { hciVersion >= 0x0E ? [.cisEstablished, .cisEstablishedV2] : .cisEstablished }
 }
 
 extension LECISEstablishedV2 {
-    /// The event of version 1, which describes no SDUs.
+    /// The time between two SDUs of the peripheral. A controller that gives none has one SDU in each ISO interval.
+    var sduIntervalOfPeripheral: Duration {
+        sduIntervalPToC >= 255 ? .microseconds(Int(sduIntervalPToC)) : .microseconds(1250 * Int(isoInterval))
+    }
+}
+
+extension LECISEstablishedV2 {
+    /// The event of version 1, which describes neither SDUs nor framing. So nothing is known about the longest SDU.
     ///
     /// The burst number counts PDUs. An SDU that fits one PDU is assumed to have one; a longer one is assumed to be the only
-    /// one of its ISO interval (Vol 6, Part G, 2.1). No SDU is longer than the PDUs of an interval.
+    /// one of its ISO interval (Vol 6, Part G, 2.1).
     init(_ event: LECISEstablished) {
         let interval = 1250 * UInt32(event.isoInterval)
         func sduInterval(_ burst: UInt8, _ maximumPDU: UInt16) -> UInt32 {
-            maximumPDU < ISOFraming.longestPDU ? interval / max(1, UInt32(burst)) : interval
+            maximumPDU < 251 ? interval / max(1, UInt32(burst)) : interval
         }
-        func longestSDU(_ burst: UInt8, _ maximumPDU: UInt16) -> UInt16 {
-            min(maximumPDU, UInt16(ISOFraming.longestPDU)) * UInt16(burst)
-        }
+        func longestSDU(_ burst: UInt8) -> UInt16 { burst == 0 ? 0 : UInt16(ISODataLoadHeader.maximumSDULength) }
         self.init(
             status: event.status,
             connectionHandle: event.connectionHandle,
@@ -65,8 +73,8 @@ extension LECISEstablishedV2 {
             maxPDUCToP: event.maxPDUCToP,
             maxPDUPToC: event.maxPDUPToC,
             isoInterval: event.isoInterval,
-            maxSDUCToP: longestSDU(event.bnCToP, event.maxPDUCToP),
-            maxSDUPToC: longestSDU(event.bnPToC, event.maxPDUPToC),
+            maxSDUCToP: longestSDU(event.bnCToP),
+            maxSDUPToC: longestSDU(event.bnPToC),
             sduIntervalCToP: sduInterval(event.bnCToP, event.maxPDUCToP),
             sduIntervalPToC: sduInterval(event.bnPToC, event.maxPDUPToC),
             framing: .unframed
