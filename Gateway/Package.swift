@@ -136,10 +136,11 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: settings),
         .testTarget(
             name: "GatewayCommandTests",
             dependencies: [
-                "Gateway", "GatewayCore", "GatewayFleet", "GatewayMQTT", "GatewayWeb",
+                "GatewayTestSupport", "Gateway", "GatewayCore", "GatewayFleet", "GatewayMQTT", "GatewayWeb",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -150,7 +151,7 @@ let package = Package(
         .testTarget(
             name: "GatewayMQTTTests",
             dependencies: [
-                "GatewayMQTT", "GatewayCore",
+                "GatewayTestSupport", "GatewayMQTT", "GatewayCore",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "GRDB", package: "GRDB.swift"),

@@ -45,17 +45,23 @@ struct DeliveryProgress {
     }
 
     /// Whether the connection is to be ended, because the broker confirms nothing. It is true once for each connection.
-    mutating func checkStalled(at now: Duration) -> Bool {
-        guard !isStalled, let lastProgress, now - lastProgress >= Self.confirmationTimeout else { return false }
+    ///
+    /// - Parameter start: since when the broker has not confirmed something else that messages wait for; nil if there is
+    ///   nothing.
+    mutating func checkStalled(at now: Duration, waitingSince start: Duration? = nil) -> Bool {
+        guard !isStalled, let start = lastProgress ?? start, now - start >= Self.confirmationTimeout else {
+            return false
+        }
         isStalled = true
         return true
     }
 
     /// Takes that the connection was lost.
     ///
+    /// - Parameter isForOtherReason: whether it was lost for another reason than a message.
     /// - Returns: whether the broker refuses the message that was not confirmed.
-    mutating func connectionLost(at now: Duration) -> Bool {
-        let isFruitless = !isStalled && lastProgress.map { now - $0 < Self.refusalTime } ?? false
+    mutating func connectionLost(at now: Duration, isForOtherReason: Bool = false) -> Bool {
+        let isFruitless = !isForOtherReason && !isStalled && lastProgress.map { now - $0 < Self.refusalTime } ?? false
         lastProgress = nil
         isStalled = false
         guard isFruitless else { return false }

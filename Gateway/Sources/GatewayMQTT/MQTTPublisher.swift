@@ -16,8 +16,12 @@ public final class MQTTPublisher: Service {
         var connection: BrokerConnection?
         var deliveredCount: UInt64 = 0
         var lastReason: String?
-        /// The announcements and states that the broker has not confirmed. They are worthless later.
-        var announcements: Set<Int32> = []
+        /// The announcements and states, which are worthless later.
+        var announcements = AnnouncementProgress()
+        /// The number of messages that were sent.
+        var sentCount: UInt64 = 0
+        /// The messages that the broker has not confirmed, but announcements and states: how many were sent before each.
+        var places: [Int32: UInt64] = [:]
         var progress = DeliveryProgress()
         /// The connections that the gateway can make; nil until it has said so.
         var slots: ConnectionSlots?
@@ -33,6 +37,8 @@ public final class MQTTPublisher: Service {
     private static let announcementLimit = 256
     /// The greatest number of messages from the broker that wait for the queue. Others wait at the broker.
     private static let receptionLimit = 64
+    /// How often the gateway looks whether the broker confirms anything.
+    private static let stallCheckInterval = DispatchTimeInterval.seconds(10)
     /// How long the broker may take to confirm the last messages.
     private static let drainTimeout = DispatchTimeInterval.seconds(2)
 
@@ -43,6 +49,8 @@ public final class MQTTPublisher: Service {
     private let boot: String
     private let queue = DispatchQueue(label: "ble-gateway.mqtt")
     private let start = ContinuousClock.now
+    /// The time since the start.
+    private var now: Duration { .now - start }
     private let intake = Mutex(ObservationIntake())
     /// Used on the queue only.
     private let state: Mutex<State>
@@ -93,6 +101,15 @@ public final class MQTTPublisher: Service {
             if let path = configuration.storePath { state.outbox.useStore(at: path) }
         }
         client?.start()
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.schedule(
+            deadline: .now() + Self.stallCheckInterval,
+            repeating: Self.stallCheckInterval,
+            leeway: .seconds(1)
+        )
+        timer.setEventHandler { [weak self] in self?.endStalledConnection() }
+        timer.resume()
+        defer { timer.cancel() }
         try? await gracefulShutdown()
         await drain()
         await withCheckedContinuation { continuation in
@@ -126,8 +143,8 @@ public final class MQTTPublisher: Service {
     private func change(_ body: (inout State) -> Void) {
         state.withLock { state in
             body(&state)
-            state.progress.update(isConfirmed: state.areMessagesConfirmed, at: .now - start)
-            let isConfirmed = state.areMessagesConfirmed && state.announcements.isEmpty
+            state.progress.update(isConfirmed: state.areMessagesConfirmed, at: now)
+            let isConfirmed = state.areMessagesConfirmed && state.announcements.isConfirmed
             let (isIntakeEmpty, intakeDropCount) = intake.withLock { ($0.isEmpty, $0.droppedCount) }
             if isConfirmed && isIntakeEmpty || state.connection == nil { state.endDrain() }
             published.withLock { status in
@@ -148,7 +165,7 @@ public final class MQTTPublisher: Service {
                     // If the socket were closed before the confirmation has come, the kernel would reset the connection,
                     // and the broker would publish the will.
                     state.isEnding = true
-                    state.announce(MQTTMessage(topic: topics.status, payload: "offline", isRetained: true))
+                    state.announce(MQTTMessage(topic: topics.status, payload: "offline", isRetained: true), at: now)
                     state.drained = continuation
                 }
             }
@@ -167,11 +184,8 @@ public final class MQTTPublisher: Service {
     private func publishWaiting() {
         let (observations, firstNumber, needsTurn) = intake.withLock { $0.take() }
         change { state in
-            for observation in observations { state.discovery?.hear(observation, at: .now - start) }
-            if let connection = state.connection, state.progress.checkStalled(at: .now - start) {
-                logger.warning("the broker confirms nothing; the gateway connects again")
-                connection.abort()
-            } else if state.connection != nil, !state.progress.sendsOneAtATime {
+            for observation in observations { state.discovery?.hear(observation, at: now) }
+            if state.connection != nil, !state.progress.sendsOneAtATime {
                 for observation in observations { announce(observation, &state) }
                 forgetSilentDevices(&state)
             }
@@ -179,6 +193,18 @@ public final class MQTTPublisher: Service {
             state.sendAll()
         }
         if needsTurn { queue.async { self.publishWaiting() } }
+    }
+
+    private func endStalledConnection() {
+        change { state in
+            // Messages that are sent one at a time wait for the states before them.
+            let start = state.progress.sendsOneAtATime ? state.announcements.firstTime : nil
+            guard let connection = state.connection, state.progress.checkStalled(at: now, waitingSince: start) else {
+                return
+            }
+            logger.warning("the broker confirms nothing; the gateway connects again")
+            connection.abort()
+        }
     }
 
     private func append(_ observations: [SensorObservation], _ firstNumber: UInt64, _ state: inout State) {
@@ -189,19 +215,19 @@ public final class MQTTPublisher: Service {
     private func announce(_ observation: SensorObservation, _ state: inout State) {
         guard state.announcements.count < Self.announcementLimit else { return }
         let wasFull = state.discovery?.wasFull
-        let announcements = state.discovery?.announcements(for: observation, at: .now - start) ?? []
+        let announcements = state.discovery?.announcements(for: observation, at: now) ?? []
         if wasFull == false, state.discovery?.wasFull == true {
             let text = "\(HomeAssistantDiscovery.limit) readings are announced to Home Assistant; more are not"
             logger.warning("\(text)", metadata: ["address": "\(observation.address)"])
         }
-        for announcement in announcements { state.announce(announcement) }
+        for announcement in announcements { state.announce(announcement, isDispensable: true, at: now) }
     }
 
     private func forgetSilentDevices(_ state: inout State) {
-        guard let connection = state.connection, let actions = state.discovery?.sweep(at: .now - start) else { return }
+        guard let connection = state.connection, let actions = state.discovery?.sweep(at: now) else { return }
         for topic in actions.subscribe { connection.subscribe(to: topic) }
         for topic in actions.unsubscribe { connection.unsubscribe(from: topic) }
-        for message in actions.messages { state.announce(message) }
+        for message in actions.messages { state.announce(message, isDispensable: true, at: now) }
     }
 
     private func message(for observation: SensorObservation, _ number: UInt64) -> MQTTMessage {
@@ -231,7 +257,7 @@ public final class MQTTPublisher: Service {
 
     private func announceSlots(_ state: inout State) {
         guard let slots = state.slots else { return }
-        state.announce(MQTTMessage(topic: topics.connections, payload: slots.json, isRetained: true))
+        state.announce(MQTTMessage(topic: topics.connections, payload: slots.json, isRetained: true), at: now)
     }
 
     // MARK: The connection
@@ -254,15 +280,15 @@ public final class MQTTPublisher: Service {
                 state.sendAll()
             case .disconnected(let reason):
                 state.connection = nil
-                state.announcements = []
-                if state.progress.connectionLost(at: .now - start) { state.dropRefused() }
+                takeLoss(of: &state)
                 state.outbox.connectionLost()
                 configuration.events.record(.brokerLost, "\(configuration.broker)", reason)
                 state.channel?.connectionLost()
                 if state.lastReason != reason { logger.warning("the broker cannot be reached: \(reason)") }
                 state.lastReason = reason
             case .delivered(let number):
-                if state.announcements.remove(number) == nil { state.progress.confirm() }
+                state.places[number] = nil
+                if !state.announcements.confirm(number) { state.progress.confirm() }
                 if state.outbox.confirm(number) { state.deliveredCount += 1 }
                 state.channel?.confirm(number)
                 state.sendAll()
@@ -272,7 +298,7 @@ public final class MQTTPublisher: Service {
             case .received(let reception) where reception.topic == topics.status:
                 if reception.isWill, !state.isEnding { announceStatus(&state) }
             case .received(let reception):
-                state.discovery?.hear(reception.topic, at: .now - start)
+                state.discovery?.hear(reception.topic, at: now)
                 guard let prefix = state.discovery?.prefix, reception.topic == "\(prefix)/status" else { return }
                 // Home Assistant has started.
                 if let payload = reception.payload, payload.elementsEqual("online".utf8) { state.discovery?.restart() }
@@ -280,8 +306,24 @@ public final class MQTTPublisher: Service {
         }
     }
 
+    private func takeLoss(of state: inout State) {
+        let firstMessage = state.places.values.min()
+        state.places = [:]
+        let isForAnnouncement = state.announcements.isReason(firstMessage: firstMessage, at: now)
+        switch state.announcements.connectionLost(firstMessage: firstMessage, at: now) {
+        case .topic(let topic):
+            let text = "the broker ends the connection at a message for \(topic), which is not sent for a day"
+            logger.warning("\(text); check the broker's limits and access control")
+        case .all:
+            let text = "the broker ends the connection at announcements, which are not sent for a day"
+            logger.warning("\(text); check its access control, or turn announcements off")
+        case nil: break
+        }
+        if state.progress.connectionLost(at: now, isForOtherReason: isForAnnouncement) { state.dropRefused() }
+    }
+
     private func announceStatus(_ state: inout State) {
-        state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true))
+        state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true), at: now)
     }
 
     // MARK: Commands
@@ -335,15 +377,19 @@ extension MQTTPublisher.State {
     fileprivate mutating func sendAll() {
         guard let connection else { return }
         var remaining = Int.max
-        if progress.sendsOneAtATime { remaining = areMessagesConfirmed && announcements.isEmpty ? 1 : 0 }
+        if progress.sendsOneAtATime { remaining = areMessagesConfirmed && announcements.isConfirmed ? 1 : 0 }
+        var (sentCount, places) = (sentCount, places)
         let send: (MQTTMessage) -> Int32? = { message in
             guard remaining > 0, let number = connection.publish(message) else { return nil }
             remaining -= 1
+            places[number] = sentCount
+            sentCount += 1
             return number
         }
         // Results are few, and somebody waits for them.
         channel?.sendAll(send)
         outbox.sendAll(send)
+        (self.sentCount, self.places) = (sentCount, places)
     }
 
     /// Whether the broker has confirmed all messages but announcements and states.
@@ -356,8 +402,12 @@ extension MQTTPublisher.State {
     }
 
     /// Sends a message that is worthless later, if the broker is there.
-    fileprivate mutating func announce(_ message: MQTTMessage) {
-        if let number = connection?.publish(message) { announcements.insert(number) }
+    fileprivate mutating func announce(_ message: MQTTMessage, isDispensable: Bool = false, at now: Duration) {
+        guard !isDispensable || announcements.sends(to: message.topic, at: now),
+            let number = connection?.publish(message)
+        else { return }
+        announcements.send(number, to: message.topic, place: sentCount, isDispensable: isDispensable, at: now)
+        sentCount += 1
     }
 
     fileprivate mutating func endDrain() {

@@ -1,6 +1,7 @@
 import Configuration
 import Foundation
 import GatewayMQTT
+import GatewayTestSupport
 import Logging
 import Synchronization
 import Testing
@@ -182,7 +183,7 @@ struct FleetOutputTests {
 
     @Test(.timeLimit(.minutes(2)))
     func lineThatTheBrokerNeverConfirmsIsLeftOut() throws {
-        let broker = try ForgetfulBroker(forgetting: "line 2")
+        let broker = try SocketBroker { $0.payload == "line 2" ? .ignore : .confirm }
         defer { broker.stop() }
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let finished = Mutex<[UInt64]>([])

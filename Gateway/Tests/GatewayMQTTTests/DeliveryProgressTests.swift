@@ -58,6 +58,21 @@ struct DeliveryProgressTests {
         }
     }
 
+    @Test func connectionThatEndsForAnnouncementsIsNotCounted() {
+        var progress = DeliveryProgress()
+        for _ in 0..<10 {
+            progress.update(isConfirmed: false, at: .zero)
+            let isRefused = progress.connectionLost(at: .zero, isForOtherReason: true)
+            #expect(!isRefused && !progress.sendsOneAtATime)
+        }
+    }
+
+    @Test func statesThatMessagesWaitForAreConfirmedInTime() {
+        var progress = DeliveryProgress()
+        let isStalled = [69, 70, 71].map { progress.checkStalled(at: .seconds($0), waitingSince: .seconds(10)) }
+        #expect(isStalled == [false, true, false])
+    }
+
     @Test func eachConfirmationBeginsTheTimeAgain() {
         var progress = DeliveryProgress()
         progress.update(isConfirmed: false, at: .zero)

@@ -2,6 +2,7 @@ import BLE
 import BluetoothSensors
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import Synchronization
 import Testing
 
@@ -88,5 +89,28 @@ struct MQTTPublisherTests {
         #expect(readings().count == 99 && readings() == readings().sorted())
         #expect(publisher.status.droppedCount == 1)
         #expect(log.lines.count { $0.hasPrefix("error: a message is dropped") } == 1)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func announcementThatTheBrokerRefusesDoesNotBlockReadings() async throws {
+        let broker = try SocketBroker { $0.topic.hasPrefix("homeassistant/") ? .endConnection : .confirm }
+        defer { broker.stop() }
+        let log = LogRecorder()
+        let publisher = try makePublisher(broker, log)
+        func readings() -> [String] { broker.messages.map(\.topic).filter { $0.hasPrefix("ble/sensors/") } }
+        func hasGivenUp() -> Bool { log.lines.contains { $0.contains("at announcements, which are not sent") } }
+        var polls: UInt64 = 0
+        try await run(publisher) {
+            // The gateway keeps 4,096 readings while it is not connected.
+            if polls.isMultiple(of: 10) {
+                var next = observation(polls)
+                next.report.readings = [SensorReading(.temperature, .number(21.5), unit: "°C")]
+                publisher.publish(next)
+            }
+            polls += 1
+            return hasGivenUp() && readings().count >= 100
+        }
+        #expect(readings() == readings().sorted())
+        #expect(publisher.status.droppedCount == 0)
     }
 }

@@ -2,29 +2,39 @@ import Foundation
 import Synchronization
 
 /// A broker of MQTT 3.1.1 for one client, which decides about each message.
-final class SocketBroker: Sendable {
-    struct Message: Equatable, Sendable {
-        var topic: String
-        var payload: String
+package final class SocketBroker: Sendable {
+    package struct Message: Equatable, Sendable {
+        package var topic: String
+        package var payload: String
+
+        package init(topic: String, payload: String) {
+            self.topic = topic
+            self.payload = payload
+        }
     }
 
     /// What the broker does with a message of the client.
-    enum Answer: Sendable {
+    package enum Answer: Sendable {
         case confirm
+        /// Takes the message, and never confirms it.
+        case ignore
         /// Confirms the message, and sends another one to the client.
         case confirmAndSend(Message)
         case endConnection
     }
 
-    let port: UInt16
+    package let port: UInt16
     private let listener: Int32
     private let answer: @Sendable (Message) -> Answer
     private let confirmed = Mutex<[Message]>([])
+    private let connections = Mutex(0)
 
     /// The messages that were confirmed, in their order.
-    var messages: [Message] { confirmed.withLock { $0 } }
+    package var messages: [Message] { confirmed.withLock { $0 } }
+    /// The number of connections that were made.
+    package var connectionCount: Int { connections.withLock { $0 } }
 
-    init(answer: @escaping @Sendable (Message) -> Answer) throws {
+    package init(answer: @escaping @Sendable (Message) -> Answer) throws {
         self.answer = answer
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.listener = listener
@@ -44,13 +54,14 @@ final class SocketBroker: Sendable {
             while true {
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else { return }
+                connections.withLock { $0 += 1 }
                 serve(connection)
                 close(connection)
             }
         }.start()
     }
 
-    func stop() {
+    package func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
     }
@@ -60,7 +71,7 @@ final class SocketBroker: Sendable {
         while let (kind, content) = readPacket(connection) {
             switch kind >> 4 {
             case 1: send([0x20, 2, 0, 0], to: connection)
-            case 3:
+            case 3 where kind & 0x06 != 0:
                 let topicEnd = 2 + (Int(content[0]) << 8 | Int(content[1]))
                 let message = Message(
                     topic: String(decoding: content[2..<topicEnd], as: UTF8.self),
@@ -68,6 +79,7 @@ final class SocketBroker: Sendable {
                 )
                 let answer = answer(message)
                 if case .endConnection = answer { return }
+                if case .ignore = answer { continue }
                 confirmed.withLock { $0.append(message) }
                 send([0x40, 2] + content[topicEnd..<(topicEnd + 2)], to: connection)
                 if case .confirmAndSend(let other) = answer { send(packet(other), to: connection) }
