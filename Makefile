@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, demo-gateway, test-gateway, test-fleet, bench-fleet, test-web, test-sensors, soak-gateway, programs, install, deb, test-deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, gateway-tests, demo-gateway, test-gateway, test-fleet, bench-fleet, test-web, test-sensors, soak-gateway, programs, install, deb, test-deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -16,7 +16,7 @@ GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
 STATIC := -c release --static-swift-stdlib --package-path Gateway --disable-local-rpath --scratch-path Gateway/.build-deb
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway demo-gateway test-gateway test-fleet bench-fleet test-web test-sensors soak-gateway programs install deb test-deb
+.PHONY: gateway gateway-tests demo-gateway test-gateway test-fleet bench-fleet test-web test-sensors soak-gateway programs install deb test-deb
 .PHONY: bench-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
@@ -77,6 +77,10 @@ gateway: setup ## Builds `ble-gateway` into Gateway/.build/release; see Docs/Gat
 
 demo-gateway: gateway ## Serves simulated sensors and a lamp to Home Assistant.
 	@Gateway/.build/release/ble-gateway demo
+
+gateway-tests: setup ## Builds the tests of `ble-gateway`.
+	@./.ci/setup $(GATEWAY_PACKAGES)
+	$(SWIFT) build --build-tests --package-path Gateway
 
 test-gateway: build ## Tests `ble-gateway`: by itself, then with the clients of Home Assistant and bleak, and with an MQTT broker.
 	@./.ci/setup $(GATEWAY_PACKAGES) mosquitto mosquitto-clients openssl faketime prometheus
