@@ -23,6 +23,11 @@ struct AnnouncedDevices {
     static let listeningLimit = 512
     /// The greatest number of announcements of a device. Any device in range can have readings without end.
     static let topicLimit = 32
+    /// When half of the announcements are used, a new device is announced only if it is heard again after this time. So
+    /// addresses that somebody invents, each for a moment, do not use up the others.
+    static let candidateTime = Duration.seconds(30)
+    /// The greatest number of devices that wait for ``candidateTime``.
+    static let candidateLimit = 4096
     private static let sweepInterval = Duration.seconds(60)
 
     private struct Device {
@@ -35,6 +40,8 @@ struct AnnouncedDevices {
     private let limit: Int
     private var devices: [DeviceAddress: Device] = [:]
     private var topicCount = 0
+    /// When the devices were heard first that are not announced yet, because many are.
+    private var candidates: [DeviceAddress: Duration] = [:]
     private var listeningCount = 0
     private var lastSweep = Duration.zero
     /// Whether an announcement was left out because there are too many.
@@ -77,13 +84,31 @@ struct AnnouncedDevices {
                 wasFull = true
                 return false
             }
-            guard devices[address]?.topics.count ?? 0 < Self.topicLimit else { return false }
+            guard devices[address]?.topics.count ?? 0 < Self.topicLimit, isSettled(address, at: now) else {
+                return false
+            }
             topicCount += 1
             devices[address, default: Device(lastReading: now)].topics[topic] = true
             return true
         }
         devices[address]?.topics[topic] = true
         return !isKnown
+    }
+
+    /// Whether a device is there for long enough to be announced.
+    private mutating func isSettled(_ address: DeviceAddress, at now: Duration) -> Bool {
+        guard devices[address] == nil, topicCount >= limit / 2 else { return true }
+        if let start = candidates[address] {
+            guard now - start >= Self.candidateTime else { return false }
+            candidates[address] = nil
+            return true
+        }
+        if candidates.count >= Self.candidateLimit {
+            candidates = candidates.filter { now - $0.value < Self.candidateTime * 2 }
+            if candidates.count >= Self.candidateLimit { candidates = [:] }
+        }
+        candidates[address] = now
+        return false
     }
 
     /// Looks at the devices that are silent, once a minute.

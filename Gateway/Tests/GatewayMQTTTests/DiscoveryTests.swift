@@ -220,24 +220,43 @@ struct DiscoveryTests {
 
     @Test func silentDevicesMakeRoomSomeAtATime() {
         var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
-        for number in 0..<UInt64(HomeAssistantDiscovery.limit) {
-            _ = discovery.announcements(for: observation([temperature], number: number), at: .zero)
-        }
+        #expect(announce(HomeAssistantDiscovery.limit, in: &discovery) == HomeAssistantDiscovery.limit)
         let new = observation([temperature], number: 1 << 20)
+        #expect(discovery.announcements(for: new, at: .seconds(86_000)).isEmpty)
         #expect(discovery.announcements(for: new, at: .seconds(86_400)).isEmpty)
         #expect(discovery.sweep(at: .seconds(86_400)).subscribe.count == AnnouncedDevices.listeningLimit)
         #expect(discovery.sweep(at: .seconds(90_000)).messages.count == AnnouncedDevices.listeningLimit)
-        #expect(discovery.announcements(for: new, at: .seconds(90_000)).count == 1)
+        #expect(discovery.announcements(for: new, at: .seconds(90_000)).isEmpty)
+        #expect(discovery.announcements(for: new, at: .seconds(90_030)).count == 1)
+    }
+
+    /// Hears devices, each twice, and returns the number of announcements.
+    private func announce(_ count: Int, in discovery: inout HomeAssistantDiscovery) -> Int {
+        var announced = 0
+        for number in 0..<UInt64(count) {
+            let observation = observation([temperature], number: number)
+            announced += discovery.announcements(for: observation, at: .zero).count
+            announced += discovery.announcements(for: observation, at: AnnouncedDevices.candidateTime).count
+        }
+        return announced
+    }
+
+    @Test func devicesThatAreHeardForAMomentUseHalfOfTheAnnouncements() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let count = (0..<20_000 as Range<UInt64>).reduce(into: 0) {
+            $0 += discovery.announcements(for: observation([temperature], number: $1), at: .zero).count
+        }
+        #expect(count == HomeAssistantDiscovery.limit / 2 && !discovery.wasFull)
+        let known = observation([temperature, SensorReading(.humidity, .number(1), unit: "%")], number: 1)
+        #expect(discovery.announcements(for: known, at: .zero).count == 1)
+        let new = observation([temperature], number: 1 << 20)
+        let counts = [0, 29, 30].map { discovery.announcements(for: new, at: .seconds($0)).count }
+        #expect(counts == [0, 0, 1])
     }
 
     @Test func announcementsAreBounded() {
         var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
-        var count = 0
-        for number in 0..<UInt64(HomeAssistantDiscovery.limit + 10) {
-            let reading = SensorReading(.temperature, .number(1), unit: "°C")
-            count += discovery.announcements(for: observation([reading], number: number), at: .zero).count
-        }
-        #expect(count == HomeAssistantDiscovery.limit)
+        #expect(announce(HomeAssistantDiscovery.limit + 10, in: &discovery) == HomeAssistantDiscovery.limit)
         #expect(discovery.wasFull)
     }
 
