@@ -48,20 +48,37 @@ struct ChannelOpeningTests {
         #expect(answer[10...] == [0x04, 0, 0x40, 0, 0x41, 0, 0, 0], "the third has no resources")
     }
 
-    @Test("Channels whose source CIDs do not ascend are refused by a service that requires it")
-    func channelsOfPeersThatMixThemUpAreRefused() throws {
-        var server = ChannelEndpoint()
-        try server.services.register(.init(configuration: small, requiresAscendingSources: true), at: spsm)
-        let mixed: [UInt8] = [0x17, 2, 14, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x52, 0, 0x50, 0, 0x51, 0]
-        let refusal = try #require(server.answers(to: mixed).first)
-        #expect(refusal[10...] == [0x0C, 0, 0, 0, 0, 0, 0, 0] && server.events().isEmpty)
-        let ascending: [UInt8] = [0x17, 3, 14, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x50, 0, 0x51, 0, 0x54, 0]
-        let answer = try #require(server.answers(to: ascending).first)
-        #expect(answer[10...] == [0, 0, 0x40, 0, 0x41, 0, 0x42, 0])
-        var other = ChannelEndpoint()
-        try other.services.register(.init(configuration: small), at: spsm)
-        let accepted = try #require(other.answers(to: mixed).first)
-        #expect(accepted[10...] == [0, 0, 0x40, 0, 0x41, 0, 0x42, 0])
+    @Test(
+        "Channels of which the last is the first in the list are refused by a service that requires it",
+        arguments: [
+            ([0x52, 0x50, 0x51], true), ([0x51, 0x50, 0x52], false), ([0x50, 0x51, 0x54], false),
+            ([0x52, 0x51, 0x50], false), ([0x51, 0x52, 0x50], false),
+        ] as [([UInt8], Bool)]
+    )
+    func channelsOfPeersThatMixThemUpAreRefused(_ sources: [UInt8], _ isMixed: Bool) throws {
+        let list: [UInt8] = sources.flatMap { source -> [UInt8] in [source, 0] }
+        let request: [UInt8] = [0x17, 2, 14, 0, 0x80, 0, 64, 0, 64, 0, 3, 0] + list
+        for refusesMixedSources in [false, true] {
+            var server = ChannelEndpoint()
+            let service = SPSMRegistry.Service(configuration: small, refusesMixedSources: refusesMixedSources)
+            try server.services.register(service, at: spsm)
+            let answer = try #require(server.answers(to: request).first)
+            let isRefused = refusesMixedSources && isMixed
+            let expected: [UInt8] = isRefused ? [0x0C, 0, 0, 0, 0, 0, 0, 0] : [0, 0, 0x40, 0, 0x41, 0, 0x42, 0]
+            #expect(Array(answer[10...]) == expected)
+            #expect(server.events().isEmpty == isRefused)
+        }
+    }
+
+    @Test("Identifiers that begin again at the lowest are requested in ascending order")
+    func requestedChannelsAscend() throws {
+        var client = ChannelEndpoint(limit: 64)
+        for _ in 0..<63 {
+            let identifier = try client.channels.connect(to: spsm, configuration: small, isHeld: true)
+            client.channels.disconnect(identifier)
+        }
+        let list = try client.channels.connect(to: spsm, count: 3)
+        #expect(list.map(\.rawValue) == [0x40, 0x41, 0x7F])
     }
 
     @Test func requestsOfThisDeviceCountForTheLimitUnlessItYields() throws {

@@ -184,7 +184,7 @@ extension CreditBasedChannels {
         case .refused(let result):
             response.result = result
             for _ in request.sources { response.destinations.append(.null) }
-        case .admitted(let service) where service.requiresAscendingSources && !request.hasAscendingSources:
+        case .admitted(let service) where service.refusesMixedSources && request.mixesSources:
             response.result = .invalidParameters
             for _ in request.sources { response.destinations.append(.null) }
         case .admitted(let service):
@@ -275,12 +275,11 @@ extension CreditBasedChannels {
 }
 
 extension CreditBasedConnectionRequest {
-    fileprivate var hasAscendingSources: Bool {
-        var last = ChannelIdentifier.null
-        for source in sources {
-            guard last.rawValue < source.rawValue else { return false }
-            last = source
-        }
-        return true
+    /// Whether the last of several channels is the first in the list.
+    fileprivate var mixesSources: Bool {
+        guard let first = sources.first, sources.count > 1 else { return false }
+        let others = sources.dropFirst()
+        return others.allSatisfy { $0.rawValue < first.rawValue }
+            && zip(others, others.dropFirst()).allSatisfy { $0.rawValue < $1.rawValue }
     }
 }

@@ -90,12 +90,15 @@ public struct CreditBasedChannels {
         isHeld: Bool = false
     ) throws(ConnectionError) -> ChannelIdentifierList {
         try checkRequest(to: spsm, count: count, configuration)
-        var sources = ChannelIdentifierList()
+        var identifiers: [ChannelIdentifier] = []
         var initialCredits: UInt16 = 0
         for _ in 0..<count {
-            sources.append(addChannel(to: spsm, .enhanced, configuration))
+            identifiers.append(addChannel(to: spsm, .enhanced, configuration))
             initialCredits = channels[channels.count - 1].inbound.takeGrant() ?? 0
         }
+        var sources = ChannelIdentifierList()
+        // Some peers refuse lists that begin with the highest one.
+        for identifier in identifiers.sorted(by: { $0.rawValue < $1.rawValue }) { sources.append(identifier) }
         let raised = configuration.raised(for: .enhanced)
         append(
             .connection(

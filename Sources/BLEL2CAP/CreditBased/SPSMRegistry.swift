@@ -62,12 +62,12 @@ public struct SPSMRegistry: Sendable {
         /// Maximum number of channels to the service on one link, whichever side opens them; nil for no limit but that
         /// of the link.
         public var channelLimit: Int?
-        /// Whether a request for several channels is refused if their source CIDs do not ascend.
+        /// Whether a request for several channels is refused if it looks like one of a Linux that mixes them up.
         ///
-        /// Linux requests channels in another order than that in which it reads the response
-        /// (github.com/bluez/bluez/issues/1094). It then sends the data of a channel on another one. Its source CIDs do not
-        /// ascend in such a request, those of other hosts do.
-        public var requiresAscendingSources: Bool
+        /// Linux 6.1 and 6.12 put the last of several channels at the head of a request, and read the response without this
+        /// change of the order. They then send the data of a channel on another one. In such a request, the first source CID
+        /// is the highest and the others ascend; those of other hosts rarely do.
+        public var refusesMixedSources: Bool
 
         /// Creates a service. By default, its channels have the default lengths and require no security.
         public init(
@@ -75,13 +75,13 @@ public struct SPSMRegistry: Sendable {
             security: SecurityRequirements = .init(),
             variant: CreditBasedChannel.Variant? = nil,
             channelLimit: Int? = nil,
-            requiresAscendingSources: Bool = false
+            refusesMixedSources: Bool = false
         ) {
             self.configuration = configuration
             self.security = security
             self.variant = variant
             self.channelLimit = channelLimit
-            self.requiresAscendingSources = requiresAscendingSources
+            self.refusesMixedSources = refusesMixedSources
         }
     }
 

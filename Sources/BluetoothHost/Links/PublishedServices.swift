@@ -72,7 +72,7 @@ struct PublishedServices {
             security: SPSMRegistry.SecurityRequirements(needsEncryption: true),
             variant: .enhanced,
             channelLimit: configuration.enhancedBearerLimit,
-            requiresAscendingSources: true
+            refusesMixedSources: true
         )
         // The registry is empty and the values are in their ranges.
         try? channels.register(service, at: .enhancedAttribute)

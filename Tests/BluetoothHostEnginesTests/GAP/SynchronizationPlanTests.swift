@@ -167,15 +167,16 @@ struct SynchronizationPlanTests {
         let lost = fixture.report(7, [1], .incompleteMoreToCome)
         let fragments = [
             fixture.report(7, [2], .incompleteMoreToCome, after: .milliseconds(100)),
-            fixture.report(7, [3], after: .milliseconds(160)),
+            fixture.report(7, [3], after: .milliseconds(150)),
         ]
         // The host cannot know whether these were the rest of the first.
         #expect(lost == nil && fragments == [nil, Report(identifier, [2, 3], isTruncated: true)])
         let next = [
             fixture.report(7, [4], .incompleteMoreToCome, after: .milliseconds(200)),
-            fixture.report(7, [5], after: .milliseconds(287)),
+            fixture.report(7, [5], .incompleteMoreToCome, after: .milliseconds(250)),
+            fixture.report(7, [6], after: .milliseconds(300)),
         ]
-        #expect(next == [nil, Report(identifier, [4, 5])])
+        #expect(next == [nil, nil, Report(identifier, [4, 5, 6])])
     }
 
     @Test("Fragments without an end take no more memory than the longest data")

@@ -16,14 +16,14 @@ struct ResponseAssembler {
         let slot: UInt8
         let rssi: Int8
         let txPower: Int8
-        /// When the first part was received.
-        let start: Instant
+        /// When the last part was received.
+        var time: Instant
         var data: [UInt8] = []
 
-        init(_ subevent: UInt8, _ slot: UInt8, rssi: Int8, txPower: Int8, at start: Instant) {
+        init(_ subevent: UInt8, _ slot: UInt8, rssi: Int8, txPower: Int8, at time: Instant) {
             (self.subevent, self.slot) = (subevent, slot)
             (self.rssi, self.txPower) = (rssi, txPower)
-            self.start = start
+            self.time = time
         }
     }
 
@@ -50,6 +50,7 @@ struct ResponseAssembler {
             guard slot < train.responseSlotCount else { throw .invalidValue(UInt64(slot), field: "Response_Slot") }
             let kept = take(subevent, slot, within: lifetime, at: now, into: &events)
             var current = kept ?? Partial(subevent, slot, rssi: response.rssi, txPower: response.txPower, at: now)
+            current.time = now
             let room = Self.maximumLength - current.data.count
             current.data += [UInt8](copying: response.data.extracting(first: min(room, response.data.byteCount)))
             let outcome: PeriodicResponse.Outcome
@@ -74,7 +75,7 @@ struct ResponseAssembler {
         into events: inout [SubeventEvent]
     ) -> Partial? {
         guard let kept = partial.take() else { return nil }
-        if kept.subevent == subevent, kept.slot == slot, now <= kept.start + lifetime { return kept }
+        if kept.subevent == subevent, kept.slot == slot, now <= kept.time + lifetime { return kept }
         events.append(.response(kept.response(.truncated, at: now)))
         return nil
     }

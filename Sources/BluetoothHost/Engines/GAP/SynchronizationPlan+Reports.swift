@@ -52,7 +52,7 @@ extension SynchronizationPlan {
         guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return nil }
         var partial = entries[index].partial.take()
         // The rest of the data of another place, or of an earlier event, is missing. Version 2 of the report has the event.
-        let isStale = place == nil && partial.map { $0.start + entries[index].fragmentLifetime < now } ?? false
+        let isStale = place == nil && partial.map { $0.time + entries[index].fragmentLifetime < now } ?? false
         if isStale || partial?.place != place { partial = nil }
         var data = partial?.bytes ?? []
         let room = Self.maximumDataLength - data.count
@@ -62,7 +62,7 @@ extension SynchronizationPlan {
         case .incompleteMoreToCome:
             entries[index].partial = PartialData(
                 place: place,
-                start: partial?.start ?? now,
+                time: now,
                 isTail: isStale || partial?.isTail == true,
                 bytes: data
             )

@@ -51,15 +51,15 @@ struct SynchronizationPlan {
         var needsSubevents = false
         /// The data of an event that the controller reports in several fragments; nil if no fragment waits.
         var partial: PartialData?
-        /// How long fragments wait for the rest of their data.
+        /// How long a fragment waits for the next one.
         var fragmentLifetime = Duration.zero
     }
 
     /// The fragments of the data of one event, or of one subevent.
     struct PartialData {
         let place: PeriodicPlace?
-        /// When the first fragment was received.
-        let start: Instant
+        /// When the last fragment was received.
+        let time: Instant
         /// Whether the beginning of the data may be missing.
         var isTail = false
         var bytes: [UInt8] = []
