@@ -1,75 +1,89 @@
-/// The announcements and states that the broker has not confirmed, and the announcements that it refuses.
+/// The announcements and states that the broker has not confirmed, and those that it refuses.
 ///
 /// They are worthless later, so they are not sent again by themselves. A broker that refuses a message ends the connection,
-/// and has confirmed what it received before. If the first message without a confirmation was an announcement in
-/// ``refusalLimit`` connections that ended soon after it, the broker refuses it. It is not sent for ``refusalTime`` then.
-/// If these were several announcements, of which none was ever confirmed, the broker refuses all of them.
+/// and has usually confirmed what it received before. If such messages were the first ones without a confirmation in
+/// ``refusalLimit`` connections that ended soon after them, the broker refuses them. They are not sent for some time then. If
+/// the broker has confirmed no announcement meanwhile, it refuses all announcements.
 struct AnnouncementProgress {
     /// What the broker refuses.
     enum Refusal: Equatable {
-        case topic(String)
-        case all
+        case topics([String])
+        /// All announcements.
+        case announcements
     }
 
-    /// The number of connections that announcements end before they count as refused.
+    /// The number of connections that such messages end before they count as refused.
     static let refusalLimit = 5
+    /// How long connections that ended are held against a message.
+    static let memoryTime = Duration.seconds(3600)
     /// How long announcements that the broker refuses are not sent. Its settings may be changed meanwhile.
-    static let refusalTime = Duration.seconds(86_400)
+    static let announcementPause = Duration.seconds(86_400)
+    /// The same for states of the gateway, which matter more. A broker that fails may end connections at them too.
+    static let statePause = Duration.seconds(600)
     /// The greatest number of refused topics. With more, all announcements count as refused.
     static let topicLimit = 64
 
-    private struct Announcement {
+    private struct Sent {
         let topic: String
         let place: UInt64
         let time: Duration
-        /// Whether the broker may refuse the message for ever. The gateway's own states are always sent.
-        let isDispensable: Bool
+        let isState: Bool
     }
 
-    private var unconfirmed: [Int32: Announcement] = [:]
-    private var suspicion: (topics: Set<String>, count: Int) = ([], 0)
-    private var refusals: [String: Duration] = [:]
-    private var refusalOfAll: Duration?
+    private struct Suspicion {
+        var count = 0
+        var lastTime: Duration
+    }
 
-    /// The number of announcements that the broker has not confirmed.
+    private var unconfirmed: [Int32: Sent] = [:]
+    private var suspicions: [String: Suspicion] = [:]
+    /// Whether the broker has confirmed an announcement since the first suspicion.
+    private var hasConfirmedAnnouncement = false
+    /// When the messages of these topics are sent again.
+    private var pauses: [String: Duration] = [:]
+    private var pauseOfAnnouncements: Duration?
+
+    /// The number of messages that the broker has not confirmed.
     var count: Int { unconfirmed.count }
     var isConfirmed: Bool { unconfirmed.isEmpty }
-    /// The time of the first announcement that the broker has not confirmed.
-    var firstTime: Duration? { unconfirmed.values.min { $0.place < $1.place }?.time }
+    /// The time of the first message that the broker has not confirmed.
+    var firstTime: Duration? { first?.time }
+    private var first: Sent? { unconfirmed.values.min { $0.place < $1.place } }
 
-    /// Whether an announcement for a topic is to be sent.
-    func sends(to topic: String, at now: Duration) -> Bool {
-        guard let time = refusalOfAll ?? refusals[topic] else { return true }
-        return now - time >= Self.refusalTime
+    /// Whether a message for a topic is to be sent.
+    func sends(to topic: String, isState: Bool, at now: Duration) -> Bool {
+        if let end = pauses[topic], now < end { return false }
+        return isState || pauseOfAnnouncements.map { now >= $0 } ?? true
     }
 
     /// Takes that a message was sent.
     ///
     /// - Parameters:
     ///   - place: the number of messages of all kinds that were sent before it.
-    ///   - isDispensable: whether it is an announcement; false for a state of the gateway.
-    mutating func send(_ number: Int32, to topic: String, place: UInt64, isDispensable: Bool, at now: Duration) {
-        unconfirmed[number] = Announcement(topic: topic, place: place, time: now, isDispensable: isDispensable)
+    ///   - isState: whether it is a state of the gateway; false for an announcement.
+    mutating func send(_ number: Int32, to topic: String, place: UInt64, isState: Bool, at now: Duration) {
+        unconfirmed[number] = Sent(topic: topic, place: place, time: now, isState: isState)
     }
 
     /// Takes that the broker has confirmed a message.
     ///
     /// - Returns: whether it is an announcement or a state.
     mutating func confirm(_ number: Int32) -> Bool {
-        guard let announcement = unconfirmed.removeValue(forKey: number) else { return false }
-        if suspicion.topics.remove(announcement.topic) != nil, suspicion.topics.isEmpty { suspicion.count = 0 }
+        guard let message = unconfirmed.removeValue(forKey: number) else { return false }
+        suspicions[message.topic] = nil
+        if !message.isState { hasConfirmedAnnouncement = true }
         return true
     }
 
-    /// Whether an announcement is the reason for the end of the connection, if it ends now.
+    /// Whether an announcement or a state is the reason for the end of the connection, if it ends now.
     ///
     /// - Parameter firstMessage: the place of the first message of another kind that was not confirmed; nil if there is none.
     func isReason(firstMessage: UInt64?, at now: Duration) -> Bool { suspect(firstMessage, now) != nil }
 
-    private func suspect(_ firstMessage: UInt64?, _ now: Duration) -> Announcement? {
-        guard let first = unconfirmed.values.min(by: { $0.place < $1.place }), first.isDispensable,
-            first.place < firstMessage ?? .max, now - first.time < DeliveryProgress.refusalTime
-        else { return nil }
+    private func suspect(_ firstMessage: UInt64?, _ now: Duration) -> Sent? {
+        guard let first, first.place < firstMessage ?? .max, now - first.time < DeliveryProgress.refusalTime else {
+            return nil
+        }
         return first
     }
 
@@ -81,17 +95,20 @@ struct AnnouncementProgress {
         let suspect = suspect(firstMessage, now)
         unconfirmed = [:]
         guard let suspect else { return nil }
-        suspicion.topics.insert(suspect.topic)
-        suspicion.count += 1
-        guard suspicion.count >= Self.refusalLimit else { return nil }
-        let topics = suspicion.topics
-        suspicion = ([], 0)
-        refusals = refusals.filter { now - $0.value < Self.refusalTime }
-        guard topics.count == 1, refusals.count < Self.topicLimit else {
-            refusalOfAll = now
-            return .all
+        suspicions = suspicions.filter { now - $0.value.lastTime < Self.memoryTime }
+        if suspicions.isEmpty { hasConfirmedAnnouncement = false }
+        suspicions[suspect.topic, default: Suspicion(lastTime: now)].count += 1
+        suspicions[suspect.topic]?.lastTime = now
+        guard suspicions.values.reduce(0, { $0 + $1.count }) >= Self.refusalLimit else { return nil }
+        let topics = suspicions.keys.sorted()
+        suspicions = [:]
+        pauses = pauses.filter { now < $0.value }
+        let isForAll = !hasConfirmedAnnouncement || pauses.count + topics.count > Self.topicLimit
+        if !suspect.isState, isForAll {
+            pauseOfAnnouncements = now + Self.announcementPause
+            return .announcements
         }
-        refusals[suspect.topic] = now
-        return .topic(suspect.topic)
+        for topic in topics { pauses[topic] = now + (suspect.isState ? Self.statePause : Self.announcementPause) }
+        return .topics(topics)
     }
 }

@@ -66,7 +66,13 @@ struct HomeAssistantDiscovery {
     /// The messages for the readings of an observation that were not announced yet.
     ///
     /// Nothing is announced of addresses that change, nor of beacons, which tell who they are and measure nothing.
-    mutating func announcements(for observation: SensorObservation, at now: Duration) -> [MQTTMessage] {
+    ///
+    /// - Parameter isSent: whether an announcement for a topic can be sent. Otherwise it stays due.
+    mutating func announcements(
+        for observation: SensorObservation,
+        at now: Duration,
+        isSent: (_ topic: String) -> Bool = { _ in true }
+    ) -> [MQTTMessage] {
         guard [.public, .randomStatic].contains(observation.address.kind), !observation.report.isBeacon else {
             return []
         }
@@ -75,7 +81,7 @@ struct HomeAssistantDiscovery {
             guard let component = reading.component else { continue }
             let identifier = "ble_\(observation.address.digits)_\(reading.name.identifier)"
             let topic = "\(prefix)/\(component.rawValue)/\(identifier)/config"
-            guard devices.announce(topic, of: observation.address, at: now) else { continue }
+            guard isSent(topic), devices.announce(topic, of: observation.address, at: now) else { continue }
             messages.append(
                 MQTTMessage(
                     topic: topic,

@@ -215,19 +215,23 @@ public final class MQTTPublisher: Service {
     private func announce(_ observation: SensorObservation, _ state: inout State) {
         guard state.announcements.count < Self.announcementLimit else { return }
         let wasFull = state.discovery?.wasFull
-        let announcements = state.discovery?.announcements(for: observation, at: now) ?? []
+        let progress = state.announcements
+        let announcements =
+            state.discovery?.announcements(for: observation, at: now) {
+                progress.sends(to: $0, isState: false, at: now)
+            } ?? []
         if wasFull == false, state.discovery?.wasFull == true {
             let text = "\(HomeAssistantDiscovery.limit) readings are announced to Home Assistant; more are not"
             logger.warning("\(text)", metadata: ["address": "\(observation.address)"])
         }
-        for announcement in announcements { state.announce(announcement, isDispensable: true, at: now) }
+        for announcement in announcements { state.announce(announcement, isState: false, at: now) }
     }
 
     private func forgetSilentDevices(_ state: inout State) {
         guard let connection = state.connection, let actions = state.discovery?.sweep(at: now) else { return }
         for topic in actions.subscribe { connection.subscribe(to: topic) }
         for topic in actions.unsubscribe { connection.unsubscribe(from: topic) }
-        for message in actions.messages { state.announce(message, isDispensable: true, at: now) }
+        for message in actions.messages { state.announce(message, isState: false, at: now) }
     }
 
     private func message(for observation: SensorObservation, _ number: UInt64) -> MQTTMessage {
@@ -309,17 +313,17 @@ public final class MQTTPublisher: Service {
     private func takeLoss(of state: inout State) {
         let firstMessage = state.places.values.min()
         state.places = [:]
-        let isForAnnouncement = state.announcements.isReason(firstMessage: firstMessage, at: now)
+        let isForOtherReason = state.announcements.isReason(firstMessage: firstMessage, at: now)
+        let text = "the broker ends the connection at messages for"
         switch state.announcements.connectionLost(firstMessage: firstMessage, at: now) {
-        case .topic(let topic):
-            let text = "the broker ends the connection at a message for \(topic), which is not sent for a day"
-            logger.warning("\(text); check the broker's limits and access control")
-        case .all:
-            let text = "the broker ends the connection at announcements, which are not sent for a day"
-            logger.warning("\(text); check its access control, or turn announcements off")
+        case .topics(let topics):
+            let list = topics.joined(separator: ", ")
+            logger.warning("\(text) \(list), which are not sent for a while; check its limits and access control")
+        case .announcements:
+            logger.warning("\(text) Home Assistant, which are not sent for a day; check its access control")
         case nil: break
         }
-        if state.progress.connectionLost(at: now, isForOtherReason: isForAnnouncement) { state.dropRefused() }
+        if state.progress.connectionLost(at: now, isForOtherReason: isForOtherReason) { state.dropRefused() }
     }
 
     private func announceStatus(_ state: inout State) {
@@ -402,11 +406,11 @@ extension MQTTPublisher.State {
     }
 
     /// Sends a message that is worthless later, if the broker is there.
-    fileprivate mutating func announce(_ message: MQTTMessage, isDispensable: Bool = false, at now: Duration) {
-        guard !isDispensable || announcements.sends(to: message.topic, at: now),
+    fileprivate mutating func announce(_ message: MQTTMessage, isState: Bool = true, at now: Duration) {
+        guard announcements.sends(to: message.topic, isState: isState, at: now),
             let number = connection?.publish(message)
         else { return }
-        announcements.send(number, to: message.topic, place: sentCount, isDispensable: isDispensable, at: now)
+        announcements.send(number, to: message.topic, place: sentCount, isState: isState, at: now)
         sentCount += 1
     }
 

@@ -12,56 +12,73 @@ struct AnnouncementProgressTests {
         after topics: [String],
         confirmed: Int = 1,
         firstMessage: UInt64? = nil,
-        at time: Duration = .zero
+        at time: Duration = .zero,
+        delay: Duration = .zero
     ) -> Refusal? {
-        for (number, topic) in zip(Int32(0)..., ["status"] + topics) {
-            progress.send(number, to: topic, place: UInt64(number), isDispensable: number > 0, at: .zero)
+        let sent = ["status"] + topics
+        for (number, topic) in zip(Int32(0)..., sent)
+        where progress.sends(to: topic, isState: number == 0, at: time) {
+            progress.send(number, to: topic, place: UInt64(number), isState: number == 0, at: time)
         }
         for number in Int32(0)..<Int32(confirmed) {
             let isAnnouncement = progress.confirm(number)
             #expect(isAnnouncement)
         }
-        let isReason = progress.isReason(firstMessage: firstMessage, at: time)
-        let refusal = progress.connectionLost(firstMessage: firstMessage, at: time)
+        let isReason = progress.isReason(firstMessage: firstMessage, at: time + delay)
+        let refusal = progress.connectionLost(firstMessage: firstMessage, at: time + delay)
         #expect(isReason || refusal == nil)
         return refusal
     }
 
-    @Test func firstAnnouncementWithoutAConfirmationIsRefusedAfterFiveConnectionsForADay() {
+    @Test func announcementBesideOthersIsRefusedAfterFiveConnectionsForADay() {
         var progress = AnnouncementProgress()
         let refusals = (0..<5).map { _ in lose(&progress, after: ["other", "config"], confirmed: 2) }
-        #expect(refusals == [nil, nil, nil, nil, .topic("config")])
-        #expect(!progress.sends(to: "config", at: .seconds(86_399)) && progress.sends(to: "other", at: .zero))
-        #expect(progress.sends(to: "config", at: .seconds(86_400)) && progress.isConfirmed)
+        #expect(refusals == [nil, nil, nil, nil, .topics(["config"])])
+        func sends(_ topic: String, at time: Duration) -> Bool { progress.sends(to: topic, isState: false, at: time) }
+        #expect(!sends("config", at: .seconds(86_399)) && sends("other", at: .zero) && progress.isConfirmed)
+        #expect(sends("config", at: .seconds(86_400)))
     }
 
-    @Test func allAreRefusedIfAnotherOneComesFirstEachTime() {
+    @Test func allAreRefusedIfNoneIsConfirmedAndAgainADayLater() {
         var progress = AnnouncementProgress()
         let refusals = (0..<5).map { lose(&progress, after: ["config\($0)"]) }
-        #expect(refusals == [nil, nil, nil, nil, .all])
-        #expect(!progress.sends(to: "any", at: .seconds(10)) && progress.sends(to: "any", at: .seconds(86_400)))
+        #expect(refusals == [nil, nil, nil, nil, .announcements])
+        #expect(!progress.sends(to: "any", isState: false, at: .seconds(86_399)))
+        #expect(progress.sends(to: "status", isState: true, at: .zero))
+        let day = Duration.seconds(86_400)
+        #expect(progress.sends(to: "any", isState: false, at: day))
+        let later = (0..<5).map { _ in lose(&progress, after: ["other", "config"], confirmed: 2, at: day) }
+        #expect(later.last == .topics(["config"]) && !progress.sends(to: "config", isState: false, at: day))
+    }
+
+    @Test func stateIsRefusedForTenMinutes() {
+        var progress = AnnouncementProgress()
+        let refusals = (0..<5).map { _ in lose(&progress, after: [], confirmed: 0) }
+        #expect(refusals.last == .topics(["status"]))
+        #expect(!progress.sends(to: "status", isState: true, at: .seconds(599)))
+        #expect(progress.sends(to: "status", isState: true, at: .seconds(600)))
+        #expect(progress.sends(to: "config", isState: false, at: .zero))
     }
 
     @Test func announcementThatIsConfirmedAtLastIsNotRefused() {
         var progress = AnnouncementProgress()
         for _ in 0..<10 {
-            for _ in 0..<4 { #expect(lose(&progress, after: ["config"]) == nil) }
-            #expect(lose(&progress, after: ["config", "other"], confirmed: 3) == nil)
+            let refusals = (0..<4).map { _ in lose(&progress, after: ["config"]) }
+            #expect(refusals == [nil, nil, nil, nil])
+            #expect(lose(&progress, after: ["config"], confirmed: 2) == nil)
         }
-        #expect(progress.sends(to: "config", at: .zero))
+        #expect(progress.sends(to: "config", isState: false, at: .zero))
     }
 
-    @Test("A connection that is lost later, at a state or at a message before the announcement is no refusal")
+    @Test("Connections that are lost later, rarely, or at a message before the announcement are no refusals")
     func otherReasonsAreNoRefusals() {
         var progress = AnnouncementProgress()
-        for _ in 0..<10 {
-            #expect(lose(&progress, after: ["config"], at: DeliveryProgress.refusalTime) == nil)
-            #expect(lose(&progress, after: ["config"], confirmed: 0) == nil)
+        for number in 0..<10 {
+            #expect(lose(&progress, after: ["config"], delay: DeliveryProgress.refusalTime) == nil)
             #expect(lose(&progress, after: ["config"], firstMessage: 0) == nil)
-            #expect(lose(&progress, after: []) == nil)
+            #expect(lose(&progress, after: ["config\(number)"], at: .seconds(3600 * number)) == nil)
         }
-        #expect(progress.sends(to: "config", at: .zero))
-        for _ in 0..<4 { #expect(lose(&progress, after: ["config"], firstMessage: 5) == nil) }
-        #expect(lose(&progress, after: ["config"], firstMessage: 5) == .topic("config"))
+        for _ in 0..<4 { _ = lose(&progress, after: ["config"], firstMessage: 5, at: .seconds(90_000)) }
+        #expect(lose(&progress, after: ["config"], firstMessage: 5, at: .seconds(90_000)) == .announcements)
     }
 }

@@ -98,7 +98,7 @@ struct MQTTPublisherTests {
         let log = LogRecorder()
         let publisher = try makePublisher(broker, log)
         func readings() -> [String] { broker.messages.map(\.topic).filter { $0.hasPrefix("ble/sensors/") } }
-        func hasGivenUp() -> Bool { log.lines.contains { $0.contains("at announcements, which are not sent") } }
+        func hasGivenUp() -> Bool { log.lines.contains { $0.contains("Home Assistant, which are not sent for a day") } }
         var polls: UInt64 = 0
         try await run(publisher) {
             // The gateway keeps 4,096 readings while it is not connected.
@@ -110,7 +110,10 @@ struct MQTTPublisherTests {
             polls += 1
             return hasGivenUp() && readings().count >= 100
         }
-        #expect(readings() == readings().sorted())
+        // A reading whose confirmation was on its way when the connection ended comes twice.
+        var known: Set<String> = []
+        let first = readings().filter { known.insert($0).inserted }
+        #expect(first == first.sorted())
         #expect(publisher.status.droppedCount == 0)
     }
 }
