@@ -5,16 +5,17 @@ import BluetoothTypes
 
 /// A Bluetooth LE controller in software: HCI on one side, an ``Air`` on the other.
 ///
-/// It implements these parts of Bluetooth 5.4:
+/// It implements these parts of Bluetooth 6.0:
 ///
 /// - Legacy, extended and periodic advertising, scanning and synchronizing.
 /// - The transfer of synchronizations, and the periodic advertiser list.
-/// - Periodic advertising with responses, as advertiser and as responder. It creates no connections from responses.
+/// - Periodic advertising with responses, as advertiser and as responder, and connections to responders.
 /// - Links whose packets take the air time of a radio.
 /// - The data length, PHY, connection parameters, feature and version procedures.
 /// - Subrated connections, power control and path loss monitoring.
 /// - Encryption and LE Ping.
 /// - Connected and broadcast isochronous groups and streams.
+/// - Channel Sounding, whose procedures it reports as aborted: there is no radio to measure.
 /// - The filter accept list and the resolving list.
 ///
 /// Its supported commands and features name them. It answers any other command with Unknown HCI Command.

@@ -123,7 +123,7 @@ extension VirtualController {
         return .success
     }
 
-    static let version = CoreVersion.v54
+    static let version = CoreVersion.v60
     /// The company identifier reserved for tests (Assigned Numbers, 7.1).
     static let company: UInt16 = 0xFFFF
 }
