@@ -2,8 +2,8 @@
 ///
 /// They are worthless later, so they are not sent again by themselves. A broker that refuses a message ends the connection,
 /// and has usually confirmed what it received before. If such messages were the first ones without a confirmation in
-/// ``refusalLimit`` connections that ended soon after them, the broker refuses them. They are not sent for some time then. If
-/// the broker has confirmed no announcement meanwhile, it refuses all announcements.
+/// ``refusalLimit`` connections that ended soon after them, the broker refuses them. They are not sent for some time then. A
+/// broker that has confirmed no announcement in these connections refuses all announcements.
 struct AnnouncementProgress {
     /// What the broker refuses.
     enum Refusal: Equatable {
@@ -16,7 +16,7 @@ struct AnnouncementProgress {
     static let refusalLimit = 5
     /// How long connections that ended are held against a message.
     static let memoryTime = Duration.seconds(3600)
-    /// How long announcements that the broker refuses are not sent. Its settings may be changed meanwhile.
+    /// How long announcements that the broker refuses are not sent. After this time, its settings may be others.
     static let announcementPause = Duration.seconds(86_400)
     /// The same for states of the gateway, which matter more. A broker that fails may end connections at them too.
     static let statePause = Duration.seconds(600)
@@ -31,6 +31,7 @@ struct AnnouncementProgress {
     }
 
     private struct Suspicion {
+        let isState: Bool
         var count = 0
         var lastTime: Duration
     }
@@ -80,14 +81,18 @@ struct AnnouncementProgress {
     /// - Parameter firstMessage: the place of the first message of another kind that was not confirmed; nil if there is none.
     func isReason(firstMessage: UInt64?, at now: Duration) -> Bool { suspect(firstMessage, now) != nil }
 
+    /// Returns the message that has ended the connection, if it was an announcement or a state.
+    ///
+    /// A state is sent together with the first messages. Its confirmation may be lost with the connection that one of them
+    /// ends, so it is suspected only if there are none.
     private func suspect(_ firstMessage: UInt64?, _ now: Duration) -> Sent? {
         guard let first, first.place < firstMessage ?? .max, now - first.time < DeliveryProgress.refusalTime else {
             return nil
         }
-        return first
+        return first.isState && firstMessage != nil ? nil : first
     }
 
-    /// Takes that the connection was lost. What was not confirmed is forgotten.
+    /// Takes that the connection was lost. Announcements and states without a confirmation are forgotten.
     ///
     /// - Parameter firstMessage: the place of the first message of another kind that was not confirmed; nil if there is none.
     /// - Returns: what the broker refuses, if that has become clear.
@@ -97,18 +102,20 @@ struct AnnouncementProgress {
         guard let suspect else { return nil }
         suspicions = suspicions.filter { now - $0.value.lastTime < Self.memoryTime }
         if suspicions.isEmpty { hasConfirmedAnnouncement = false }
-        suspicions[suspect.topic, default: Suspicion(lastTime: now)].count += 1
+        suspicions[suspect.topic, default: Suspicion(isState: suspect.isState, lastTime: now)].count += 1
         suspicions[suspect.topic]?.lastTime = now
         guard suspicions.values.reduce(0, { $0 + $1.count }) >= Self.refusalLimit else { return nil }
-        let topics = suspicions.keys.sorted()
+        let refused = suspicions
         suspicions = [:]
         pauses = pauses.filter { now < $0.value }
-        let isForAll = !hasConfirmedAnnouncement || pauses.count + topics.count > Self.topicLimit
+        let isForAll = !hasConfirmedAnnouncement || pauses.count + refused.count > Self.topicLimit
         if !suspect.isState, isForAll {
             pauseOfAnnouncements = now + Self.announcementPause
             return .announcements
         }
-        for topic in topics { pauses[topic] = now + (suspect.isState ? Self.statePause : Self.announcementPause) }
-        return .topics(topics)
+        for (topic, suspicion) in refused {
+            pauses[topic] = now + (suspicion.isState ? Self.statePause : Self.announcementPause)
+        }
+        return .topics(refused.keys.sorted())
     }
 }

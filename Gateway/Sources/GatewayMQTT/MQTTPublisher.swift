@@ -382,7 +382,9 @@ extension MQTTPublisher.State {
         guard let connection else { return }
         var remaining = Int.max
         if progress.sendsOneAtATime { remaining = areMessagesConfirmed && announcements.isConfirmed ? 1 : 0 }
-        var (sentCount, places) = (sentCount, places)
+        // Taken, so that they are changed in place.
+        var (sentCount, places) = (self.sentCount, self.places)
+        self.places = [:]
         let send: (MQTTMessage) -> Int32? = { message in
             guard remaining > 0, let number = connection.publish(message) else { return nil }
             remaining -= 1

@@ -60,6 +60,21 @@ struct AnnouncementProgressTests {
         #expect(progress.sends(to: "config", isState: false, at: .zero))
     }
 
+    @Test func stateBesideAnAnnouncementIsLeftOutForTenMinutesOnly() {
+        var progress = AnnouncementProgress()
+        progress.send(0, to: "other", place: 0, isState: false, at: .zero)
+        for number in 0..<5 {
+            // A state that is not confirmed, and later an announcement without a state before it.
+            progress.send(1, to: number < 2 ? "status" : "config", place: 1, isState: number < 2, at: .zero)
+            _ = progress.confirm(0)
+            let refusal = progress.connectionLost(firstMessage: nil, at: .zero)
+            #expect(refusal == (number == 4 ? .topics(["config", "status"]) : nil))
+            progress.send(0, to: "other", place: 0, isState: false, at: .zero)
+        }
+        #expect(progress.sends(to: "status", isState: true, at: .seconds(600)))
+        #expect(!progress.sends(to: "config", isState: false, at: .seconds(600)))
+    }
+
     @Test func announcementThatIsConfirmedAtLastIsNotRefused() {
         var progress = AnnouncementProgress()
         for _ in 0..<10 {
@@ -76,6 +91,7 @@ struct AnnouncementProgressTests {
         for number in 0..<10 {
             #expect(lose(&progress, after: ["config"], delay: DeliveryProgress.refusalTime) == nil)
             #expect(lose(&progress, after: ["config"], firstMessage: 0) == nil)
+            #expect(lose(&progress, after: [], confirmed: 0, firstMessage: 1) == nil)
             #expect(lose(&progress, after: ["config\(number)"], at: .seconds(3600 * number)) == nil)
         }
         for _ in 0..<4 { _ = lose(&progress, after: ["config"], firstMessage: 5, at: .seconds(90_000)) }

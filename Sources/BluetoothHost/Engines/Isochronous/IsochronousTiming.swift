@@ -9,9 +9,9 @@ extension ISOFraming {
 
     /// How the PDUs of a stream are framed (Vol 6, Part G, 2).
     ///
-    /// The ISO interval of a stream is a multiple of 1.25 ms. With unframed PDUs, it is also a multiple of the SDU interval,
-    /// and the burst number is that of the PDUs for all its SDUs, of which the first waits for the last. Framed PDUs have no
-    /// such limits, but some bytes more.
+    /// The ISO interval of a stream is a multiple of 1.25 ms. With unframed PDUs, it is also a multiple of the SDU interval. The
+    /// burst number counts the PDUs of all SDUs in it, and the first SDU waits for the last. Framed PDUs have no such limits,
+    /// but some bytes more.
     ///
     /// - Parameters:
     ///   - sduInterval: in microseconds, at least 1.
@@ -43,9 +43,7 @@ extension LECISEstablishedV2 {
     var sduIntervalOfPeripheral: Duration {
         sduIntervalPToC >= 255 ? .microseconds(Int(sduIntervalPToC)) : .microseconds(1250 * Int(isoInterval))
     }
-}
 
-extension LECISEstablishedV2 {
     /// The event of version 1, which describes neither SDUs nor framing. So nothing is known about the longest SDU.
     ///
     /// The burst number counts PDUs. An SDU that fits one PDU is assumed to have one; a longer one is assumed to be the only
