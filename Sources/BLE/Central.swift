@@ -109,10 +109,11 @@ public struct ScanResults: AsyncSequence, Sendable {
 
 /// A scan that runs.
 private struct Scan {
-    let buffer = AsyncEventBuffer<Advertisement, BLEError>(limit: 4096, report: .mark { $0.droppedBefore = $1 })
+    let buffer: AsyncEventBuffer<Advertisement, BLEError>
     let registration: Registration
 
     init(host: BluetoothHost, options: ScanOptions) async {
+        buffer = AsyncEventBuffer(limit: 4096, report: .mark { $0.droppedBefore = $1 }, wakingBy: host.readers)
         let scan = await host.startScan(options) { [buffer] event in
             switch event {
             case .advertisement(let advertisement): buffer.append(advertisement)

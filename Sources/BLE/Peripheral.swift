@@ -133,7 +133,11 @@ public struct Peripheral: Sendable {
     /// Returns the clients' events from now on. Each call returns a sequence of its own, which ends when the adapter is
     /// closed.
     public func events() async -> Events<PeripheralEvent> {
-        let buffer = AsyncEventBuffer<PeripheralEvent, Never>(limit: 65_536, report: .element { .eventsDropped($0) })
+        let buffer = AsyncEventBuffer<PeripheralEvent, Never>(
+            limit: 65_536,
+            report: .element { .eventsDropped($0) },
+            wakingBy: host.readers
+        )
         return Events(buffer: buffer, registration: await host.register(buffer))
     }
 

@@ -40,7 +40,8 @@ extension RemotePeripheral {
         let usesIndications = canIndicate && (preference == .indication || !canNotify)
         let buffer = AsyncEventBuffer<HandleValue, BLEError>(
             limit: max(bufferedValueLimit, 1),
-            report: .mark { $0.droppedBefore = $1 }
+            report: .mark { $0.droppedBefore = $1 },
+            wakingBy: host.readers
         )
         let registered = ValueSubscription(
             to: characteristic.valueHandle,

@@ -117,6 +117,14 @@ enum Delivery {
     case action(() -> Void)
     /// A closure of an app that is no longer used. It is released by the delivery, because code of the app may run then.
     case release(Any)
+
+    /// Whether the delivery usually is an element of a sequence, whose readers are woken together.
+    var isElement: Bool {
+        switch self {
+        case .value, .serverEvent, .scanEvent: true
+        default: false
+        }
+    }
 }
 
 extension BluetoothHost {
@@ -176,6 +184,7 @@ extension BluetoothHost {
     }
 
     private func perform(_ delivery: consuming Delivery) {
+        if !delivery.isElement { readers.wakeAll() }
         switch delivery {
         case .hostEvent(let observer, let event): observers.host[observer]?(event)
         case .serverEvent(let observer, let event): observers.server[observer]?(event)
@@ -270,7 +279,9 @@ extension BluetoothHost {
     func end(_ call: borrowing ProcedureCall, _ outcome: CallOutcome) {
         switch call.caller {
         case .host(let completion): completion(outcome)
-        case .task(let continuation) where turn.deliveries.isEmpty: continuation.resume(returning: outcome)
+        case .task(let continuation) where turn.deliveries.isEmpty:
+            readers.wakeAll()
+            continuation.resume(returning: outcome)
         case .task, .callback: deliverWhileReceiving(.procedure(call.caller, outcome))
         }
     }

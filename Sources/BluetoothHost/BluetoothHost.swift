@@ -87,7 +87,8 @@ package final actor BluetoothHost {
     var random: any RandomNumberGenerator & Sendable
 
     // What callers on other threads use as well.
-    nonisolated let calls = CallTable()
+    package nonisolated let readers: ReaderQueue
+    nonisolated let calls: CallTable
     nonisolated let submissions = SubmissionQueue()
 
     // Controller.
@@ -123,6 +124,8 @@ package final actor BluetoothHost {
     ) {
         self.loop = loop
         self.configuration = configuration
+        readers = ReaderQueue(loop: loop)
+        calls = CallTable(readers)
         port = TransportPort(open: openTransport)
         session = ControllerSession(
             commandTimeout: configuration.commandTimeout,

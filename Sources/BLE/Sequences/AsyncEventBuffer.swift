@@ -1,3 +1,4 @@
+import BluetoothHost
 import DequeModule
 import Synchronization
 
@@ -7,6 +8,8 @@ import Synchronization
 /// The host appends elements without waiting. Each element wakes the task that has waited longest in ``receive()``, which
 /// takes it from the buffer. Iterators hold no elements, so no element is lost when an iterator is dropped.
 ///
+/// Tasks on other threads than the loop's are woken at the end of the loop's turn (`ReaderQueue`).
+///
 /// ## Overflow
 /// If the buffer is full, the oldest element is dropped and counted. The reader learns of it in the stream, at the place
 /// where elements are missing: see ``OverflowReport``.
@@ -14,7 +17,7 @@ import Synchronization
 /// ## End and cancellation
 /// After ``finish(_:)``, readers get the remaining elements and then the end, each time they ask. A cancelled task gets
 /// ``Delivery/cancelled`` at once; elements stay in the buffer for other tasks.
-package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
+package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: SequenceReaders {
     package enum Delivery: Sendable {
         case element(Element)
         case end(Failure?)
@@ -39,6 +42,8 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
         var unreportedCount = 0
         /// The tasks that wait and that no element has woken yet, oldest first.
         var waiters = Deque<Waiter>()
+        /// Whether the waiters are woken at the end of the loop's turn.
+        var areWaitersQueued = false
         var lastTicket: UInt64 = 0
 
         mutating func next(_ report: OverflowReport) -> Delivery? {
@@ -62,13 +67,16 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
     private let state = Mutex(State())
     private let limit: Int
     private let report: OverflowReport
+    private let readers: ReaderQueue?
 
     /// - Parameters:
     ///   - limit: the greatest number of elements in the buffer, at least 1.
     ///   - report: how readers learn of dropped elements.
-    package init(limit: Int, report: OverflowReport) {
+    ///   - readers: the queue of the host that appends elements on its loop; nil if something else does.
+    package init(limit: Int, report: OverflowReport, wakingBy readers: ReaderQueue? = nil) {
         self.limit = limit
         self.report = report
+        self.readers = readers
     }
 
     /// The number of elements that were dropped because the buffer was full.
@@ -81,6 +89,7 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
     package func append(_ element: Element) {
         // A dropped element is released after the lock: its deinitializer may call the host.
         var dropped: Element?
+        var isQueued = false
         let waiter = state.withLock { state -> Waiter? in
             guard state.end == nil else { return nil }
             if state.elements.count >= limit {
@@ -89,10 +98,25 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
                 state.unreportedCount += 1
             }
             state.elements.append(element)
-            return state.waiters.popFirst()
+            guard !state.areWaitersQueued, let first = state.waiters.first else { return nil }
+            guard readers != nil, !first.isOnLoop else { return state.waiters.popFirst() }
+            state.areWaitersQueued = true
+            isQueued = true
+            return nil
         }
         unsafe waiter?.continuation.resume()
+        if isQueued { readers?.wakeLater(self) }
         _ = dropped
+    }
+
+    package func wake() {
+        let woken = state.withLock { state in
+            state.areWaitersQueued = false
+            let woken = state.waiters.prefix(state.elements.count)
+            state.waiters.removeFirst(woken.count)
+            return woken
+        }
+        for waiter in woken { unsafe waiter.continuation.resume() }
     }
 
     /// Ends the sequence after the elements that are in the buffer. The first call decides how.
@@ -123,12 +147,13 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
             state.lastTicket += 1
             return state.lastTicket
         }
+        let isOnLoop = readers?.isOnLoop ?? false
         await withTaskCancellationHandler {
             unsafe await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                 let isWaiting = state.withLock { state in
                     // The handler may have run before there was anything to remove.
                     guard state.elements.isEmpty, state.end == nil, !Task.isCancelled else { return false }
-                    unsafe state.waiters.append(Waiter(ticket: ticket, continuation: continuation))
+                    unsafe state.waiters.append(Waiter(ticket: ticket, isOnLoop: isOnLoop, continuation: continuation))
                     return true
                 }
                 if !isWaiting { unsafe continuation.resume() }
@@ -154,6 +179,7 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
 /// A waiter is removed from the list before it is resumed, so it is resumed once.
 @safe private struct Waiter {
     let ticket: UInt64
+    let isOnLoop: Bool
     let continuation: UnsafeContinuation<Void, Never>
 }
 

@@ -69,6 +69,12 @@ final class CallTable: Sendable {
 
     private let calls = Mutex(SlotTable<Call>())
     private let end = Atomic(false)
+    private let readers: ReaderQueue
+
+    /// - Parameter readers: the readers of sequences, which are woken before a call is resumed.
+    init(_ readers: ReaderQueue) {
+        self.readers = readers
+    }
 
     /// Whether the host was closed. From then on, no observer is called, and the host holds nothing for its users.
     var hasEnded: Bool { end.load(ordering: .relaxed) }
@@ -130,6 +136,7 @@ final class CallTable: Sendable {
     func end(_ call: CallToken, _ outcome: CallOutcome) -> TimerQueue.Token? {
         let ended = calls.withLock { $0.remove(call) }
         guard let ended, case .waiting(let continuation) = ended.state else { return nil }
+        readers.wakeAll()
         continuation.resume(returning: outcome)
         return ended.timer
     }

@@ -1,3 +1,4 @@
+import BluetoothHost
 import Synchronization
 import Testing
 
@@ -115,6 +116,24 @@ struct AsyncEventBufferTests {
         buffer.append(6)
         #expect(try await buffer.next() == 6)
         #expect(buffer.droppedCount == 3)
+    }
+
+    @Test("A reader on another thread is woken at the end of the loop's turn, one on the loop at once")
+    func readersAreWokenAtTheEndOfTheTurn() async {
+        let loop = DispatchEventLoop(label: "readers")
+        let buffer = AsyncEventBuffer<Int, Never>(limit: 8, report: .none, wakingBy: ReaderQueue(loop: loop))
+        for (executor, remaining) in [(nil, 1), (loop.taskExecutor, 0)] as [((any TaskExecutor)?, Int)] {
+            let reader = Task(executorPreference: executor) { [await buffer.next(), await buffer.next()] }
+            await waitForWaiters(1, of: buffer)
+            let count = await withCheckedContinuation { continuation in
+                loop.execute {
+                    for element in 1...2 { buffer.append(element) }
+                    continuation.resume(returning: buffer.waiterCount)
+                }
+            }
+            #expect(count == remaining)
+            #expect(await reader.value == [1, 2])
+        }
     }
 
     @Test("Each element goes to one of several readers, even while readers are cancelled")

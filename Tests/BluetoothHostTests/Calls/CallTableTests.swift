@@ -1,3 +1,4 @@
+import BluetoothTesting
 import BluetoothTypes
 import Testing
 
@@ -5,12 +6,13 @@ import Testing
 
 @Suite("Suspended calls")
 struct CallTableTests {
+    private let table = CallTable(ReaderQueue(loop: SimulatedEventLoop()))
+
     private func error(of outcome: CallOutcome) -> HostError? {
         if case .failure(let error) = outcome { error } else { nil }
     }
 
     @Test func firstEndOfACallCounts() async {
-        let table = CallTable()
         let call = table.reserve(.other)
         let outcome = await CallContinuation.wait { continuation in
             #expect(table.begin(call, continuation))
@@ -24,7 +26,6 @@ struct CallTableTests {
     }
 
     @Test func callThatIsCancelledBeforeItBeginsDoesNotBegin() async {
-        let table = CallTable()
         let call = table.reserve(.time)
         #expect(table.cancel(call) == nil)
         let outcome = await CallContinuation.wait { continuation in
@@ -35,7 +36,6 @@ struct CallTableTests {
     }
 
     @Test func cancellationEndsACallThatWaits() async {
-        let table = CallTable()
         var timers = TimerQueue()
         let call = table.reserve(.time)
         let timer = timers.schedule(.sleep(call), at: Instant(nanoseconds: 1))
@@ -53,7 +53,6 @@ struct CallTableTests {
     }
 
     @Test func callThatCannotBeCancelledBeginsOnTheLoop() async {
-        let table = CallTable()
         let outcome = await CallContinuation.wait { continuation in
             let call = table.begin(continuation)
             #expect(table.isWaiting(call) && table.count == 1)
@@ -65,7 +64,6 @@ struct CallTableTests {
     }
 
     @Test func lateCancellationLeavesTheNextCallAlone() async {
-        let table = CallTable()
         let first = table.reserve(.other)
         table.discard(first)
         let second = table.reserve(.other)
@@ -80,7 +78,6 @@ struct CallTableTests {
     }
 
     @Test func endedCallGivesItsTimerBack() async {
-        let table = CallTable()
         var timers = TimerQueue()
         let call = table.reserve(.time)
         let timer = timers.schedule(.sleep(call), at: Instant(nanoseconds: 1))

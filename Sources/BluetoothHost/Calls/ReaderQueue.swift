@@ -1,0 +1,46 @@
+import Synchronization
+
+/// Tasks that wait for the elements of a sequence.
+package protocol SequenceReaders: AnyObject, Sendable {
+    /// Wakes as many readers as there are elements.
+    func wake()
+}
+
+/// The readers of sequences on other threads than the loop's for which elements have arrived.
+///
+/// To wake a thread costs more than to receive a packet. So the readers are woken at the end of the loop's turn, when all
+/// packets that were read together have been received. A call that ends earlier, or another closure of an app, wakes them
+/// first. So tasks learn of elements and outcomes in the order of the packets.
+package final class ReaderQueue: Sendable {
+    private let loop: any EventLoop
+    private let waiting = Mutex<[any SequenceReaders]>([])
+    private let isEmpty = Atomic(true)
+
+    package init(loop: any EventLoop) {
+        self.loop = loop
+    }
+
+    /// Whether the caller runs on the loop. Readers there need no thread to be woken.
+    package var isOnLoop: Bool { loop.isIsolatingCurrentContext() == true }
+
+    /// Wakes readers later, after those before them.
+    package func wakeLater(_ readers: any SequenceReaders) {
+        let isFirst = waiting.withLock { waiting in
+            waiting.append(readers)
+            isEmpty.store(false, ordering: .relaxed)
+            return waiting.count == 1
+        }
+        if isFirst { loop.execute(wakeAll) }
+    }
+
+    /// Wakes all readers that wait to be woken, in their order.
+    func wakeAll() {
+        guard !isEmpty.load(ordering: .relaxed) else { return }
+        let woken = waiting.withLock { waiting in
+            isEmpty.store(true, ordering: .relaxed)
+            defer { waiting = [] }
+            return waiting
+        }
+        for readers in woken { readers.wake() }
+    }
+}

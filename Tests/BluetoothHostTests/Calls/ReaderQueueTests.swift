@@ -1,0 +1,82 @@
+import BluetoothTesting
+import Synchronization
+import Testing
+
+@testable import BluetoothHost
+
+/// What happened, in order.
+private final class History: Sendable {
+    private let events = Mutex<[String]>([])
+
+    var all: [String] { events.withLock { $0 } }
+
+    func add(_ event: String) {
+        events.withLock { $0.append(event) }
+    }
+}
+
+private final class FakeReaders: SequenceReaders {
+    private let name: String
+    private let history: History
+    private let onWake: @Sendable () -> Void
+
+    init(_ name: String, _ history: History, onWake: @escaping @Sendable () -> Void = {}) {
+        self.name = name
+        self.history = history
+        self.onWake = onWake
+    }
+
+    func wake() {
+        history.add(name)
+        onWake()
+    }
+}
+
+@Suite("Readers of sequences")
+struct ReaderQueueTests {
+    private let loop = SimulatedEventLoop()
+    private let history = History()
+    private let queue: ReaderQueue
+
+    init() {
+        queue = ReaderQueue(loop: loop)
+    }
+
+    @Test("They are woken in their order, at the end of the turn")
+    func wakenAtTheEndOfTheTurn() {
+        loop.execute { [queue, history] in
+            for name in ["a", "b"] { queue.wakeLater(FakeReaders(name, history)) }
+            history.add("packets")
+        }
+        loop.execute { [history] in history.add("later packets") }
+        loop.run(for: .zero)
+        #expect(history.all == ["packets", "later packets", "a", "b"])
+        loop.execute { [queue, history] in queue.wakeLater(FakeReaders("c", history)) }
+        loop.run(for: .zero)
+        #expect(history.all.last == "c")
+    }
+
+    @Test("They are woken before a call ends, and only once")
+    func wokenBeforeACallEnds() async {
+        let table = CallTable(queue)
+        let call = table.reserve(.other)
+        _ = await CallContinuation.wait { continuation in
+            #expect(table.begin(call, continuation))
+            queue.wakeLater(FakeReaders("reader", history))
+            #expect(history.all == [])
+            table.end(call, .success)
+            #expect(history.all == ["reader"])
+        }
+        loop.run(for: .zero)
+        #expect(history.all == ["reader"])
+    }
+
+    @Test("Readers that are queued while others are woken are woken too")
+    func queuedDuringAWakeUp() {
+        loop.execute { [queue, history] in
+            queue.wakeLater(FakeReaders("a", history) { queue.wakeLater(FakeReaders("b", history)) })
+        }
+        loop.run(for: .zero)
+        #expect(history.all == ["a", "b"])
+    }
+}
