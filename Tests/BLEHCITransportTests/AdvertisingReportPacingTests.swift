@@ -31,7 +31,7 @@ struct AdvertisingReportPacingTests {
         pacing.received(report.rawSpan)
         #expect(pacing.decide(at: now - 1) == 0)
         pacing.received(report.rawSpan)
-        #expect(pacing.decide(at: now) == 20 * Self.millisecond)
+        #expect(pacing.decide(at: now + Self.millisecond) == 20 * Self.millisecond)
         #expect(pacing.mayWait)
     }
 
@@ -41,15 +41,17 @@ struct AdvertisingReportPacingTests {
         #expect(pacing.decide(at: now) == 0)
     }
 
-    @Test func manyReportsDoNotWaitForMore() throws {
+    @Test(
+        "The delay falls as the rate of reports grows",
+        arguments: [(3, 20_000), (64, 20_000), (65, 19_692), (128, 10_000), (1280, 1_000), (1281, 0)] as [(Int, UInt64)]
+    )
+    func fastReportsWaitForAShorterTime(reportsIn20Milliseconds count: Int, microseconds: UInt64) throws {
         let (quiet, now) = try quietPacing()
         var pacing = quiet
-        for _ in 0..<AdvertisingReportPacing.sufficientReportCount {
-            pacing.received(report.rawSpan)
-        }
-        #expect(pacing.decide(at: now) == 0)
         pacing.received(report.rawSpan)
-        #expect(pacing.decide(at: now) > 0)
+        #expect(pacing.decide(at: now) == 20 * Self.millisecond)
+        for _ in 0..<count { pacing.received(report.rawSpan) }
+        #expect(pacing.decide(at: now + 20 * Self.millisecond) / 1000 == microseconds)
     }
 
     @Test(
@@ -67,7 +69,7 @@ struct AdvertisingReportPacingTests {
             #expect(pacing.decide(at: now + offset) == 0)
         }
         pacing.received(report.rawSpan)
-        #expect(pacing.decide(at: now + Self.second) == 20 * Self.millisecond)
+        #expect(pacing.decide(at: now + Self.second + Self.millisecond) == 20 * Self.millisecond)
     }
 
     @Test func sentPacketEndsTheWaiting() throws {
@@ -99,7 +101,7 @@ struct GatheringLoopQueueTests {
 
     private func connect(_ family: LoopQueueTests.Family) async throws -> (Probe, Peer) {
         var options = TransportOptions()
-        options.pacing = AdvertisingReportPacing(delay: .seconds(3600), quietTime: .zero)
+        options.pacing = AdvertisingReportPacing(delay: .seconds(3600), quietTime: .zero, gatheredCount: .max)
         let listener = family.listener
         async let peer = listener.accept()
         let transport = try await listener.specification.open(on: loop, options: options)

@@ -21,7 +21,7 @@ public final class Gateway: Service {
     private static let threadCount = 1
     /// How late advertisements are read, so that the gateway wakes up seldom. Together with the time that they wait in
     /// batches, this is less than the 100 ms that clients expect.
-    private static let advertisingReportDelay = Duration.milliseconds(20)
+    private static let advertisingReportDelay = Duration.milliseconds(50)
     /// How long clients wait for the first adapter, whose address identifies the gateway.
     private static let identityTimeout = Duration.seconds(10)
     /// How long the gateway waits for the ends of links when it stops. Those that remain end with their adapters.

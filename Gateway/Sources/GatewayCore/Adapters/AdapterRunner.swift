@@ -283,7 +283,12 @@ final class AdapterRunner: Sendable {
             do throws(BLEError) {
                 for try await advertisement in adapter.central.scan(options) {
                     failureCount = 0
-                    scanner.receive(advertisement, in: mode, from: index)
+                    if scanner.receive(advertisement, in: mode, from: index) {
+                        // This runs when the scan has received all advertisements that were read together.
+                        Task(executorPreference: adapter.taskExecutor) { [scanner, index] in
+                            scanner.endTurn(of: index)
+                        }
+                    }
                 }
             } catch {
                 guard error != .cancelled else { return }

@@ -12,10 +12,8 @@ final class Scanner: Sendable {
 
     private struct State {
         var subscribers: [Client] = []
-        var batch = AdvertisementBatch()
-        /// When the batch is sent, if it is not full before.
-        var batchDeadline = NIODeadline.distantFuture
-        /// Whether the timer runs. It outlives full batches, because setting it wakes the event loop.
+        var batches: BatchQueue
+        /// Whether the timer of batches runs. It outlives full batches, because setting it wakes the event loop.
         var isTimerSet = false
         var mode: ScanMode
         var adapterStates: [AdapterState]
@@ -30,9 +28,6 @@ final class Scanner: Sendable {
         /// How adapters have to scan; nil if nobody needs advertisements.
         var demand: ScanMode? { subscribers.isEmpty && !scansAlways ? nil : mode }
     }
-
-    /// The longest time that an advertisement waits for others.
-    private static let batchDelay = TimeAmount.milliseconds(50)
 
     private let configuredMode: ScanMode
     private let eventLoop: any EventLoop
@@ -62,7 +57,10 @@ final class Scanner: Sendable {
         usesSeveralAdapters = adapterCount > 1
         let states = [AdapterState](repeating: .idle, count: adapterCount)
         let demands = [AsyncStream<ScanMode?>.Continuation?](repeating: nil, count: adapterCount)
-        state = Mutex(State(mode: mode, adapterStates: states, demands: demands, scansAlways: sensors != nil))
+        let batches = BatchQueue(adapterCount: adapterCount)
+        state = Mutex(
+            State(batches: batches, mode: mode, adapterStates: states, demands: demands, scansAlways: sensors != nil)
+        )
     }
 
     // MARK: Clients
@@ -138,7 +136,7 @@ final class Scanner: Sendable {
             guard summary != state.reported else { return }
             state.reported = summary
             // Advertisements that were received before the change are sent before it.
-            flush(&state)
+            send(state.batches.takeAll(), state)
             for client in state.subscribers { client.send(message(state)) }
         }
     }
@@ -152,7 +150,9 @@ final class Scanner: Sendable {
     /// Passes on an advertisement that was received in a scan of a mode.
     ///
     /// A passive scan requests no scan responses, so the response that an earlier active scan received is left out.
-    func receive(_ advertisement: Advertisement, in mode: ScanMode, from adapter: Int) {
+    ///
+    /// - Returns: whether it is the first one of a turn of the adapter's loop. Then ``endTurn(of:)`` is needed at its end.
+    func receive(_ advertisement: Advertisement, in mode: ScanMode, from adapter: Int) -> Bool {
         let raw = RawAdvertisement(
             address: advertisement.address.value,
             rssi: advertisement.rssi ?? -127,
@@ -161,19 +161,23 @@ final class Scanner: Sendable {
         )
         devices?.receive(advertisement, by: adapter)
         sensors?.receive(raw.data, of: advertisement)
-        state.withLock { state in
+        return state.withLock { state in
             state.advertisementCount += 1
             if usesSeveralAdapters {
                 state.reception.record(raw.address, rssi: raw.rssi, at: .now(), by: adapter)
             }
-            guard !state.subscribers.isEmpty else { return }
-            state.batch.append(raw)
-            if state.batch.isFull {
-                flush(&state)
-            } else if state.batch.count == 1 {
-                state.batchDeadline = eventLoop.now + Self.batchDelay
-                if !state.isTimerSet { setTimer(&state) }
-            }
+            guard !state.subscribers.isEmpty else { return false }
+            let (isFirst, full) = state.batches.append(raw, from: adapter)
+            send(full, state)
+            return isFirst
+        }
+    }
+
+    /// Ends a turn of an adapter's loop. Call it when all advertisements that were read together have been received.
+    func endTurn(of adapter: Int) {
+        state.withLock { state in
+            send(state.batches.endTurn(of: adapter, at: eventLoop.now), state)
+            setTimer(&state)
         }
     }
 
@@ -188,23 +192,23 @@ final class Scanner: Sendable {
     }
 
     private func setTimer(_ state: inout State) {
+        guard !state.isTimerSet, let deadline = state.batches.deadline else { return }
         state.isTimerSet = true
-        eventLoop.scheduleTask(deadline: state.batchDeadline) { [self] in flushWaitingBatch() }
+        eventLoop.scheduleTask(deadline: deadline) { [self] in sendWaitingBatch() }
     }
 
     /// Sends the batch if it has waited long enough. Otherwise it is a newer one, for which the timer runs again.
-    private func flushWaitingBatch() {
+    private func sendWaitingBatch() {
         state.withLock { state in
             state.isTimerSet = false
-            guard state.batch.count > 0 else { return }
-            if state.batchDeadline <= eventLoop.now { flush(&state) } else { setTimer(&state) }
+            send(state.batches.advance(to: eventLoop.now), state)
+            setTimer(&state)
         }
     }
 
-    private func flush(_ state: inout State) {
-        guard state.batch.count > 0 else { return }
-        for client in state.subscribers { client.send(state.batch) }
-        state.batch = AdvertisementBatch()
+    private func send(_ batches: [AdvertisementBatch], _ state: borrowing State) {
+        guard !batches.isEmpty else { return }
+        for client in state.subscribers { client.send(batches) }
     }
 
     // MARK: Information

@@ -40,8 +40,10 @@ final class Client: Sendable {
     }
 
     /// Sends advertisements, or drops some if the client is too slow.
-    func send(_ batch: AdvertisementBatch) {
-        eventLoop.execute { [handler] in handler.value.send(batch) }
+    func send(_ batches: [AdvertisementBatch]) {
+        eventLoop.execute { [handler] in
+            for batch in batches { handler.value.send(batch) }
+        }
     }
 
     /// Ends the client's session.
