@@ -1,4 +1,4 @@
-# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, gateway-tests, demo-gateway, test-gateway, test-fleet, bench-fleet, test-web, test-sensors, soak-gateway, programs, install, deb, test-deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
+# make setup, generate, generate-gateway, build, demo, test, docs, simulate, test-interop, test-avatar, test-kernel, gateway, gateway-tests, demo-gateway, test-gateway, test-fleet, bench-fleet, test-web, test-sensors, soak-gateway, programs, gateway-order, install, deb, test-deb, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
@@ -12,11 +12,15 @@ DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
 # The Debian packages that it is built with.
 GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
-# Options of `swift build` for the programs of the package.
-STATIC := -c release --static-swift-stdlib --package-path Gateway --disable-local-rpath --scratch-path Gateway/.build-deb
+# Options of `swift build` for the programs of the package. lld packs the relocations, which are all read at the start, exports
+# no symbols, and places the functions that a gateway uses next to each other. So little of a program is in memory.
+STATIC := -c release --static-swift-stdlib --package-path Gateway --disable-local-rpath --scratch-path Gateway/.build-deb \
+	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xswiftc -use-ld=lld \
+	-Xlinker --gc-sections -Xlinker --no-export-dynamic -Xlinker -z -Xlinker pack-relative-relocs \
+	-Xlinker '--symbol-ordering-file=$(CURDIR)/Gateway/Packaging/functions.order' -Xlinker --no-warn-symbol-ordering
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: gateway gateway-tests demo-gateway test-gateway test-fleet bench-fleet test-web test-sensors soak-gateway programs install deb test-deb
+.PHONY: gateway gateway-tests demo-gateway test-gateway test-fleet bench-fleet test-web test-sensors soak-gateway programs gateway-order install deb test-deb
 .PHONY: bench-gateway
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size bench-bluez lint format clean
 
@@ -110,6 +114,10 @@ programs: setup ## Builds `ble-gateway` and `ble` with the Swift runtime in them
 	@./.ci/setup $(GATEWAY_PACKAGES)
 	$(SWIFT) build $(STATIC) --product ble
 	$(SWIFT) build $(STATIC) --product ble-gateway
+
+gateway-order: programs ## Finds the functions that a running gateway uses again; review the difference, then build again.
+	@Gateway/Benchmarks/order
+	git diff --stat -- Gateway/Packaging/functions.order
 
 install: ## Installs the built programs, manual pages, completions and the unit into DESTDIR and PREFIX=/usr/local.
 	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr/local) Gateway/Packaging/install Gateway/.build-deb/release
