@@ -165,7 +165,7 @@ public struct Peripheral: Sendable {
     /// for the packet is sent it later and delays no other. With `clients`, the call waits until there was room for
     /// each of them. Without, it waits for the fastest client only: a client that is 256 notifications behind misses
     /// those that follow. A call from another thread than the adapter's own (``Adapter/taskExecutor``) may return
-    /// earlier: up to 32 notifications wait for the adapter's thread. They are lost if the link ends before they are
+    /// earlier: up to 128 notifications wait for the adapter's thread. They are lost if the link ends before they are
     /// sent. A client that disconnects is no error.
     ///
     /// - Parameters:

@@ -7,7 +7,7 @@ public enum WriteKind: Sendable {
     /// The peer confirms. A value that is too long for one request is written in parts.
     case withResponse
     /// The peer does not confirm. The call waits until there is room for the packet. On other threads than the
-    /// adapter's own (``Adapter/taskExecutor``), up to 32 values are accepted before there is room. They are sent in
+    /// adapter's own (``Adapter/taskExecutor``), up to 128 values are accepted before there is room. They are sent in
     /// their order, before any later operation, or are lost with the link.
     case withoutResponse
     /// The peer echoes the value before anything is written, so that this side can verify it.

@@ -32,7 +32,10 @@ final class SubmissionQueue: Sendable {
     }
 
     /// Maximum number of unsent writes per link, and of unsent notifications.
-    static let limit = 32
+    ///
+    /// A controller often has 32 buffers or fewer. With several times as many submissions, a caller is suspended once for
+    /// several rounds of the controller.
+    static let limit = 128
 
     private let state = Mutex(State())
     /// The characteristics whose values may be submitted.

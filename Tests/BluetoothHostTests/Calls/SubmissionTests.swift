@@ -100,7 +100,7 @@ struct SubmissionTests {
 
     /// The ATT PDUs that the host has sent, after the controller has returned all buffers.
     private func sentPDUs() -> [[UInt8]] {
-        for _ in 0..<40 {
+        for _ in 0..<(SubmissionQueue.limit + 8) {
             fixture.controller.emit {
                 NumberOfCompletedPackets.encodePacket(
                     .init(connectionHandle: 0x0040, numCompletedPackets: 1),
