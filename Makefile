@@ -12,12 +12,16 @@ DOCUMENTED := $(shell sed -n "s/^ *- \([A-Za-z0-9]*\)$$/\1/p" .spi.yml)
 GATEWAY_SOURCES := Gateway/Sources Gateway/Tests Gateway/Package.swift
 # The Debian packages that it is built with.
 GATEWAY_PACKAGES := libmosquitto-dev libsqlite3-dev
+# The functions that a running gateway uses.
+FUNCTIONS := Gateway/Packaging/functions.order
+# Programs with packed relocations need glibc 2.36.
+PACKED_RELOCATIONS := $(shell getconf GNU_LIBC_VERSION | awk '$$2 >= 2.36 { print "-Xlinker -z -Xlinker pack-relative-relocs" }')
 # Options of `swift build` for the programs of the package. lld packs the relocations, which are all read at the start, exports
 # no symbols, and places the functions that a gateway uses next to each other. So little of a program is in memory.
 STATIC := -c release --static-swift-stdlib --package-path Gateway --disable-local-rpath --scratch-path Gateway/.build-deb \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xswiftc -use-ld=lld \
-	-Xlinker --gc-sections -Xlinker --no-export-dynamic -Xlinker -z -Xlinker pack-relative-relocs \
-	-Xlinker '--symbol-ordering-file=$(CURDIR)/Gateway/Packaging/functions.order' -Xlinker --no-warn-symbol-ordering
+	-Xlinker --gc-sections -Xlinker --no-export-dynamic $(PACKED_RELOCATIONS) \
+	-Xlinker '--symbol-ordering-file=$(CURDIR)/$(FUNCTIONS)' -Xlinker --no-warn-symbol-ordering
 
 .PHONY: setup generate generate-gateway build demo test docs simulate simulate-month simulate-report endurance test-interop test-avatar test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: gateway gateway-tests demo-gateway test-gateway test-fleet bench-fleet test-web test-sensors soak-gateway programs gateway-order install deb test-deb
@@ -112,12 +116,13 @@ soak-gateway: build gateway ## Runs a gateway with 20 links and 1,000 advertisem
 
 programs: setup ## Builds `ble-gateway` and `ble` with the Swift runtime in them, into Gateway/.build-deb/release.
 	@./.ci/setup $(GATEWAY_PACKAGES)
+	@for program in Gateway/.build-deb/release/ble{,-gateway}; do [[ $(FUNCTIONS) -ot $$program ]] || rm -f $$program; done
 	$(SWIFT) build $(STATIC) --product ble
 	$(SWIFT) build $(STATIC) --product ble-gateway
 
 gateway-order: programs ## Finds the functions that a running gateway uses again; review the difference, then build again.
 	@Gateway/Benchmarks/order
-	git diff --stat -- Gateway/Packaging/functions.order
+	git diff --stat -- $(FUNCTIONS)
 
 install: ## Installs the built programs, manual pages, completions and the unit into DESTDIR and PREFIX=/usr/local.
 	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr/local) Gateway/Packaging/install Gateway/.build-deb/release

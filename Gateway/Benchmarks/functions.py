@@ -20,8 +20,8 @@ folder = tempfile.TemporaryDirectory()
 calls = Path(folder.name) / "calls"
 wrapper = Path(folder.name) / "ble-gateway"
 wrapper.write_text(
-    f'#!/bin/sh\n[ "$1" = run ] || exec {program} "$@"\n'
-    f'exec valgrind -q --tool=callgrind --demangle=no --callgrind-out-file={calls}.%p {program} "$@"\n'
+    f'#!/bin/sh\n[ "$1" = run ] || exec "{program}" "$@"\n'
+    f'exec valgrind -q --tool=callgrind --demangle=no --callgrind-out-file={calls}.%p "{program}" "$@"\n'
 )
 wrapper.chmod(0o755)
 os.environ["BLE_GATEWAY"] = str(wrapper)
@@ -38,7 +38,7 @@ def functions_of_run() -> list[str]:
     names = {}
     for file in calls.parent.glob("calls.*"):
         for line in file.read_text(errors="replace").splitlines():
-            if match := re.match(r"c?fn=\(\d+\) ([^'\s]+)", line):
+            if (match := re.match(r"c?fn=\(\d+\) ([^'\s]+)", line)) and not match[1].startswith("0x"):
                 names.setdefault(match[1])
         file.unlink()
     return sorted(names)
@@ -87,6 +87,8 @@ def main():
         with tempfile.TemporaryDirectory() as base:
             run(Path(base))
         found = functions_of_run()
+        if not found:
+            raise SystemExit(f"functions: {run.__name__} gave no names; did the gateway end within 10 seconds?")
         names |= dict.fromkeys(found)
         print(f"{run.__name__}: {len(found)} functions", file=sys.stderr)
     output.write_text("\n".join(names) + "\n")

@@ -92,8 +92,8 @@ public final class Adapter: Sendable {
         /// milliseconds.
         ///
         /// To wake up for each advertisement costs several times as much as to handle it. So a program that listens to
-        /// many advertisers takes less processor time with a delay. Connections are not delayed: see
-        /// ``/BLEHCITransport/TransportOptions/advertisingReportDelay``.
+        /// many advertisers takes less processor time with a delay. Other packets are hardly delayed:
+        /// see ``/BLEHCITransport/TransportOptions/advertisingReportDelay``.
         public var advertisingReportDelay = Duration.zero
         /// Seed of the host's random numbers, so that a capture can be replayed; nil for true randomness. Anyone with
         /// the seed can compute the keys and addresses: never set it if security matters.

@@ -5,10 +5,12 @@ import Synchronization
 /// A bounded queue of elements from the host's loop for the tasks that iterate a sequence.
 ///
 /// ## Overview
-/// The host appends elements without waiting. Each element wakes the task that has waited longest in ``receive()``, which
-/// takes it from the buffer. Iterators hold no elements, so no element is lost when an iterator is dropped.
+/// The host appends elements without waiting. On the loop, each element wakes the task that has waited longest in
+/// ``receive()``, which takes it from the buffer. Iterators hold no elements, so no element is lost when an iterator is
+/// dropped.
 ///
-/// Tasks on other threads than the loop's are woken at the end of the loop's turn (`ReaderQueue`).
+/// Tasks on other threads are woken at the end of the loop's turn (`ReaderQueue`), or earlier if the buffer is half full
+/// or has 256 elements.
 ///
 /// ## Overflow
 /// If the buffer is full, the oldest element is dropped and counted. The reader learns of it in the stream, at the place
@@ -17,7 +19,7 @@ import Synchronization
 /// ## End and cancellation
 /// After ``finish(_:)``, readers get the remaining elements and then the end, each time they ask. A cancelled task gets
 /// ``Delivery/cancelled`` at once; elements stay in the buffer for other tasks.
-package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: SequenceReaders {
+package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: WakingReaders {
     package enum Delivery: Sendable {
         case element(Element)
         case end(Failure?)
@@ -68,6 +70,8 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sequenc
     private let limit: Int
     private let report: OverflowReport
     private let readers: ReaderQueue?
+    /// The number of elements from which no reader waits for the end of the turn.
+    private let urgentCount: Int
 
     /// - Parameters:
     ///   - limit: the greatest number of elements in the buffer, at least 1.
@@ -77,6 +81,7 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sequenc
         self.limit = limit
         self.report = report
         self.readers = readers
+        urgentCount = max(1, min(limit / 2, 256))
     }
 
     /// The number of elements that were dropped because the buffer was full.
@@ -98,10 +103,12 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sequenc
                 state.unreportedCount += 1
             }
             state.elements.append(element)
-            guard !state.areWaitersQueued, let first = state.waiters.first else { return nil }
-            guard readers != nil, !first.isOnLoop else { return state.waiters.popFirst() }
+            guard let first = state.waiters.first else { return nil }
+            guard readers != nil, !first.isOnLoop, state.elements.count < urgentCount else {
+                return state.waiters.popFirst()
+            }
+            isQueued = !state.areWaitersQueued
             state.areWaitersQueued = true
-            isQueued = true
             return nil
         }
         unsafe waiter?.continuation.resume()
@@ -110,11 +117,14 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sequenc
     }
 
     package func wake() {
-        let woken = state.withLock { state in
+        var woken = Deque<Waiter>()
+        state.withLock { state in
             state.areWaitersQueued = false
-            let woken = state.waiters.prefix(state.elements.count)
-            state.waiters.removeFirst(woken.count)
-            return woken
+            if state.waiters.count <= state.elements.count {
+                swap(&woken, &state.waiters)
+            } else {
+                for _ in 0..<state.elements.count { woken.append(state.waiters.removeFirst()) }
+            }
         }
         for waiter in woken { unsafe waiter.continuation.resume() }
     }
@@ -127,6 +137,7 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sequenc
             defer { state.waiters = [] }
             return state.waiters
         }
+        if !waiters.isEmpty { readers?.wakeAll() }
         for waiter in waiters { unsafe waiter.continuation.resume() }
     }
 

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Tasks that wait for the elements of a sequence.
-package protocol SequenceReaders: AnyObject, Sendable {
-    /// Wakes as many readers as there are elements.
+/// Something that tasks wait for: the elements of a sequence.
+package protocol WakingReaders: AnyObject, Sendable {
+    /// Wakes as many of the waiting tasks as there are elements.
     func wake()
 }
 
 /// The readers of sequences on other threads than the loop's for which elements have arrived.
 ///
 /// To wake a thread costs more than to receive a packet. So the readers are woken at the end of the loop's turn, when all
-/// packets that were read together have been received. A call that ends earlier, or another closure of an app, wakes them
-/// first. So tasks learn of elements and outcomes in the order of the packets.
+/// packets that were read together have been received. A call that ends earlier, the end of a sequence, or another kind of
+/// event wakes them first. So tasks learn of elements and outcomes in the order of the packets.
 package final class ReaderQueue: Sendable {
     private let loop: any EventLoop
-    private let waiting = Mutex<[any SequenceReaders]>([])
+    private let waiting = Mutex<[any WakingReaders]>([])
     private let isEmpty = Atomic(true)
 
     package init(loop: any EventLoop) {
@@ -23,8 +23,8 @@ package final class ReaderQueue: Sendable {
     /// Whether the caller runs on the loop. Readers there need no thread to be woken.
     package var isOnLoop: Bool { loop.isIsolatingCurrentContext() == true }
 
-    /// Wakes readers later, after those before them.
-    package func wakeLater(_ readers: any SequenceReaders) {
+    /// Wakes readers later, in the order of the calls.
+    package func wakeLater(_ readers: any WakingReaders) {
         let isFirst = waiting.withLock { waiting in
             waiting.append(readers)
             isEmpty.store(false, ordering: .relaxed)
@@ -34,7 +34,7 @@ package final class ReaderQueue: Sendable {
     }
 
     /// Wakes all readers that wait to be woken, in their order.
-    func wakeAll() {
+    package func wakeAll() {
         guard !isEmpty.load(ordering: .relaxed) else { return }
         let woken = waiting.withLock { waiting in
             isEmpty.store(true, ordering: .relaxed)

@@ -10,7 +10,8 @@ package final class DispatchEventLoop: EventLoop {
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
     package init(label: String) {
-        // All work comes to this queue through the loop, so nothing waits for the end of a hold.
+        // An adapter has one transport. A hold writes its bytes, and ends when it is closed or an alarm is due. So hardly
+        // any work waits for the end of a hold.
         queue = LoopQueue(DispatchQueue(label: label, qos: .userInitiated), holdLimit: .seconds(1))
         tasks = QueueTaskExecutor(queue: queue)
         queue.queue.setSpecific(key: DispatchEventLoop.key, value: ObjectIdentifier(self))

@@ -136,6 +136,47 @@ struct AsyncEventBufferTests {
         }
     }
 
+    @Test("A reader on another thread is woken at once when the buffer is half full")
+    func halfFullBufferWakesItsReader() async {
+        let loop = DispatchEventLoop(label: "readers")
+        let buffer = AsyncEventBuffer<Int, Never>(limit: 8, report: .none, wakingBy: ReaderQueue(loop: loop))
+        let reader = Task { await buffer.next() }
+        await waitForWaiters(1, of: buffer)
+        let counts = await withCheckedContinuation { continuation in
+            loop.execute {
+                let counts = (1...4).map { element in
+                    buffer.append(element)
+                    return buffer.waiterCount
+                }
+                continuation.resume(returning: counts)
+            }
+        }
+        #expect(counts == [1, 1, 1, 0])
+        #expect(await reader.value == 1)
+    }
+
+    @Test("The end of a sequence wakes the readers of earlier elements first")
+    func endWakesEarlierReaders() async {
+        let loop = DispatchEventLoop(label: "readers")
+        let readers = ReaderQueue(loop: loop)
+        let buffer = AsyncEventBuffer<Int, Never>(limit: 8, report: .none, wakingBy: readers)
+        let other = AsyncEventBuffer<Int, Never>(limit: 8, report: .none, wakingBy: readers)
+        let tasks = [Task { await buffer.next() }, Task { await other.next() }]
+        await waitForWaiters(1, of: buffer)
+        await waitForWaiters(1, of: other)
+        let counts = await withCheckedContinuation { continuation in
+            loop.execute {
+                buffer.append(1)
+                let before = buffer.waiterCount
+                other.finish()
+                continuation.resume(returning: [before, buffer.waiterCount])
+            }
+        }
+        #expect(counts == [1, 0])
+        #expect(await tasks[0].value == 1)
+        #expect(await tasks[1].value == nil)
+    }
+
     @Test("Each element goes to one of several readers, even while readers are cancelled")
     func everyElementIsReadOnce() async {
         let (elements, readerCount) = (20_000, 4)

@@ -15,7 +15,7 @@ private final class History: Sendable {
     }
 }
 
-private final class FakeReaders: SequenceReaders {
+private final class FakeReaders: WakingReaders {
     private let name: String
     private let history: History
     private let onWake: @Sendable () -> Void
@@ -43,7 +43,7 @@ struct ReaderQueueTests {
     }
 
     @Test("They are woken in their order, at the end of the turn")
-    func wakenAtTheEndOfTheTurn() {
+    func wokenAtTheEndOfTheTurn() {
         loop.execute { [queue, history] in
             for name in ["a", "b"] { queue.wakeLater(FakeReaders(name, history)) }
             history.add("packets")

@@ -4,8 +4,8 @@ import NIOCore
 /// Puts the advertisements of all adapters into batches, and decides when they are sent.
 ///
 /// An adapter receives advertisements in turns of its loop. The advertisements of a turn are sent together at its end, so
-/// the event loop of the clients wakes up once. A turn of only a few advertisements waits for more: the adapter gathers
-/// none, because it has connections or hears few devices.
+/// the event loop of the clients wakes up once. A turn of only a few advertisements waits for more: the adapter
+/// has connections, and then does not delay reads, or hears few devices.
 struct BatchQueue {
     /// The longest time that an advertisement waits for others.
     static let delay = TimeAmount.milliseconds(40)
@@ -17,7 +17,7 @@ struct BatchQueue {
     /// Full batches that are not sent yet.
     private var fullBatches: [AdvertisementBatch] = []
     private var batch = AdvertisementBatch()
-    /// When the batch is sent, if it is not full before; nil if it is empty, or began in this turn.
+    /// When the batch is sent, if it is not full before; nil if it is empty, or if no turn has ended since it began.
     private(set) var deadline: NIODeadline?
     /// The number of advertisements that each adapter has received in its turn.
     private var turnCounts: [Int]
@@ -29,7 +29,10 @@ struct BatchQueue {
     /// Adds an advertisement.
     ///
     /// - Returns: whether it is the first one in a turn of the adapter, and batches to send.
-    mutating func append(_ advertisement: RawAdvertisement, from adapter: Int) -> (Bool, [AdvertisementBatch]) {
+    mutating func append(
+        _ advertisement: RawAdvertisement,
+        from adapter: Int
+    ) -> (isFirst: Bool, full: [AdvertisementBatch]) {
         batch.append(advertisement)
         if batch.isFull { closeBatch() }
         turnCounts[adapter] += 1

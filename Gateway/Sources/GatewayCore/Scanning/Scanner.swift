@@ -93,6 +93,8 @@ final class Scanner: Sendable {
             let isChanged = state.mode != mode
             state.mode = mode
             if isChanged { updateDemand(state) }
+            // Advertisements that were received before the change are sent before it.
+            send(state.batches.takeAll(), state)
             for client in state.subscribers { client.send(message(state)) }
         }
     }
