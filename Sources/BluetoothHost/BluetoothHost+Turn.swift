@@ -184,7 +184,7 @@ extension BluetoothHost {
     }
 
     private func perform(_ delivery: consuming Delivery) {
-        if !delivery.isElement { readers.wakeAll() }
+        if readers.areWaiting, !delivery.isElement { readers.wakeAll() }
         switch delivery {
         case .hostEvent(let observer, let event): observers.host[observer]?(event)
         case .serverEvent(let observer, let event): observers.server[observer]?(event)

@@ -23,6 +23,9 @@ package final class ReaderQueue: Sendable {
     /// Whether the caller runs on the loop. Readers there need no thread to be woken.
     package var isOnLoop: Bool { loop.isIsolatingCurrentContext() == true }
 
+    /// Whether readers wait to be woken.
+    var areWaiting: Bool { !isEmpty.load(ordering: .relaxed) }
+
     /// Wakes readers later, in the order of the calls.
     package func wakeLater(_ readers: any WakingReaders) {
         let isFirst = waiting.withLock { waiting in
@@ -35,7 +38,7 @@ package final class ReaderQueue: Sendable {
 
     /// Wakes all readers that wait to be woken, in their order.
     package func wakeAll() {
-        guard !isEmpty.load(ordering: .relaxed) else { return }
+        guard areWaiting else { return }
         let woken = waiting.withLock { waiting in
             isEmpty.store(true, ordering: .relaxed)
             defer { waiting = [] }
