@@ -2,10 +2,11 @@
 
     functions.py PROGRAM OUTPUT
 
-callgrind runs PROGRAM, which has the names of its functions, while it does nothing, while a client reads from a device
-through it, and while it publishes readings. The functions of the first run come first in OUTPUT, one mangled name a line.
+callgrind runs PROGRAM, which has the names of its functions, in three runs: without a client, while a client reads from a
+device through it, and while it publishes readings. The functions of the first run come first in OUTPUT, one mangled name a line.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -35,11 +36,11 @@ PROFILE = """{"name": "Device", "advertise": {"services": ["180F"]}, "services":
 
 def functions_of_run() -> list[str]:
     """The functions of the run that has just ended."""
-    names = {}
+    names = set()
     for file in calls.parent.glob("calls.*"):
         for line in file.read_text(errors="replace").splitlines():
             if (match := re.match(r"c?fn=\(\d+\) ([^'\s]+)", line)) and not match[1].startswith("0x"):
-                names.setdefault(match[1])
+                names.add(match[1])
         file.unlink()
     return sorted(names)
 
@@ -57,7 +58,7 @@ def run_with_client(base: Path):
         with measure.Process(*serve, stdout=subprocess.PIPE, text=True) as device:
             address = None
             while address is None:
-                address = measure.json.loads(device.process.stdout.readline()).get("address")
+                address = json.loads(device.process.stdout.readline()).get("address")
             client = gateway.client()
             client.subscribe()
             number = int(address.split()[0].replace(":", ""), 16)

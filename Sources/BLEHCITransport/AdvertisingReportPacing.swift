@@ -6,8 +6,8 @@ import BLEByteCoding
 /// reports and the host sends nothing, nobody waits for an answer. So after the quiet time of this, reads may wait for the
 /// delay. Another packet, in either direction, ends the waiting.
 ///
-/// If reports arrive so fast that the delay would gather more than 64 packets, reads wait for a shorter time, because the
-/// kernel keeps only some hundred packets for a socket.
+/// The kernel keeps only some hundred packets for a socket. So reads wait for a shorter time if the delay would gather more
+/// than 64 packets.
 ///
 /// Times are in nanoseconds of a clock that only moves forward.
 package struct AdvertisingReportPacing: Sendable {

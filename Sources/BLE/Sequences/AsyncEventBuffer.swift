@@ -70,7 +70,7 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: WakingR
     private let limit: Int
     private let report: OverflowReport
     private let readers: ReaderQueue?
-    /// The number of elements from which no reader waits for the end of the turn.
+    /// With this number of elements, a reader is woken at once, not at the end of the turn.
     private let urgentCount: Int
 
     /// - Parameters:
