@@ -1,4 +1,6 @@
+import BLEGATT
 import BluetoothTesting
+import BluetoothTypes
 import Synchronization
 import Testing
 
@@ -78,5 +80,32 @@ struct ReaderQueueTests {
         }
         loop.run(for: .zero)
         #expect(history.all == ["a", "b"])
+    }
+
+    @Test("They are woken before the outcome of a procedure, and before a closure of an app")
+    func wokenBeforeOutcomesAndClosures() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
+
+        // The end of the turn comes after all three actions.
+        fixture.loop.execute { [history] in host.readers.wakeLater(FakeReaders("reader", history)) }
+        fixture.controller.emit(HostFixture.acl([0x0B, 0x07]))
+        fixture.loop.execute { [history] in history.add("response") }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(try read.all.first?.get() == [0x07])
+        #expect(history.all == ["reader", "response"])
+
+        fixture.loop.execute { [history] in
+            host.readers.wakeLater(FakeReaders("later reader", history))
+            host.begin { host in
+                host.beginWriteWithoutResponse([1], to: 0x0003, on: link) { _ in history.add("closure") }
+            }
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(history.all == ["reader", "response", "later reader", "closure"])
     }
 }
