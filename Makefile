@@ -55,8 +55,8 @@ docs: setup ## Builds the documentation of the libraries as a static site in .bu
 		$(addprefix --target ,$(DOCUMENTED)) --output-path .build/docs --warnings-as-errors \
 		--enable-experimental-combined-documentation --experimental-skip-synthesized-symbols
 
-simulate: setup ## Runs SEEDS=n random worlds, or the world of SEED=n with captures in .build/simulation. OPTIMIZE=1 optimizes.
-	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test $(if $(OPTIMIZE),$(OPTIMIZED)) --filter SimulationTests.SimulationTests
+simulate: setup ## Runs SEEDS=n random worlds from FIRST=0, or the world of SEED=n with captures in .build/simulation. OPTIMIZE=1 optimizes.
+	SIMULATION_SEEDS=$(SEEDS) SIMULATION_FIRST_SEED=$(FIRST) SIMULATION_SEED=$(SEED) $(SWIFT) test $(if $(OPTIMIZE),$(OPTIMIZED)) --filter SimulationTests.SimulationTests
 
 simulate-month: setup ## Runs a gateway for DAYS=30 days of a simulated world with faults, from SEED=1.
 	SIMULATION_DAYS=$(or $(DAYS),30) SIMULATION_SEED=$(or $(SEED),1) $(SWIFT) test $(OPTIMIZED) --filter SimulationTests.GatewaySimulationTests

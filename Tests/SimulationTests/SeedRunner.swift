@@ -14,8 +14,25 @@ enum SeedRunner {
         var counts: [String: Int] = [:]
     }
 
-    static func run(seeds: Range<UInt64>, threads: Int = 2) async -> Summary {
+    /// Runs the seeds on that many threads.
+    ///
+    /// Prints each failure at once, and a line after each `progressInterval` worlds, so that a long run that is stopped
+    /// has a result.
+    static func run(seeds: Range<UInt64>, threads: Int = 2, progressInterval: Int = 1000) async -> Summary {
         let next = Mutex(seeds.lowerBound)
+        let progress = Mutex((worldCount: 0, failureCount: 0))
+        let report: @Sendable (Simulation.Outcome) -> Void = { outcome in
+            progress.withLock { progress in
+                progress.worldCount += 1
+                if let violation = outcome.violations.first {
+                    progress.failureCount += 1
+                    print("seed \(outcome.seed): \(violation)")
+                }
+                guard progress.worldCount.isMultiple(of: progressInterval) else { return }
+                print("simulated \(progress.worldCount) of \(seeds.count) worlds, \(progress.failureCount) failed")
+                fflush(nil)
+            }
+        }
         let takeNext: @Sendable () -> UInt64? = {
             next.withLock { next in
                 guard next < seeds.upperBound else { return nil }
@@ -24,7 +41,7 @@ enum SeedRunner {
             }
         }
         return await withTaskGroup(of: Summary.self) { group in
-            for _ in 0..<threads { group.addTask { await runOnThread(takeNext) } }
+            for _ in 0..<threads { group.addTask { await runOnThread(takeNext, report: report) } }
             var all = Summary()
             for await summary in group { all.add(summary) }
             all.failures.sort { $0.seed < $1.seed }
@@ -32,11 +49,18 @@ enum SeedRunner {
         }
     }
 
-    private static func runOnThread(_ takeNext: @escaping @Sendable () -> UInt64?) async -> Summary {
+    private static func runOnThread(
+        _ takeNext: @escaping @Sendable () -> UInt64?,
+        report: @escaping @Sendable (Simulation.Outcome) -> Void
+    ) async -> Summary {
         await withCheckedContinuation { continuation in
             let thread = Thread {
                 var summary = Summary()
-                while let seed = takeNext() { summary.add(Simulation.run(seed: seed)) }
+                while let seed = takeNext() {
+                    let outcome = Simulation.run(seed: seed)
+                    report(outcome)
+                    summary.add(outcome)
+                }
                 continuation.resume(returning: summary)
             }
             thread.stackSize = 8 << 20

@@ -3,12 +3,14 @@ import Testing
 
 @Suite("Random worlds from seeds")
 struct SimulationTests {
-    /// `SIMULATION_SEEDS` is the number of seeds to run. `SIMULATION_SEED` selects one seed, with its captures.
+    /// `SIMULATION_SEEDS` is the number of seeds to run, from `SIMULATION_FIRST_SEED` or 0.
+    /// `SIMULATION_SEED` selects one seed, with its captures.
     private static let environment = ProcessInfo.processInfo.environment
 
     private static var seeds: Range<UInt64> {
         if let seed = environment["SIMULATION_SEED"].flatMap(UInt64.init) { return seed..<(seed + 1) }
-        return 0..<(environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 200)
+        let first = environment["SIMULATION_FIRST_SEED"].flatMap(UInt64.init) ?? 0
+        return first..<(first + (environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 200))
     }
 
     @Test("No leaks, consistent state, every operation ends, and every value was sent")
