@@ -8,6 +8,10 @@ import DequeModule
 ///
 /// The gateways that receive a transmission report it one after the other. So nothing is decided at the first reception of
 /// a tag, or at the first one after the timeout. ``advance(to:)`` decides when the collection time has passed since then.
+///
+/// A gateway publishes its state when it changes, and a broker sends the retained one only once. So the state of a silent
+/// gateway stays known. Beyond the greatest number of gateways, the one that has been silent longest, for an hour at
+/// least, is forgotten.
 public struct GatewayElection: Sendable {
     /// Times and limits.
     public struct Configuration: Hashable, Sendable {
@@ -58,6 +62,10 @@ public struct GatewayElection: Sendable {
         var tags: Set<UInt64> = []
 
         var isEligible: Bool { isOnline && freeSlots != 0 }
+        /// Whether the gateway is not chosen for a tag.
+        var isUnused: Bool { tags.isEmpty }
+        /// Whether the state is that of a gateway of which nothing is known.
+        var isInitial: Bool { isUnused && isOnline && freeSlots == nil }
     }
 
     private struct Candidate {
@@ -144,7 +152,7 @@ public struct GatewayElection: Sendable {
         let reception = now - max(.zero, delay)
         let isKnown = tags[address] != nil
         guard isKnown || tags.count < configuration.tagLimit,
-            let gateway = gateways.number(of: name, at: now, create: { GatewayState() })
+            let gateway = number(of: name, at: now)
         else {
             refusedCount &+= 1
             return nil
@@ -180,7 +188,7 @@ public struct GatewayElection: Sendable {
             }
             lookAtNext(now, &changes)
         }
-        gateways.sweep(at: now)
+        gateways.sweep(at: now, where: \.isInitial)
         return changes
     }
 
@@ -224,12 +232,18 @@ public struct GatewayElection: Sendable {
 
     // MARK: Decisions
 
+    /// Returns the number of a gateway; nil if there are too many gateways.
+    private mutating func number(of name: String, at now: Duration) -> Int? {
+        gateways.makeRoom(for: name, at: now, where: \.isUnused)
+        return gateways.number(of: name, at: now) { GatewayState() }
+    }
+
     private mutating func update(
         _ name: String,
         at now: Duration,
         _ body: (inout GatewayState) -> Void
     ) -> [Change] {
-        guard let gateway = gateways.number(of: name, at: now, create: { GatewayState() }) else {
+        guard let gateway = number(of: name, at: now) else {
             refusedCount &+= 1
             return []
         }

@@ -6,7 +6,7 @@ struct GatewayTable<State: Sendable>: Sendable {
         var state: State
     }
 
-    /// A gateway that is silent for this time can be forgotten.
+    /// A gateway that was not used for this time can be forgotten.
     static var idleTime: Duration { .seconds(3600) }
     private static var sweepInterval: Duration { .seconds(60) }
 
@@ -64,14 +64,40 @@ struct GatewayTable<State: Sendable>: Sendable {
     }
 
     /// Forgets the gateways that are silent, once a minute.
-    mutating func sweep(at now: Duration, isFree: (Int) -> Bool = { _ in true }) {
+    ///
+    /// - Parameter isReplaceable: whether a gateway with this state can be forgotten.
+    mutating func sweep(at now: Duration, where isReplaceable: (State) -> Bool = { _ in true }) {
         guard now - lastSweep >= Self.sweepInterval else { return }
         lastSweep = now
-        for (name, number) in numbers {
-            guard let entry = entries[number], now - entry.lastUse >= Self.idleTime, isFree(number) else { continue }
-            numbers[name] = nil
-            entries[number] = nil
-            free.append(number)
+        for number in numbers.values {
+            guard let entry = entries[number], now - entry.lastUse >= Self.idleTime, isReplaceable(entry.state) else {
+                continue
+            }
+            remove(number)
         }
+    }
+
+    /// Forgets the gateway that has been silent longest, if there is no room for another one. One that was used within
+    /// ``idleTime`` stays.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the gateway that needs room, unless it is known.
+    ///   - isReplaceable: whether a gateway with this state can be forgotten.
+    mutating func makeRoom(for name: String, at now: Duration, where isReplaceable: (State) -> Bool) {
+        guard numbers.count >= limit, numbers[name] == nil else { return }
+        var oldest: (number: Int, lastUse: Duration)?
+        for (number, entry) in entries.enumerated() {
+            guard let entry, now - entry.lastUse >= Self.idleTime, isReplaceable(entry.state) else { continue }
+            if let known = oldest, known.lastUse <= entry.lastUse { continue }
+            oldest = (number, entry.lastUse)
+        }
+        if let oldest { remove(oldest.number) }
+    }
+
+    private mutating func remove(_ number: Int) {
+        guard let entry = entries[number] else { return }
+        numbers[entry.name] = nil
+        entries[number] = nil
+        free.append(number)
     }
 }

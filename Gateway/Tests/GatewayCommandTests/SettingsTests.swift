@@ -118,6 +118,28 @@ struct SettingsTests {
         (#"{"mqttCommands": "yes"}"#, "the value is not true or false"),
         (#"{"mqttIdleTimeout": 0}"#, "use a number from 1 to 3600"),
         (#"{"mqttCommands": true}"#, #"gateway.json: "mqttCommands": commands need a broker; name one with mqtt"#),
+        (
+            #"{"mqtt": "mqtt://broker", "mqttAuthority": "/a.pem"}"#,
+            #"gateway.json: "mqttAuthority": "/a.pem" is not valid; the broker is used without TLS; name"#
+        ),
+        (#"{"mqtt": "mqtt://a", "mqttCertificate": "/c.pem", "mqttPrivateKey": "/k.pem"}"#, "with mqtts://"),
+        (
+            #"{"mqtt": "mqtt://broker", "mqttPrivateKey": "/k.pem"}"#,
+            #""/k.pem" is not valid; the broker is used without TLS; name the broker with mqtts://"#
+        ),
+        (
+            #"{"mqtt": "mqtts://broker", "mqttCertificate": "/c.pem"}"#,
+            #""/c.pem" is not valid; a certificate needs its private key; name the file with mqttPrivateKey"#
+        ),
+        (
+            #"{"mqtt": "mqtts://broker", "mqttPrivateKey": "/k.pem"}"#,
+            #""/k.pem" is not valid; a private key needs its certificate; name the file with mqttCertificate"#
+        ),
+        (
+            #"{"mqtt": "mqtt://broker", "mqttPassword": "secret"}"#,
+            #""mqttPassword": the password needs a user; name the user in the address of the broker: mqtt://"#
+        ),
+        (#"{"mqtt": "mqtts://broker", "mqttPassword": "secret"}"#, "address of the broker: mqtts://USER@HOST"),
         (#"{"mqttStoreLimit": 1}"#, "use a number from 1000 to 10000000"),
         (#"{"mqttStoreDays": 0}"#, "use a number from 1 to 3650"),
         (#"{"mqttTopic": "a/#"}"#, "use a topic without wildcards"),
@@ -151,6 +173,31 @@ struct SettingsTests {
             let message = try #require(fault(file: file))
             #expect(!message.contains(key), "\(message)")
         }
+    }
+
+    @Test func noErrorShowsThePassword() throws {
+        let environment = ["BLE_GATEWAY_MQTT": "mqtt://broker", "BLE_GATEWAY_MQTT_PASSWORD": "5ecret"]
+        let message = try #require(fault(environment: environment))
+        #expect(message.hasPrefix("environment variable BLE_GATEWAY_MQTT_PASSWORD: "))
+        #expect(!message.contains("5ecret"), "\(message)")
+    }
+
+    /// The fault of a file stays if the broker comes from another place.
+    @Test func brokerOfAnOptionIsCheckedWithTheFile() throws {
+        let options: [Setting: ConfigContent] = [.mqtt: .string("mqtt://broker")]
+        let message = try #require(fault(options: options, file: #"{"mqttAuthority": "/a.pem"}"#))
+        #expect(message.hasPrefix(#"gateway.json: "mqttAuthority": "/a.pem" is not valid"#))
+    }
+
+    @Test func credentialsWithoutABrokerAreAccepted() throws {
+        #expect(try settings(file: #"{"mqttAuthority": "/a.pem"}"#).mqttAuthority == "/a.pem")
+        #expect(try settings(file: #"{"mqttCertificate": "/c.pem"}"#).mqttCertificate == "/c.pem")
+        #expect(try settings(file: #"{"mqttPassword": "secret"}"#).mqttPassword == "secret")
+    }
+
+    @Test func authorityAloneIsAcceptedWithTLS() throws {
+        let merged = try settings(file: #"{"mqtt": "mqtts://broker", "mqttAuthority": "/a.pem"}"#)
+        #expect(merged.mqttAuthority == "/a.pem")
     }
 
     @Test func withABrokerReadingsAreNotWrittenUnlessWanted() throws {

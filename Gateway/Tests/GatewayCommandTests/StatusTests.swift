@@ -66,6 +66,19 @@ struct StatusTests {
         #expect(!client.isServed)
     }
 
+    @Test func fileInPlaceOfTheSocketIsReported() async throws {
+        let path = NSTemporaryDirectory() + "/status-\(UUID().uuidString.prefix(8))"
+        try Data().write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let server = try StatusServer(path: path, logger: Logger(label: "test")) { Self.idle }
+        let expected = StateError(
+            path: path,
+            failure: "this is not a socket",
+            advice: "remove it, or name another directory with --state-dir"
+        )
+        await #expect(throws: expected) { try await server.run() }
+    }
+
     /// Connections wait in the queue of the socket, or are half accepted, when the server ends.
     @Test func serverEndsWhileClientsConnect() async throws {
         let path = NSTemporaryDirectory() + "/status-\(UUID().uuidString.prefix(8))"

@@ -51,6 +51,15 @@ extension APIClient {
         try await next(.deviceConnectionResponse, as: ESPHomeBluetoothDeviceConnectionResponse.self, where: predicate)
     }
 
+    /// Returns the messages until a device is connected, or until its connection has ended.
+    func messages(untilConnected isConnected: Bool, _ address: UInt64) async throws -> [ESPHomeProtocol.Message] {
+        try await messages { message in
+            guard message.type == .deviceConnectionResponse else { return false }
+            let response = try? message.decode(as: ESPHomeBluetoothDeviceConnectionResponse.self)
+            return response?.address == address && response?.connected == isConnected
+        }
+    }
+
     func slots(
         where predicate: (ESPHomeBluetoothConnectionsFreeResponse) -> Bool
     ) async throws -> ESPHomeBluetoothConnectionsFreeResponse {

@@ -39,6 +39,13 @@ struct APIClient: Sendable {
         try await send(bytes: buffer)
     }
 
+    /// Sends messages in one write, so that the server receives them together.
+    func send(_ type: MessageType, together messages: [some SwiftProtobuf.Message]) async throws {
+        var buffer = ByteBuffer()
+        for message in messages { PlaintextFraming().encode(Message(type, message), into: &buffer) }
+        try await send(bytes: buffer)
+    }
+
     func send(bytes: ByteBuffer) async throws {
         try await channel.writeAndFlush(bytes)
     }
@@ -66,6 +73,16 @@ struct APIClient: Sendable {
             let message = try await next(type).decode(as: decoded)
             if predicate(message) { return message }
         }
+    }
+
+    /// Returns the messages until one meets a condition, with that one.
+    func messages(until isLast: (ESPHomeProtocol.Message) -> Bool) async throws -> [ESPHomeProtocol.Message] {
+        var received: [ESPHomeProtocol.Message] = []
+        while let message = await self.received() {
+            received.append(message)
+            if isLast(message) { return received }
+        }
+        throw ConnectionClosed()
     }
 
     /// Waits until the server has closed the connection, and returns the types of the messages before.

@@ -58,6 +58,30 @@ struct BondedDeviceTests {
         }
     }
 
+    @Test func unpairingAConnectedDeviceRemovesTheBondsOfAllAdapters() async throws {
+        try await withTable(adapterCount: 2) { adapters, device in
+            for adapter in adapters {
+                let peripheral = try await adapter.central.connect(to: device.address)
+                try await peripheral.pair()
+                await peripheral.disconnect()
+            }
+        } run: { world in
+            let (table, address) = (world.table, world.device.address.value)
+            let client = try await world.makeClient()
+            // With a connection through the first adapter, the second one is chosen.
+            let other = try table.acquireSlot(for: 1, isRandom: false)
+            #expect(other.adapterIndex == 0)
+            table.connect(address, isRandom: true, usesCache: false, for: client)
+            while !table.statuses.contains(where: { $0.isConnected }) { await Task.yield() }
+            #expect(table.connectionCount(of: 1) == 1)
+            table.perform(.unpair, on: address, for: client)
+            while table.connectionCount(of: 1) > 0 { await Task.yield() }
+            for adapter in world.adapters { #expect(await adapter.bonds().isEmpty) }
+            for runner in world.runners { #expect(!runner.hasBond(with: address)) }
+            table.release(other)
+        }
+    }
+
     /// The bonds are those with which the adapter was opened.
     @Test func adapterWithTheBondAndWithoutRoomIsNotReplacedByAnother() async throws {
         try await withTable(adapterCount: 2) { adapters, device in
@@ -79,5 +103,30 @@ struct BondedDeviceTests {
             world.table.release(busy)
             #expect(try world.table.acquireSlot(for: address, isRandom: true).adapterIndex == 0)
         }
+    }
+}
+
+struct BondRemovalsTests {
+    private static let first = DeviceAddress(1, isRandom: false)
+    private static let second = DeviceAddress(2, isRandom: false)
+
+    @Test func removalsBelongToOneAdapter() {
+        var removals = BondRemovals()
+        removals.insert(7, of: Self.first)
+        removals.insert(8, of: Self.first)
+        removals.insert(7, of: Self.second)
+        removals.insert(7, of: Self.first)
+        #expect(removals.devices(of: Self.first) == [7, 8])
+        removals.remove(7, of: Self.first)
+        #expect(removals.devices(of: Self.first) == [8])
+        #expect(removals.devices(of: Self.second) == [7])
+        #expect(removals.devices(of: nil).isEmpty)
+    }
+
+    @Test func oldestRemovalIsForgottenBeyondTheLimit() {
+        var removals = BondRemovals()
+        let count = UInt64(BondRemovals.limit)
+        for device in 0...count { removals.insert(device, of: Self.first) }
+        #expect(removals.devices(of: Self.first) == Array(1...count))
     }
 }

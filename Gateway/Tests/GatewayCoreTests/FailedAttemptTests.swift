@@ -81,6 +81,36 @@ struct FailedAttemptTests {
         }
     }
 
+    @Test func latestFailureIsRememberedBeyondTheLimit() async throws {
+        try await withTable(adapterCount: 2) { world in
+            let table = world.table
+            let count = UInt64(DeviceTable.failedAttemptLimit) + 1
+            let chosen = table.state.withLock { state -> [Int?] in
+                for address in 1...count { table.attemptFailed(address, through: 0, &state) }
+                let latest = table.adapter(for: count, &state)?.index
+                let forgotten = table.adapter(for: 1, &state)?.index
+                return [latest, forgotten]
+            }
+            #expect(chosen == [1, 0])
+        }
+    }
+
+    @Test func failureIsForgottenAfterItsLifetime() async throws {
+        try await withTable(adapterCount: 2) { world in
+            let table = world.table
+            let lifetime = DeviceTable.failedAttemptLifetime
+            let chosen = table.state.withLock { state -> [Int?] in
+                let time = ContinuousClock.now
+                table.attemptFailed(1, through: 0, &state, at: time)
+                table.attemptFailed(2, through: 0, &state, at: time)
+                let before = table.adapter(for: 1, &state, at: time + (lifetime - .seconds(1)))?.index
+                let after = table.adapter(for: 2, &state, at: time + lifetime)?.index
+                return [before, after]
+            }
+            #expect(chosen == [1, 0])
+        }
+    }
+
     @Test(
         arguments: [
             (.cancelled, 4, false), (.cancelled, 5, true), (.timedOut("connecting"), 0, true),

@@ -35,6 +35,9 @@ final class FakeKernel: AdapterSystem {
         change { adapters in adapters.removeAll { $0.address?.value == address } }
     }
 
+    /// The open adapter with an address; nil if there is none.
+    func adapter(_ address: UInt64) -> Adapter? { state.withLock { $0.users[address] } }
+
     private func change(_ body: (inout [KernelAdapter]) -> Void) {
         state.withLock { state in
             body(&state.adapters)

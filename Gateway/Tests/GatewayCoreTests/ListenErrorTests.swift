@@ -18,6 +18,15 @@ struct ListenErrorTests {
         #expect(text.hasSuffix(advice))
     }
 
+    @Test func hostWithoutAnAddressIsReported() async throws {
+        var configuration = GatewayConfiguration(name: "other")
+        // A part of a name has at most 63 bytes, so no server is asked for the name.
+        configuration.host = String(repeating: "a", count: 64)
+        let expected = ListenError(host: configuration.host, port: configuration.port, errorNumber: EADDRNOTAVAIL)
+        let gateway = Gateway(configuration: configuration)
+        await #expect(throws: expected) { try await gateway.run() }
+    }
+
     @Test func portInUseIsReported() async throws {
         try await withGateway { world in
             var configuration = GatewayConfiguration(name: "other")

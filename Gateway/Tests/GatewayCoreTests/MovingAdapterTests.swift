@@ -1,6 +1,7 @@
 import BLE
 import ESPHomeMessages
 import ESPHomeProtocol
+import Foundation
 import NIOCore
 import Testing
 
@@ -15,6 +16,7 @@ struct MovingAdapterTests {
     /// Runs `body` with a gateway on adapters of a kernel, and a device.
     private func withKernel(
         _ adapters: [AdapterSpecification],
+        stateDirectory: String? = nil,
         _ body: (FakeKernel, Gateway, Device, APIClient) async throws -> Void
     ) async throws {
         let kernel = FakeKernel()
@@ -25,6 +27,7 @@ struct MovingAdapterTests {
         configuration.host = "127.0.0.1"
         configuration.port = 0
         configuration.adapters = adapters
+        configuration.stateDirectory = stateDirectory
         let gateway = Gateway(configuration: configuration, adapters: [], system: kernel)
         let run = Task { try await gateway.run() }
         do {
@@ -105,6 +108,30 @@ struct MovingAdapterTests {
                 _ = await wait(for: gateway) { $0.adapters[0].isOpen && $0.adapters[0].kernelName == "hci\(index)" }
             }
             try await receiveAdvertisement(of: device, by: client)
+        }
+    }
+
+    @Test func bondOfAnAbsentAdapterIsRemovedWhenTheAdapterIsBack() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("bonds-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await withKernel([Self.address(Self.first)], stateDirectory: directory) { kernel, gateway, device, client in
+            let address = device.address.value
+            let status = await wait(for: gateway) { $0.adapters[0].isOpen }
+            try await client.connect(address)
+            try #require(try await client.pair(address))
+            try await client.disconnect(address)
+            kernel.unplug(Self.first)
+            _ = await wait(for: gateway) { $0.adapters[0].failure?.contains("no adapter has the address") == true }
+            #expect(try await client.unpair(address))
+            let isBondedAgain = try await client.unpair(address)
+            #expect(!isBondedAgain)
+            kernel.plug(Self.first, as: 5)
+            let back = await wait(for: gateway) { $0.adapters[0].isOpen }
+            // The adapter has its saved bonds.
+            #expect(back.adapters[0].address == status.adapters[0].address)
+            let adapter = try #require(kernel.adapter(Self.first))
+            #expect(await adapter.bonds().isEmpty)
         }
     }
 

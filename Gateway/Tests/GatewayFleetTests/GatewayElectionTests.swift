@@ -127,6 +127,39 @@ struct GatewayElectionTests {
         #expect(election.setFreeSlots(0, "a", at: now).map(\.gateway) == ["b"])
     }
 
+    /// A broker sends the retained state of a gateway only once.
+    @Test func stateOfASilentGatewayStaysKnown() {
+        var election = GatewayElection()
+        #expect(election.setFreeSlots(0, "full", at: .zero).isEmpty)
+        #expect(election.setOnline(false, "offline", at: .zero).isEmpty)
+        for hour in 1...3 { #expect(election.advance(to: .seconds(3600 * hour)).isEmpty) }
+        let now = Duration.seconds(3 * 3600)
+        for (gateway, rssi) in [("full", -40), ("offline", -50), ("free", -90)] {
+            #expect(election.receive(tag, by: gateway, rssi: rssi, at: now) == nil)
+        }
+        #expect(election.advance(to: now + .seconds(2)).map(\.gateway) == ["free"])
+        #expect(election.offlineGatewayCount == 1)
+    }
+
+    @Test func gatewayThatWasSilentLongestIsForgottenAtTheLimit() {
+        var configuration = GatewayElection.Configuration()
+        configuration.gatewayLimit = 2
+        var election = GatewayElection(configuration)
+        #expect(election.setFreeSlots(0, "a", at: .zero).isEmpty)
+        #expect(election.setFreeSlots(0, "b", at: .seconds(1)).isEmpty)
+        // Within an hour, no gateway is forgotten.
+        #expect(election.setFreeSlots(1, "c", at: .seconds(3599)).isEmpty)
+        #expect(election.refusedCount == 1)
+        let now = Duration.seconds(7200)
+        #expect(election.advance(to: now).isEmpty)
+        #expect(election.receive(tag, by: "c", rssi: -90, at: now) == nil)
+        #expect(election.receive(tag, by: "b", rssi: -40, at: now) == nil)
+        #expect(election.refusedCount == 1)
+        #expect(election.advance(to: now + .seconds(2)).map(\.gateway) == ["c"])
+        #expect(election.receive(tag, by: "a", rssi: -40, at: now + .seconds(2)) == nil)
+        #expect(election.refusedCount == 2)
+    }
+
     @Test func tagsGatewaysAndCandidatesAreBounded() {
         var configuration = GatewayElection.Configuration()
         configuration.tagLimit = 10

@@ -131,6 +131,7 @@ struct GatewaySettings: Equatable {
         mqttAuthority = try values.text(.mqttAuthority)?.text
         mqttCertificate = try values.text(.mqttCertificate)?.text
         mqttPrivateKey = try values.text(.mqttPrivateKey)?.text
+        if let broker { try Self.checkCredentials(values, for: broker) }
         if try values.choice(.mqttFormat) == PublishedFormat.theengs {
             let prefix = try values.topic(.mqttTopic) ?? "home/TheengsGateway"
             theengsTopic = "\(prefix)/BTtoMQTT"
@@ -146,6 +147,30 @@ struct GatewaySettings: Equatable {
         fleetSession = try values.text(.fleetSession, advice, FleetMessage.isName)?.text ?? fleetSession
         fleetWindow = try values.number(.fleetWindow, in: 100...60_000) ?? fleetWindow
         fleetPublish = try values.topic(.fleetPublish)
+    }
+
+    /// Refuses files and a password that would have no effect. Without a broker they are accepted: several commands may
+    /// share a configuration.
+    private static func checkCredentials(_ values: SettingsReader, for broker: BrokerAddress) throws(SettingsError) {
+        let certificate = try values.first(.mqttCertificate)
+        let privateKey = try values.first(.mqttPrivateKey)
+        if !broker.usesTLS, let file = try values.first(.mqttAuthority) ?? certificate ?? privateKey {
+            throw file.invalid("the broker is used without TLS; name the broker with mqtts:// instead of mqtt://")
+        }
+        if let certificate, privateKey == nil {
+            throw certificate.invalid("a certificate needs its private key; name the file with mqttPrivateKey")
+        }
+        if let privateKey, certificate == nil {
+            throw privateKey.invalid("a private key needs its certificate; name the file with mqttCertificate")
+        }
+        if broker.user == nil, let password = try values.first(.mqttPassword) {
+            let scheme = broker.usesTLS ? "mqtts" : "mqtt"
+            throw SettingsError(
+                place: password.place,
+                value: nil,
+                advice: "the password needs a user; name the user in the address of the broker: \(scheme)://USER@HOST"
+            )
+        }
     }
 
     private mutating func readHTTP(_ values: SettingsReader) throws(SettingsError) {

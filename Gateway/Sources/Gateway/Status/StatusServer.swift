@@ -37,21 +37,36 @@ struct StatusServer: Service, CustomStringConvertible {
     }
 
     /// Serves until graceful shutdown or cancellation.
+    ///
+    /// - Throws: ``StateError`` if the socket cannot be made.
     func run() async throws {
+        let server = try await listen()
+        defer { unlink(path) }
+        // An error tells that the task was cancelled, which is a normal end too.
+        try? await gracefulShutdown()
+        try? await server.close()
+    }
+
+    private func listen() async throws -> any Channel {
         let status = status
         let logger = logger
-        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(StatusHandler(logger: logger, status: status))
                 }
             }
-            .bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true)
-            .get()
-        defer { unlink(path) }
-        // An error tells that the task was cancelled, which is a normal end too.
-        try? await gracefulShutdown()
-        try? await server.close()
+        do {
+            return try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
+        } catch let error as IOError {
+            throw StateError.failed("the status socket cannot be made", path, error.errnoCode)
+        } catch is UnixDomainSocketPathWrongType {
+            throw StateError(
+                path: path,
+                failure: "this is not a socket",
+                advice: "remove it, or name another directory with --state-dir"
+            )
+        }
     }
 }
 

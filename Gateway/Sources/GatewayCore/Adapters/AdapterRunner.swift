@@ -22,6 +22,8 @@ final class AdapterRunner: Sendable {
         var adapter: Adapter?
         /// Whether the controller has been brought up; false while it is reset.
         var isReady = false
+        /// Whether the adapter is being closed because it was removed.
+        var isClosing = false
         var failure: String? = "not opened yet"
         /// The adapter of the kernel; nil for other controllers.
         var kernelAdapter: KernelAdapter?
@@ -29,8 +31,13 @@ final class AdapterRunner: Sendable {
         var address: DeviceAddress?
         /// The identity addresses of the devices that the adapter was bonded to when its bonds were read last.
         var bondedDevices: Set<UInt64> = []
+        /// The bonds to remove when the adapter is open again.
+        var removals = BondRemovals()
         /// The number of the last read of the bonds that has begun, and of the last one that was used.
         var bondReads: (begun: UInt64, used: UInt64) = (0, 0)
+
+        /// The adapter, if changes of its bonds are saved.
+        var savingAdapter: Adapter? { isClosing ? nil : adapter }
     }
 
     /// The longest time between two attempts to open an adapter, in seconds.
@@ -92,13 +99,15 @@ final class AdapterRunner: Sendable {
                 let opened = try await open(in: inventory)
                 failureCount = 0
                 let address = try? await opened.adapter.information.identityAddress
+                state.withLock { $0.address = address ?? $0.address }
+                await performRemovals(on: opened.adapter)
                 await readBonds(of: opened.adapter)
                 set { state in
                     state.adapter = opened.adapter
                     state.isReady = true
+                    state.isClosing = false
                     state.failure = nil
                     state.kernelAdapter = opened.kernelAdapter
-                    state.address = address ?? state.address
                 }
                 logger.info("adapter open", metadata: place)
                 events.record(.adapterOpened, name)
@@ -173,14 +182,58 @@ final class AdapterRunner: Sendable {
             // A read that has begun later has all changes before this one.
             guard number > state.bondReads.used else { return }
             state.bondReads.used = number
-            state.bondedDevices = devices
+            state.bondedDevices = devices.subtracting(state.removals.devices(of: state.address))
         }
+    }
+
+    /// Removes the adapter's bond with a device. If the adapter is absent and had the bond when it was open last, the bond
+    /// is removed when the adapter is open again.
+    ///
+    /// - Parameter address: the device's identity address, public or random.
+    /// - Returns: whether there was such a bond.
+    func removeBond(with address: UInt64) async -> Bool {
+        let (adapter, isRemembered) = state.withLock { state -> (Adapter?, Bool) in
+            if let adapter = state.savingAdapter { return (adapter, false) }
+            guard state.bondedDevices.remove(address) != nil else { return (nil, false) }
+            state.removals.insert(address, of: state.address)
+            return (nil, true)
+        }
+        guard let adapter else { return isRemembered }
+        let isRemoved = await Self.removeBond(with: address, from: adapter)
+        await readBonds(of: adapter)
+        state.withLock { state in
+            // The adapter may have been closed before the change was saved.
+            if isRemoved, state.savingAdapter == nil { state.removals.insert(address, of: state.address) }
+        }
+        return isRemoved
+    }
+
+    private static func removeBond(with address: UInt64, from adapter: Adapter) async -> Bool {
+        var isRemoved = false
+        for isRandom in [false, true] where await adapter.removeBond(DeviceAddress(address, isRandom: isRandom)) {
+            isRemoved = true
+        }
+        return isRemoved
+    }
+
+    /// Removes the bonds from an adapter that were removed while it was absent.
+    private func performRemovals(on adapter: Adapter) async {
+        let (address, devices) = state.withLock { ($0.address, $0.removals.devices(of: $0.address)) }
+        guard !devices.isEmpty else { return }
+        for device in devices {
+            _ = await Self.removeBond(with: device, from: adapter)
+            state.withLock { $0.removals.remove(device, of: address) }
+        }
+        logger.info("forgot the bonds that were removed in its absence", metadata: ["count": "\(devices.count)"])
+        await readBonds(of: adapter)
     }
 
     /// Uses an adapter until it is closed, disappears, or the task is cancelled.
     private func serve(_ adapter: Adapter, _ changed: () -> Void) async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.scanOnDemand(adapter) }
+            // Bonds may have been removed since the adapter was opened.
+            group.addTask { await self.performRemovals(on: adapter) }
             if isOfKernel { group.addTask { await self.closeWhenRemoved(adapter) } }
             for await event in await adapter.events() { handle(event, changed) }
             group.cancelAll()
@@ -233,6 +286,7 @@ final class AdapterRunner: Sendable {
             logger.warning("the adapter was removed", metadata: place)
             state.withLock { state in
                 state.isReady = false
+                state.isClosing = true
                 state.failure = "\(known.name) was removed; waiting until it is back"
             }
             return await adapter.close()

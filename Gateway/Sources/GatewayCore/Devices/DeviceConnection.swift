@@ -1,4 +1,5 @@
 import BLE
+import DequeModule
 import ESPHomeProtocol
 import Logging
 import Synchronization
@@ -9,6 +10,11 @@ import Synchronization
 ///
 /// A connection is connecting, connected, ending or ended. The client is informed when it is connected and when it has
 /// ended, whatever the reason.
+///
+/// ## Operations at the end
+///
+/// Once the end is requested, operations that need a link are refused. The others wait: ``DeviceTable`` performs them
+/// after the end, with those that were accepted before and not performed; see ``takeUnperformed()``.
 final class DeviceConnection: Sendable {
     private enum Phase {
         case connecting
@@ -27,6 +33,11 @@ final class DeviceConnection: Sendable {
         var isRefused = false
         /// Whether there is a link.
         var hasLink = false
+        /// The address of the device on the link; nil while there was no link. It is the identity address if a bond has
+        /// revealed it.
+        var linkAddress: DeviceAddress?
+        /// The operations that wait for the earlier ones.
+        var operations: Deque<DeviceOperation> = []
         /// The number of operations that were submitted and not finished.
         var unfinishedCount = 0
     }
@@ -42,12 +53,15 @@ final class DeviceConnection: Sendable {
     let client: Client
     let adapter: Adapter
     let adapterIndex: Int
+    /// All adapters of the gateway.
+    let adapters: AdapterSet
     let services: ServiceCache
     private let failedAttemptTime: Duration
     private let events: EventLog
     private let logger: Logger
-    private let operations: AsyncStream<DeviceOperation>
-    private let submission: AsyncStream<DeviceOperation>.Continuation
+    /// Has an element when operations were submitted since the last one. It ends with the link.
+    private let submissions: AsyncStream<Void>
+    private let submitted: AsyncStream<Void>.Continuation
     private let state = Mutex(State())
 
     init(
@@ -55,6 +69,7 @@ final class DeviceConnection: Sendable {
         client: Client,
         adapter: Adapter,
         adapterIndex: Int,
+        adapters: AdapterSet,
         services: ServiceCache,
         failedAttemptTime: Duration,
         events: EventLog,
@@ -64,13 +79,14 @@ final class DeviceConnection: Sendable {
         self.client = client
         self.adapter = adapter
         self.adapterIndex = adapterIndex
+        self.adapters = adapters
         self.services = services
         self.failedAttemptTime = failedAttemptTime
         self.events = events
         var logger = logger
         logger[metadataKey: "device"] = "\(device)"
         self.logger = logger
-        (operations, submission) = AsyncStream.makeStream()
+        (submissions, submitted) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
     var isConnected: Bool {
@@ -84,6 +100,14 @@ final class DeviceConnection: Sendable {
 
     /// Whether there is a link, also one that is not confirmed to the client yet, or that ends.
     var hasLink: Bool { state.withLock(\.hasLink) }
+
+    /// The addresses under which adapters may be bonded to the device: the one that the client knows, and the one on the
+    /// link.
+    var bondAddresses: Set<UInt64> {
+        var addresses: Set<UInt64> = [address]
+        if let linkAddress = state.withLock(\.linkAddress) { addresses.insert(linkAddress.value) }
+        return addresses
+    }
 
     // MARK: Requests
 
@@ -118,12 +142,17 @@ final class DeviceConnection: Sendable {
         }
     }
 
-    /// Performs an operation after the earlier ones.
+    /// Performs an operation after the earlier ones. While the connection ends, an operation that needs no link waits for
+    /// ``takeUnperformed()``.
     ///
-    /// - Returns: false if the device is not connected.
+    /// - Returns: false if the operation was not accepted: the device is not connected yet, or is not any more.
     func submit(_ operation: DeviceOperation) -> Bool {
         state.withLock { state in
-            guard case .connected = state.phase else { return false }
+            switch state.phase {
+            case .connecting where !state.isEndRequested: return false
+            case .connected where !state.isEndRequested: break
+            case .connecting, .connected, .ending: if operation.needsLink { return false }
+            }
             submit(operation, &state)
             return true
         }
@@ -132,7 +161,29 @@ final class DeviceConnection: Sendable {
     private func submit(_ operation: DeviceOperation, _ state: inout State) {
         state.unfinishedCount += 1
         client.beginRequest()
-        submission.yield(operation)
+        state.operations.append(operation)
+        submitted.yield()
+    }
+
+    /// Returns the operations that were accepted and not performed, in their order. To be called when the connection has
+    /// ended and no operation is submitted any more. The operations count as unfinished until ``finishRequests()``.
+    func takeUnperformed() -> [DeviceOperation] {
+        state.withLock { state in
+            // The end of the connection is the answer to a disconnection.
+            let operations = state.operations.filter { $0 != .disconnect }
+            state.operations = []
+            return Array(operations)
+        }
+    }
+
+    /// Counts all operations of the connection as finished.
+    func finishRequests() {
+        let count = state.withLock { state in
+            let count = state.unfinishedCount
+            state.unfinishedCount = 0
+            return count
+        }
+        client.finishRequests(count)
     }
 
     /// Disconnects after the earlier operations, if they end soon. Cancels an attempt to connect.
@@ -193,7 +244,10 @@ final class DeviceConnection: Sendable {
             }
             return ClientErrorCode.connection(error)
         }
-        state.withLock { $0.hasLink = true }
+        state.withLock { state in
+            state.hasLink = true
+            state.linkAddress = peripheral.address
+        }
         linkMade()
         let error = await use(peripheral)
         let hasFailed = state.withLock { state in
@@ -203,11 +257,9 @@ final class DeviceConnection: Sendable {
             state.phase = .ending
             return state.hasFailedToConnect
         }
-        submission.finish()
         // The slot is free only when the link has ended, also if this task is cancelled.
         await Task { await peripheral.disconnect() }.value
         state.withLock { $0.hasLink = false }
-        client.finishRequests(state.withLock { $0.unfinishedCount })
         let reason = await Task { try? await peripheral.disconnection() }.value
         events.record(hasFailed ? .deviceFailed : .deviceDisconnected, "\(device)", reason.map { "\($0)" })
         return error
@@ -231,13 +283,12 @@ final class DeviceConnection: Sendable {
         events.record(.deviceConnected, "\(device)", "for the client \(client.networkAddress)")
 
         await withDiscardingTaskGroup { group in
-            group.addTask { [submission] in
+            group.addTask { [submitted] in
                 _ = try? await peripheral.disconnection()
-                submission.finish()
+                submitted.finish()
             }
             var session = DeviceSession(connection: self, peripheral: peripheral)
-            for await operation in operations {
-                if operation == .disconnect { break }
+            while let operation = await nextOperation(), operation != .disconnect {
                 if let subscription = await session.perform(operation) {
                     group.addTask { [client, address] in await subscription.forward(to: client, address: address) }
                 }
@@ -249,6 +300,18 @@ final class DeviceConnection: Sendable {
             await Task { await peripheral.disconnect() }.value
         }
         return await Self.endCode(of: peripheral)
+    }
+
+    /// Waits for the next operation.
+    ///
+    /// - Returns: nil if the link has ended and no operation waits, or if the task is cancelled.
+    private func nextOperation() async -> DeviceOperation? {
+        var iterator = submissions.makeAsyncIterator()
+        while !Task.isCancelled {
+            if let operation = state.withLock({ $0.operations.popFirst() }) { return operation }
+            guard await iterator.next() != nil else { return nil }
+        }
+        return nil
     }
 
     /// The code of a connection's end.

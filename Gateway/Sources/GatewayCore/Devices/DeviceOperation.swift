@@ -12,6 +12,14 @@ enum DeviceOperation: Hashable, Sendable {
     case setParameters(RequestedConnectionParameters)
     case disconnect
 
+    /// Whether the operation needs a link. The others change only what the gateway has saved about the device.
+    var needsLink: Bool {
+        switch self {
+        case .unpair, .clearCache: false
+        case .getServices, .read, .write, .notify, .pair, .setParameters, .disconnect: true
+        }
+    }
+
     /// The message if the operation cannot begin; nil if none is expected.
     func failure(_ address: UInt64, _ error: Int32 = ClientErrorCode.notConnected) -> Message? {
         return switch self {

@@ -61,7 +61,7 @@ struct DeviceSession {
         case .unpair: await unpair()
         case .clearCache:
             connection.services.remove(address)
-            await connection.adapter.discardDatabaseCache(of: peripheral.address)
+            await connection.adapters.discardDatabaseCaches(of: connection.bondAddresses)
             client.send(.cacheCleared(address))
         case .setParameters(let parameters): await set(parameters)
         case .disconnect: break
@@ -142,11 +142,8 @@ struct DeviceSession {
     }
 
     private func unpair() async {
-        // The bond has the device's identity address, which may differ from the address on air. The link ends.
-        var isRemoved = await connection.adapter.removeBond(peripheral.address)
-        if connection.device != peripheral.address, await connection.adapter.removeBond(connection.device) {
-            isRemoved = true
-        }
+        // Another adapter's bond would decide about the next connection. The link ends.
+        let isRemoved = await connection.adapters.removeBonds(with: connection.bondAddresses)
         client.send(.unpairing(address, error: isRemoved ? 0 : ClientErrorCode.notPaired))
     }
 

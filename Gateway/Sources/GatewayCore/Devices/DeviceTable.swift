@@ -16,6 +16,13 @@ final class DeviceTable: Sendable {
         var refusals: Set<Int> = []
     }
 
+    /// An attempt to connect that has failed.
+    struct FailedAttempt {
+        /// The position of its adapter.
+        let adapter: Int
+        let time: ContinuousClock.Instant
+    }
+
     struct State {
         /// The connections, also those that are being made or that end, the oldest first.
         var connections: [DeviceConnection] = []
@@ -28,8 +35,8 @@ final class DeviceTable: Sendable {
         var lastChange: UInt64 = 0
         /// The connections for commands, by device.
         var slots: [UInt64: DeviceSlot] = [:]
-        /// The adapter of the last attempt to connect to each device, if it has failed, until the next attempt.
-        var failedAdapters: [UInt64: Int] = [:]
+        /// The last attempt to connect to each device, if it has failed, until the next attempt.
+        var failedAttempts = RecencyTable<UInt64, FailedAttempt>(limit: DeviceTable.failedAttemptLimit)
         /// How many links the adapters hold, by their positions.
         var capacities: [Int: LinkCapacity] = [:]
         var isStopping = false
@@ -51,8 +58,10 @@ final class DeviceTable: Sendable {
         }
     }
 
-    /// Maximum number of devices whose last attempt is known to have failed.
-    private static let failedAdapterLimit = 1024
+    /// Maximum number of devices whose last attempt is known to have failed. Beyond it, the oldest is forgotten.
+    static let failedAttemptLimit = 1024
+    /// How long a failed attempt counts.
+    static let failedAttemptLifetime = Duration.seconds(300)
 
     let limit: Int
     let adapters: AdapterSet
@@ -200,6 +209,7 @@ final class DeviceTable: Sendable {
             client: request.client,
             adapter: adapter,
             adapterIndex: runner.index,
+            adapters: adapters,
             services: services,
             failedAttemptTime: failedAttemptTime,
             events: events,
@@ -227,13 +237,17 @@ final class DeviceTable: Sendable {
     /// While an adapter that has the device's bond can be used, no other one is chosen, even if the adapter has no room.
     /// Another one does not have the key, and a new pairing through it may replace the device's bond.
     ///
-    /// - Parameter refusals: the positions of adapters that are not chosen.
+    /// - Parameters:
+    ///   - refusals: the positions of adapters that are not chosen.
+    ///   - now: the time of the attempt.
     func adapter(
         for address: UInt64,
         besides refusals: Set<Int> = [],
-        _ state: inout State
+        _ state: inout State,
+        at now: ContinuousClock.Instant = .now
     ) -> AdapterRunner? {
-        let failed = state.failedAdapters.removeValue(forKey: address)
+        let lastAttempt = state.failedAttempts.remove(address)
+        let failed = lastAttempt.flatMap { now - $0.time < Self.failedAttemptLifetime ? $0.adapter : nil }
         var candidates: [AdapterChoice.Candidate] = []
         let usable = adapters.runners.filter { $0.usableAdapter != nil }
         let bonded = usable.filter { $0.hasBond(with: address) }
@@ -274,6 +288,7 @@ final class DeviceTable: Sendable {
                 if !state.isStopping, !request.client.hasEnded.load(ordering: .relaxed) {
                     var request = request
                     request.refusals.insert(connection.adapterIndex)
+                    performRest(of: connection, &state)
                     informSubscribers(&state)
                     return start(request, &state)
                 }
@@ -282,15 +297,33 @@ final class DeviceTable: Sendable {
                 attemptFailed(connection.address, through: connection.adapterIndex, &state)
             }
             connection.client.send(message)
+            performRest(of: connection, &state)
             informSubscribers(&state)
             if let next = state.waiting.removeValue(forKey: connection.address) { start(next, &state) }
         }
     }
 
+    /// Performs the operations that a connection has not performed before its end, or answers them. An operation that
+    /// needs no link is performed also if the client has gone.
+    private func performRest(of connection: DeviceConnection, _ state: inout State) {
+        let (address, client) = (connection.address, connection.client)
+        for operation in connection.takeUnperformed() {
+            performWithoutLink(operation, on: address, bondedAs: connection.bondAddresses, for: client, &state)
+        }
+        connection.finishRequests()
+    }
+
     /// Learns that an attempt to connect to a device has failed.
-    func attemptFailed(_ address: UInt64, through adapter: Int, _ state: inout State) {
-        guard state.failedAdapters.count < Self.failedAdapterLimit else { return }
-        state.failedAdapters[address] = adapter
+    ///
+    /// - Parameter now: the time of the failure.
+    func attemptFailed(
+        _ address: UInt64,
+        through adapter: Int,
+        _ state: inout State,
+        at now: ContinuousClock.Instant = .now
+    ) {
+        _ = state.failedAttempts.remove(address)
+        state.failedAttempts.insert(FailedAttempt(adapter: adapter, time: now), for: address)
     }
 
     /// Disconnects a device, or cancels the attempt to connect to it. The client is sent the end.
@@ -313,62 +346,59 @@ final class DeviceTable: Sendable {
             let connection = state.connections.first { $0.address == address }
             if let connection, connection.client === client {
                 if connection.submit(operation) { return }
-            } else if connection != nil || state.slots[address] != nil,
-                operation == .unpair || operation == .clearCache
-            {
+            } else if connection != nil || state.slots[address] != nil, !operation.needsLink {
                 // The device is in use.
                 if let message = operation.failure(address, ClientErrorCode.alreadyOpen) { client.send(message) }
                 return
             }
-            switch operation {
-            case .unpair:
-                change(address, for: client, &state) { adapter, device in
-                    await adapter.removeBond(device)
-                } response: { isChanged in
-                    .unpairing(address, error: isChanged ? 0 : ClientErrorCode.notPaired)
-                }
-            case .clearCache:
-                services.remove(address)
-                change(address, for: client, &state) { adapter, device in
-                    await adapter.discardDatabaseCache(of: device)
-                } response: { _ in
-                    .cacheCleared(address)
-                }
-            default:
-                if let message = operation.failure(address) { client.send(message) }
+            performWithoutLink(operation, on: address, bondedAs: [address], for: client, &state)
+        }
+    }
+
+    /// Performs an operation on a device that is not connected, or answers that it needs a connection.
+    ///
+    /// - Parameter addresses: the addresses under which adapters may be bonded to the device.
+    private func performWithoutLink(
+        _ operation: DeviceOperation,
+        on address: UInt64,
+        bondedAs addresses: Set<UInt64>,
+        for client: Client,
+        _ state: inout State
+    ) {
+        switch operation {
+        case .unpair:
+            change(address, for: client, &state) { [adapters] in
+                let isRemoved = await adapters.removeBonds(with: addresses)
+                return .unpairing(address, error: isRemoved ? 0 : ClientErrorCode.notPaired)
             }
+        case .clearCache:
+            services.remove(address)
+            change(address, for: client, &state) { [adapters] in
+                await adapters.discardDatabaseCaches(of: addresses)
+                return .cacheCleared(address)
+            }
+        default:
+            if let message = operation.failure(address) { client.send(message) }
         }
     }
 
     /// Changes what the adapters have saved about a device that is not connected, after earlier changes and before later
     /// connections.
     ///
-    /// - Parameters:
-    ///   - change: changes an adapter; returns whether it had anything saved.
-    ///   - response: makes the message for the client, from whether any adapter had.
+    /// - Parameter body: makes the change and returns the message for the client.
     private func change(
         _ address: UInt64,
         for client: Client,
         _ state: inout State,
-        _ change: @escaping @Sendable (Adapter, DeviceAddress) async -> Bool,
-        response: @escaping @Sendable (Bool) -> Message
+        _ body: @escaping @Sendable () async -> Message
     ) {
-        let runners = self.adapters.runners
-        let adapters = runners.compactMap(\.adapter)
         let predecessor = state.changes[address]?.task
         state.lastChange += 1
         let number = state.lastChange
         client.beginRequest()
         let task = Task {
             await predecessor?.value
-            var isChanged = false
-            for adapter in adapters {
-                for isRandom in [false, true] where await change(adapter, DeviceAddress(address, isRandom: isRandom)) {
-                    isChanged = true
-                }
-            }
-            for runner in runners { await runner.readBonds() }
-            client.send(response(isChanged))
+            client.send(await body())
             client.finishRequests()
             self.state.withLock { state in
                 if state.changes[address]?.number == number { state.changes[address] = nil }
@@ -388,7 +418,7 @@ final class DeviceTable: Sendable {
         for connection in connections { connection.cancel() }
     }
 
-    /// Ends all connections, and waits until they have ended, for a limited time.
+    /// Ends all connections, and waits until they and the changes of bonds have ended, for a limited time.
     func stop(timeout: Duration) async {
         let connections = state.withLock { state in
             state.isStopping = true
@@ -401,6 +431,8 @@ final class DeviceTable: Sendable {
         let waits = [
             Task {
                 for connection in connections { await connection.finished() }
+                // Some have waited for the ends of connections.
+                for change in state.withLock({ $0.changes.values.map { $0.task } }) { await change.value }
                 continuation.finish()
             },
             Task {
@@ -435,10 +467,4 @@ final class DeviceTable: Sendable {
     func connectionCount(of adapter: Int) -> Int {
         state.withLock { $0.usedCount(of: adapter) }
     }
-}
-
-/// The adapters of a gateway.
-struct AdapterSet: Sendable {
-    let runners: [AdapterRunner]
-    let scanner: Scanner
 }

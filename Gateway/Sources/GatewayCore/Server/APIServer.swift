@@ -42,6 +42,9 @@ struct APIServer: Sendable {
             return APIServer(channel: try await bootstrap.bind(host: host, port: port).get())
         } catch let error as IOError {
             throw ListenError(host: host, port: port, errorNumber: error.errnoCode)
+        } catch let error where error is SocketAddressError || error is SocketAddressError.UnknownHost {
+            // The name of the host has no address.
+            throw ListenError(host: host, port: port, errorNumber: EADDRNOTAVAIL)
         }
     }
 

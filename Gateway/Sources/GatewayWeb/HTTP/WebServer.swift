@@ -119,7 +119,7 @@ public struct WebServer: Service, CustomStringConvertible {
             return try await bootstrap.bind(host: host, port: address.port).get()
         } catch let error as IOError {
             throw WebServerError(address: address, errorNumber: error.errnoCode)
-        } catch is SocketAddressError {
+        } catch let error where error is SocketAddressError || error is SocketAddressError.UnknownHost {
             // The name of the host has no address.
             throw WebServerError(address: address, errorNumber: EADDRNOTAVAIL)
         }

@@ -1,0 +1,141 @@
+import BLE
+import ESPHomeMessages
+import ESPHomeProtocol
+import Testing
+
+@testable import GatewayCore
+
+/// Requests that a client sends behind a disconnection, or that wait when the connection ends.
+@Suite(.timeLimit(.minutes(2)))
+struct RequestsBehindTheEndTests {
+    private static func requests(
+        _ address: UInt64,
+        _ types: [ESPHomeBluetoothDeviceRequestType]
+    ) -> [ESPHomeBluetoothDeviceRequest] {
+        types.map { APIClient.request(address, $0) }
+    }
+
+    /// Returns the messages to the client until the connection has ended and another one was made, which waits for changes
+    /// of the bond.
+    private func messagesAtTheEnd(
+        of address: UInt64,
+        to client: APIClient
+    ) async throws -> [ESPHomeProtocol.Message] {
+        var messages = try await client.messages(untilConnected: false, address)
+        try await client.send(.deviceRequest, APIClient.request(address, .connectV3WithoutCache))
+        messages += try await client.messages(untilConnected: true, address)
+        return messages
+    }
+
+    private func unpairings(in messages: [ESPHomeProtocol.Message]) throws -> [Bool] {
+        try messages.filter { $0.type == .unpairingResponse }
+            .map { try $0.decode(as: ESPHomeBluetoothDeviceUnpairingResponse.self).success }
+    }
+
+    /// Adds a characteristic to a device whose reads are not answered.
+    ///
+    /// - Returns: the handle of its value.
+    private func publishSilentValue(on device: Device) async throws -> UInt16 {
+        let service = ServiceDefinition(
+            uuid: "9F3D0004-5C3A-4F8E-9A52-0D4A1E6C7B11",
+            characteristics: [
+                CharacteristicDefinition(uuid: "2A6F", properties: .read, permissions: .read, value: .handled)
+            ]
+        )
+        let published = try await device.adapter.peripheral.publish([service]) { _, _ in
+            // The end of the link cancels this.
+            try await Task.sleep(for: .seconds(3600))
+            return []
+        }
+        return published[0].characteristics[0].valueHandle.rawValue
+    }
+
+    @Test func unpairAndClearCacheBehindADisconnectionArePerformed() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let address = world.devices[0].address.value
+            try await client.connect(address)
+            try #require(try await client.pair(address))
+            let requests = Self.requests(address, [.disconnect, .unpair, .clearCache])
+            try await client.send(.deviceRequest, together: requests)
+            let messages = try await messagesAtTheEnd(of: address, to: client)
+            #expect(try unpairings(in: messages) == [true])
+            #expect(messages.count { $0.type == .clearCacheResponse } == 1)
+            #expect(await world.adapter.bonds().isEmpty)
+        }
+    }
+
+    @Test func requestsBehindASlowReadAndADisconnectionAreAnsweredOnce() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let address = world.devices[0].address.value
+            let handle = try await publishSilentValue(on: world.devices[0])
+            try await client.connect(address)
+            try #require(try await client.pair(address))
+            try await client.sendRead(address, handle)
+            try await client.send(.deviceRequest, together: Self.requests(address, [.disconnect, .unpair]))
+            let messages = try await messagesAtTheEnd(of: address, to: client)
+            #expect(try unpairings(in: messages) == [true])
+            #expect(messages.count { $0.type == .errorResponse } == 1)
+            // The end of the connection, and the next connection.
+            #expect(messages.count { $0.type == .deviceConnectionResponse } == 2)
+            #expect(await world.adapter.bonds().isEmpty)
+        }
+    }
+
+    @Test func readBehindADisconnectionIsRefused() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let device = world.devices[0]
+            let address = device.address.value
+            let handle = try await publishSilentValue(on: device)
+            try await client.connect(address)
+            try await client.sendRead(address, handle)
+            try await client.send(.deviceRequest, APIClient.request(address, .disconnect))
+            try await client.sendRead(address, device.value)
+            let error = try await client.next(.errorResponse, as: ESPHomeBluetoothGATTErrorResponse.self)
+            #expect(error.handle == UInt32(device.value))
+            #expect(error.error == -1)
+        }
+    }
+
+    @Test func unpairOfAClientThatHasGoneIsPerformed() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let address = world.devices[0].address.value
+            let handle = try await publishSilentValue(on: world.devices[0])
+            try await client.connect(address)
+            try #require(try await client.pair(address))
+            try await client.sendRead(address, handle)
+            try await client.send(.deviceRequest, together: Self.requests(address, [.disconnect, .unpair]))
+            // The requests before the ping were received.
+            try await client.send(.pingRequest)
+            _ = try await client.next(.pingResponse)
+            try await client.close()
+            let other = try await world.client()
+            while try await !other.requestConnection(address).connected {}
+            #expect(await world.adapter.bonds().isEmpty)
+        }
+    }
+
+    @Test func requestsAtTheEndAreFinishedOnce() async throws {
+        try await withTable(adapterCount: 1) { world in
+            let (table, address) = (world.table, world.device.address.value)
+            let client = try await world.makeClient()
+            table.connect(address, isRandom: true, usesCache: false, for: client)
+            while !table.statuses.contains(where: { $0.isConnected }) { await Task.yield() }
+            table.perform(.pair, on: address, for: client)
+            table.disconnect(address, for: client)
+            for operation in [.unpair, .clearCache, .getServices, .read(3)] as [DeviceOperation] {
+                table.perform(operation, on: address, for: client)
+            }
+            while table.state.withLock({ !$0.connections.isEmpty || !$0.changes.isEmpty }) { await Task.yield() }
+            #expect(await world.adapters[0].bonds().isEmpty)
+            // No request is unfinished, so there is room for all but one of 512.
+            for _ in 0..<511 { client.beginRequest() }
+            #expect(!client.hasTooManyRequests)
+            client.beginRequest()
+            #expect(client.hasTooManyRequests)
+        }
+    }
+}
