@@ -65,9 +65,11 @@ public struct SignalingChannel {
     /// Takes the payload of one frame from the signaling channel.
     public mutating func receive(_ payload: RawSpan, into buffer: inout PacketBuffer) -> Action {
         guard payload.byteCount <= SignalingChannel.maximumTransmissionUnit else {
-            // A reject must have the identifier of the first request (Vol 3, Part A, 4.1).
+            // A reject must have the identifier of the first request. Responses are discarded (Vol 3, Part A, 4.1).
+            guard SignalingCode.isAnswered(payload[checked: 0]), let identifier = payload[checked: 1], identifier != 0
+            else { return .malformed(.invalidValue(UInt64(payload.byteCount), field: "signalling length")) }
             CommandReject.signalingMTUExceeded(actual: UInt16(SignalingChannel.maximumTransmissionUnit))
-                .encode(identifier: payload[checked: 1] ?? 0, into: &buffer)
+                .encode(identifier: identifier, into: &buffer)
             return .send
         }
         do throws(PacketDecodingError) {

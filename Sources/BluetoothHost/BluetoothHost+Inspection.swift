@@ -126,7 +126,7 @@ extension BluetoothHost {
         inspection.indexedLinks = services.indexedLinkCount
         inspection.pendingSaves = bonds.pendingSaveCount
         inspection.outboundQueues = sender.openCount
-        inspection.hostObservers = observers.host.count
+        inspection.hostObservers = observers.host.count + observers.reopenings.count
         inspection.securityObservers = observers.security.count
         inspection.serverObservers = observers.server.count
         inspection.channelObservers = observers.channels.count

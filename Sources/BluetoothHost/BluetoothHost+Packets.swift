@@ -25,11 +25,12 @@ extension BluetoothHost {
         logger.debug("malformed \(what): \(error)")
     }
 
-    private func receiveACL(_ packet: RawSpan) {
+    /// Handles an ACL packet without its H4 indicator.
+    func receiveACL(_ bytes: RawSpan) {
         do throws(PacketDecodingError) {
-            let packet = try ACLPacket(decoding: packet)
+            let packet = try ACLPacket(decoding: bytes)
             guard let link = links[packet.header.connectionHandle] else {
-                return receivedStray(packet.header.connectionHandle)
+                return receivedStray(bytes, of: packet.header.connectionHandle)
             }
             receive(
                 packet.payload,

@@ -1,3 +1,4 @@
+import BLEHCITransport
 import OrderedCollections
 
 /// What a host reports to: the closures of apps, and callers that wait for the outcome of commands and attempts.
@@ -14,6 +15,8 @@ struct Observers {
     private(set) var host: Closures<HostEvent> = [:]
     private(set) var server: Closures<ServerRoleEvent> = [:]
     private(set) var security: Closures<SecurityEvent> = [:]
+    /// The closures for failed attempts to open a transport to a lost controller.
+    private(set) var reopenings: Closures<TransportError> = [:]
     /// The closures of scans, in the order of the scans in ``ScanTable``.
     var scans: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
     /// The closures of synchronizations with periodic advertising trains.
@@ -59,11 +62,16 @@ struct Observers {
         security[identifier] = observer
     }
 
+    mutating func add(_ identifier: UInt64, _ observer: @escaping @Sendable (TransportError) -> Void) {
+        reopenings[identifier] = observer
+    }
+
     /// Removes the observer with an identifier.
     ///
     /// - Returns: the closure, which the caller releases.
     mutating func remove(_ identifier: UInt64) -> Any? {
-        host.removeValue(forKey: identifier) ?? server.removeValue(forKey: identifier)
+        if let removed = reopenings.removeValue(forKey: identifier) { return removed }
+        return host.removeValue(forKey: identifier) ?? server.removeValue(forKey: identifier)
             ?? security.removeValue(forKey: identifier)
     }
 

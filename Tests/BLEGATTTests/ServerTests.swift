@@ -192,6 +192,21 @@ struct ServerTests {
         #expect(fixture.server.value(of: values[0]) == [7, 8, 9])
     }
 
+    @Test("A queue whose writes set and clear a client feature is refused before anything is written")
+    func queueThatClearsAClientFeatureIsRefusedAsAWhole() throws {
+        let fixture = try ServerFixture([stored()])
+        let standard = try fixture.server.publish([.genericAttribute])[0]
+        let features = try #require(standard.characteristics.first { $0.uuid == .clientSupportedFeatures }).valueHandle
+        fixture.reconnect()
+        let low = UInt8(truncatingIfNeeded: features.rawValue)
+        _ = fixture.send([0x16] + fixture.handle(0) + [0, 0, 9])
+        _ = fixture.send([0x16, low, 0, 0, 0, 1])
+        _ = fixture.send([0x16, low, 0, 0, 0, 0])
+        #expect(fixture.send([0x18, 1]).response == [0x01, 0x18, low, 0, 0x13])
+        #expect(fixture.server.value(of: fixture.service.characteristics[0].valueHandle) == [1, 2, 3])
+        #expect(fixture.send([0x0A, low, 0]).response == [0x0B, 0])
+    }
+
     @Test("The queue of prepared writes is bounded in parts and in bytes")
     func queueOfPreparedWritesIsBounded() throws {
         var limits = ServerSession.Limits()

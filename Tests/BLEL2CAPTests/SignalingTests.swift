@@ -75,6 +75,17 @@ struct SignalingTests {
         #expect(sent == [0x01, 9, 4, 0, 1, 0, 23, 0])
     }
 
+    @Test(
+        "A response that is too long, and a long request without an identifier, are discarded",
+        arguments: [[0x15, 7], [0x18, 7], [0x01, 7], [0x16, 7], [0x14, 0]] as [[UInt8]]
+    )
+    func longResponseIsDiscarded(codeAndIdentifier: [UInt8]) {
+        var channel = SignalingChannel(role: .central)
+        let (action, sent) = receive(codeAndIdentifier + [20, 0] + Array(repeating: 0, count: 20), on: &channel)
+        #expect(action == .malformed(.invalidValue(24, field: "signalling length")))
+        #expect(sent.isEmpty)
+    }
+
     @Test("Each truncation of a request is malformed and unanswered", arguments: 0..<12)
     func truncatedRequestIsMalformedAndUnanswered(length: Int) {
         var channel = SignalingChannel(role: .central)

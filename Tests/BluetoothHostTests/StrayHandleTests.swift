@@ -107,6 +107,27 @@ struct StrayHandleTests {
         try expectNoReset(fixture)
     }
 
+    @Test("A request that arrives before the link's Connection Complete event is answered")
+    func requestBeforeConnectionCompleteIsAnswered() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.emit(HostFixture.acl([0x02, 0x17, 0x00], on: 0x0040))
+        fixture.connect(forgetsData: false)
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == [[0x03, 0x05, 0x02]])
+        try expectNoReset(fixture)
+    }
+
+    @Test("Data of a link that has ended does not reach the next link with its handle")
+    func dataOfAnEndedLinkDoesNotReachTheNext() throws {
+        let fixture = try fixtureWithLink()
+        emitEnd(of: 0x0040, fixture)
+        fixture.controller.emit(HostFixture.acl([0x02, 0x17, 0x00], on: 0x0040))
+        fixture.connect(peer: peer, forgetsData: false)
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.controller.data.isEmpty)
+    }
+
     @Test("An ignored handle that becomes a link is served, and checked again after the link's end")
     func ignoredHandleBecomesALink() throws {
         let fixture = try fixtureWithLink()

@@ -20,10 +20,10 @@ extension BluetoothHost {
         perform(session.failed(reason, at: loop.now))
     }
 
-    /// Counts data for an unknown link, and finds out once whether the controller has the link.
-    func receivedStray(_ handle: ConnectionHandle) {
+    /// Counts an ACL packet for an unknown link, and finds out once whether the controller has the link.
+    func receivedStray(_ packet: RawSpan, of handle: ConnectionHandle) {
         metrics.strayPackets.increment()
-        if session.strayData(handle, at: loop.now) { setTimer(of: .session, to: session.deadline) }
+        if session.strayData(handle, packet, at: loop.now) { setTimer(of: .session, to: session.deadline) }
     }
 
     /// Counts the end of an unknown link, and starts again what that link may have stopped.
@@ -48,6 +48,21 @@ extension BluetoothHost {
     private func transportNotOpened(_ error: TransportError) {
         port.setFailure(error)
         perform(session.transportNotOpened("\(error)", at: loop.now))
+        guard power == .recovering else { return }
+        for observer in observers.reopenings.keys {
+            deliver(.action { [weak self] in self?.assumeIsolated { $0.observers.reopenings[observer]?(error) } })
+        }
+    }
+
+    /// The error of the last attempt to open a transport; nil during an attempt, and after a successful one.
+    package var openingFailure: TransportError? { port.failure }
+
+    /// Calls `observer` on the loop with the error each time no transport to a lost controller can be opened, until
+    /// ``removeObserver(_:)``. The host keeps trying.
+    package func observeReopening(_ observer: @escaping @Sendable (TransportError) -> Void) -> UInt64 {
+        let identifier = observers.makeIdentifier()
+        if !calls.hasEnded { observers.add(identifier, observer) }
+        return identifier
     }
 
     /// Tries at once to bring the controller up again, because it is there again. Does nothing unless it was lost.

@@ -159,6 +159,8 @@ extension BluetoothHost {
         if links[connection.handle] != nil {
             endLink(connection.handle, .controllerReset("it used connection handle \(connection.handle) twice"))
         }
+        let (effects, earlyPackets) = session.linkBegan(connection.handle)
+        perform(effects)
         let link = addLink(connection)
         if connection.peerPrivateAddress == nil, gap.isSilenced(connection.peerAddress) {
             // The link exists already and can only be ended.
@@ -166,6 +168,7 @@ extension BluetoothHost {
         }
         let addresses = !link.isEnding && link.countsAsConnection ? link.addresses : nil
         perform(gap.linkBegan(link.identifier, asCentral: isCentral, with: addresses, gapContext))
+        for packet in earlyPackets { receiveACL(packet.rawSpan) }
     }
 
     // MARK: Ends of links

@@ -32,7 +32,6 @@ extension BluetoothHost {
             offeredMTU: configuration.mtu,
             enhancedBearerLimit: configuration.enhancedBearerLimit
         )
-        perform(session.linkBegan(connection.handle))
         links.insert(link)
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")

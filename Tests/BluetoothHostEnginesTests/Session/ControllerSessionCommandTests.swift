@@ -53,7 +53,7 @@ struct ControllerSessionCommandTests {
         for command in commands { _ = fixture.session.submit(command, at: fixture.now) }
         // The first one is in flight. The controller answers it for the earlier link.
         let failure = CommandFailure.status(.unknownConnectionIdentifier, Disconnect.opcode)
-        #expect(fixture.session.linkBegan(handle) == [.commandFailed(SessionFixture.tag(3), failure)])
+        #expect(fixture.session.linkBegan(handle).effects == [.commandFailed(SessionFixture.tag(3), failure)])
         #expect(fixture.session.commands.count == 3)
         #expect(fixture.answer(Disconnect.opcode, [0x00]).effects == sent(commands[1]))
         #expect(fixture.answer(ReadRSSI.opcode, [0x00, 0x41, 0x00, 0xC4]).effects == sent(commands[3]))

@@ -191,9 +191,9 @@ struct ControllerSessionModelTests {
             case 11: start()
             case 12: finishCallersWork(fails: true)
             case 13..<16: finishCallersWork(fails: false)
-            case 16: _ = fixture.session.strayData(handle, at: fixture.now)
+            case 16: _ = fixture.strayData(handle, at: fixture.now)
             case 17: perform(fixture.session.unknownLinkEnded(handle, at: fixture.now))
-            case 18: perform(fixture.session.linkBegan(handle))
+            case 18: perform(fixture.session.linkBegan(handle).effects)
             case 19: fixture.session.linkEnded(handle, at: fixture.now)
             default:
                 guard let opcode = received else { return }

@@ -231,13 +231,13 @@ struct ControllerSessionRecoveryTests {
 
     @Test func closeWhileOnLetsTheCallerResetTheController() {
         var fixture = SessionFixture.on()
-        _ = fixture.session.strayData(0x0050, at: fixture.now)
+        _ = fixture.strayData(0x0050, at: fixture.now)
         #expect(fixture.session.close() == true)
         #expect(fixture.session.power == .closed && fixture.session.deadline == nil)
         // The caller still ends links and resets the controller. Errors no longer matter.
         #expect(fixture.session.submit(SessionFixture.request(Reset(), by: 1), at: fixture.now) == [reset])
         #expect(fixture.session.failed("test", at: fixture.now) == [])
-        #expect(fixture.session.strayData(0x0050, at: fixture.now) == false)
+        #expect(fixture.strayData(0x0050, at: fixture.now) == false)
         #expect(fixture.answer(Reset.opcode, [0]).tag == SessionFixture.tag(1))
         #expect(fixture.session.end() == [.closeTransport])
         expectClosed(&fixture)

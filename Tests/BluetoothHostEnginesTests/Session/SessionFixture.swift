@@ -86,6 +86,11 @@ struct SessionFixture: ~Copyable {
 
     // MARK: Inputs
 
+    /// Gives the session an ACL packet for a handle without a link.
+    mutating func strayData(_ handle: ConnectionHandle, _ packet: [UInt8] = [1, 2, 3], at instant: Instant) -> Bool {
+        session.strayData(handle, packet.rawSpan, at: instant)
+    }
+
     /// Starts the session and opens the transport.
     mutating func begin() -> [SessionEffect] {
         session.start(SessionFixture.call) + session.transportOpened(at: now)

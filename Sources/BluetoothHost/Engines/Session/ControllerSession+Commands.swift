@@ -61,8 +61,8 @@ extension ControllerSession {
     /// Handles data for an unknown link, and finds out once whether the controller has the link.
     ///
     /// - Returns: whether the ``deadline`` may have changed.
-    mutating func strayData(_ handle: ConnectionHandle, at now: Instant) -> Bool {
-        power == .on && strays.dataArrived(handle, at: now)
+    mutating func strayData(_ handle: ConnectionHandle, _ packet: RawSpan, at now: Instant) -> Bool {
+        power == .on && strays.dataArrived(handle, packet, at: now)
     }
 
     /// Handles the end of an unknown link, which may have stopped advertising or initiating.
@@ -73,11 +73,14 @@ extension ControllerSession {
 
     /// Forgets that a handle was used without a link. Commands that wait are about an earlier link with this handle, so
     /// they fail as if the controller had refused them.
-    mutating func linkBegan(_ handle: ConnectionHandle) -> [SessionEffect] {
-        strays.linkBegan(handle)
-        return commands.removeWaiting(on: handle).flatMap { request in
+    ///
+    /// - Returns: also the link's ACL packets that arrived before its Connection Complete event.
+    mutating func linkBegan(_ handle: ConnectionHandle) -> (effects: [SessionEffect], earlyPackets: [[UInt8]]) {
+        let packets = strays.linkBegan(handle)
+        let effects = commands.removeWaiting(on: handle).flatMap { request in
             failures(of: [request], .status(.unknownConnectionIdentifier, request.opcode))
         }
+        return (effects, packets)
     }
 
     /// Remembers the end of a link for a while, because its last data may still arrive.

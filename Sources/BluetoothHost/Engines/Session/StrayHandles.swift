@@ -5,7 +5,9 @@ import OrderedCollections
 ///
 /// ## Causes
 /// - The link has just ended, and its last packets were still on their way to the host.
-/// - The Connection Complete event is late. This happens over USB, where events and data use different pipes.
+/// - The Connection Complete event is late. This happens over USB, where events and data use different pipes. The first
+///   packets are kept until the event arrives (``EarlyPackets``). Otherwise the request that a client sends at once would be
+///   lost, and the client would wait 30 seconds for its response.
 /// - The Connection Complete event was lost. The controller then has a link that the host does not know.
 /// - The packet is not about a link. Controllers of one family send their log as ACL data with the handle 0x0EDC. Handles
 ///   above 0x0EFF are reserved (Vol 4, Part E, 5.3.1).
@@ -23,11 +25,12 @@ import OrderedCollections
 /// The controller is reset only if it confirmed that it has such a link and then does not end it.
 ///
 /// ## Bounds
-/// The number of handles is at most ``limit``. Packets with further handles are only counted.
+/// The number of handles is at most ``limit``. Packets with further handles are only counted. For each handle, at most four
+/// packets and 1,024 bytes are kept.
 struct StrayHandles {
     private enum State {
         /// Data arrived. A late Connection Complete event is awaited until this instant.
-        case observed(until: Instant)
+        case observed(until: Instant, EarlyPackets)
         /// A Disconnect command was sent for the link. Its answer is pending.
         case ending
         /// The controller confirmed that it has the link. The link must end until this instant.
@@ -37,7 +40,7 @@ struct StrayHandles {
 
         var deadline: Instant? {
             switch self {
-            case .observed(let deadline), .endConfirmed(let deadline): deadline
+            case .observed(let deadline, _), .endConfirmed(let deadline): deadline
             case .ending, .unlinked: nil
             }
         }
@@ -80,14 +83,21 @@ struct StrayHandles {
 
     // MARK: Inputs
 
-    /// Handles data for an unknown link.
+    /// Handles an ACL packet for an unknown link, which is kept while the link's Connection Complete event may be late.
     ///
     /// - Returns: whether the handle is observed from now on.
-    mutating func dataArrived(_ handle: ConnectionHandle, at now: Instant) -> Bool {
+    mutating func dataArrived(_ handle: ConnectionHandle, _ packet: RawSpan, at now: Instant) -> Bool {
+        if case .observed(let deadline, var packets)? = states[handle] {
+            packets.append(packet)
+            states[handle] = .observed(until: deadline, packets)
+            return false
+        }
         guard handle.isValid, states[handle] == nil, states.count < StrayHandles.limit,
             !hasJustEnded(handle, at: now)
         else { return false }
-        states[handle] = .observed(until: now + StrayHandles.delay)
+        var packets = EarlyPackets()
+        packets.append(packet)
+        states[handle] = .observed(until: now + StrayHandles.delay, packets)
         return true
     }
 
@@ -103,8 +113,11 @@ struct StrayHandles {
     }
 
     /// Forgets a handle, because a link has it now.
-    mutating func linkBegan(_ handle: ConnectionHandle) {
-        states[handle] = nil
+    ///
+    /// - Returns: the link's first ACL packets, which arrived before its Connection Complete event.
+    mutating func linkBegan(_ handle: ConnectionHandle) -> [[UInt8]] {
+        guard case .observed(_, let packets)? = states.removeValue(forKey: handle) else { return [] }
+        return packets.packets
     }
 
     mutating func linkEnded(_ handle: ConnectionHandle, at now: Instant) {
@@ -145,6 +158,25 @@ struct StrayHandles {
 
     mutating func removeAll() {
         self = StrayHandles()
+    }
+}
+
+/// The first ACL packets of a link that is not known yet, in their order. If one does not fit, it and all later ones are lost.
+struct EarlyPackets: Equatable {
+    static let limit = 4
+    /// The greatest sum of the packets' lengths, in bytes.
+    static let byteLimit = 1024
+
+    private(set) var packets: [[UInt8]] = []
+    private var remainingBytes = byteLimit
+
+    mutating func append(_ packet: RawSpan) {
+        guard packets.count < EarlyPackets.limit, packet.byteCount <= remainingBytes else {
+            remainingBytes = 0
+            return
+        }
+        remainingBytes -= packet.byteCount
+        packets.append([UInt8](copying: packet))
     }
 }
 
