@@ -49,13 +49,13 @@ struct AwaitedConnectionTests {
     @Test("The end of an earlier connection is not taken as the end of the new one")
     func endOfAnEarlierConnectionIsNotThatOfTheNewOne() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: 23))
+        say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         await settle()
         manager.cancelPeripheralConnection(peripheral)
         let task = await begin(until: .disconnecting)
         say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         while peripheral.state != .connecting { await Task.yield() }
-        say(.connected(peripheral.connection, mtu: 100))
+        say(.connected(peripheral.connection, mtu: 100, on: .placeholder(1)))
         try await task.value
         #expect(peripheral.state == .connected && peripheral.linux.mtu == 100)
     }
@@ -73,7 +73,7 @@ struct AwaitedConnectionTests {
     @Test("The failure of a connection is its error, also if the task runs only after an earlier end and the failure")
     func failureAfterAnEarlierEndIsReportedToALateTask() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: 23))
+        say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         await settle()
         manager.cancelPeripheralConnection(peripheral)
         let executor = QueueExecutor()
@@ -113,7 +113,7 @@ struct AwaitedConnectionTests {
     @Test("Requests on a connection that ends are answered, and do not affect the next connection")
     func lateAnswerDoesNotAffectTheNextConnection() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: 23))
+        say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         await settle()
         _ = engine.takeCalls()
         let asking = Task { [peripheral] in try await peripheral.linux.discoverServices() }

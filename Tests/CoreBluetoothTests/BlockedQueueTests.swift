@@ -141,12 +141,12 @@ struct BlockedQueueTests {
             fixture.engine.say(
                 .disconnected(peripheral.connection, Disconnection(error: failure, isReconnecting: true, time: 0))
             )
-            guard fixture.engine.say(.connected(peripheral.connection, mtu: 23)) else { break }
+            guard fixture.engine.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1))) else { break }
             taken += 1
         }
         #expect(taken == 64)
         #expect(
-            fixture.engine.say(.connected(ConnectionIdentifier(newTo: UUID()), mtu: 23)),
+            fixture.engine.say(.connected(ConnectionIdentifier(newTo: UUID()), mtu: 23, on: .placeholder(1))),
             "each peripheral has its own limit"
         )
         #expect(fixture.engine.say(.disconnected(peripheral.connection, Disconnection(error: failure, time: 0))))

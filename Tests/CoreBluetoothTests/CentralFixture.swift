@@ -188,7 +188,7 @@ final class CentralFixture: ManagerFixture {
 
     func connect(_ peripheral: CBPeripheral, mtu: Int = 185) {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: mtu))
+        say(.connected(peripheral.connection, mtu: mtu, on: .placeholder(1)))
         _ = takeCalls()
         recorder.told = []
     }

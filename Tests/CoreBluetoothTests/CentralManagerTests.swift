@@ -136,9 +136,49 @@ struct CentralManagerTests {
         #expect(fixture.takeTold() == ["discovered -40", "name Polar H10", "discovered 127"])
         #expect(peripheral.name == "Polar H10")
         #expect(fixture.manager.retrievePeripherals(withIdentifiers: [identifier]).first === peripheral)
+        // The scripted engine knows the name Polar.
+        #expect(fixture.takeTold() == ["name Polar"])
         fixture.manager.stopScan()
         fixture.say(discovery(identifier))
         #expect(fixture.takeTold().isEmpty)
+    }
+
+    @Test("A retained peripheral that is retrieved has the present name, and the change is reported once")
+    func retrievedPeripheralHasThePresentName() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.makePeripheral()
+        let identifier = peripheral.identifier
+        for name in ["Polar H10", "Polar H10", nil] {
+            fixture.engine.known = [KnownPeripheral(identifier: identifier, name: name)]
+            #expect(fixture.manager.retrievePeripherals(withIdentifiers: [identifier]).first === peripheral)
+            #expect(peripheral.name == "Polar H10")
+        }
+        #expect(fixture.takeTold() == ["name Polar H10"])
+        fixture.engine.known = [KnownPeripheral(identifier: identifier, name: "H10")]
+        _ = fixture.manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "1800")])
+        #expect(peripheral.name == "H10")
+        #expect(fixture.takeTold() == ["name H10"])
+    }
+
+    @Test("A name whose discovery was dropped with the scan is reported when the host knows it on the link")
+    func nameOfADroppedDiscoveryIsReportedOnTheLink() throws {
+        let fixture = CentralFixture()
+        let identifier = UUID()
+        let manager = fixture.manager
+        manager.scanForPeripherals(withServices: nil)
+        fixture.say(discovery(identifier))
+        fixture.engine.known = [KnownPeripheral(identifier: identifier, name: nil)]
+        let peripheral = try #require(manager.retrievePeripherals(withIdentifiers: [identifier]).first)
+        peripheral.delegate = fixture.recorder
+        manager.stopScan()
+        manager.connect(peripheral)
+        fixture.say(discovery(identifier, name: "lamp"))
+        fixture.say(.connected(peripheral.connection, mtu: 185, on: .placeholder(1)))
+        #expect(peripheral.name == nil)
+        fixture.say(.nameChanged(identifier, "lamp"))
+        fixture.say(.nameChanged(identifier, "lamp"))
+        #expect(peripheral.name == "lamp")
+        #expect(fixture.takeTold() == ["discovered -40", "connected", "name lamp"])
     }
 
     @Test("Only known peripherals are retrieved, and connected ones by service")
@@ -190,7 +230,7 @@ struct CentralManagerTests {
         #expect(peripheral.state == .disconnected)
         #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionFailed)
         fixture.manager.connect(peripheral)
-        fixture.say(.connected(peripheral.connection, mtu: 185))
+        fixture.say(.connected(peripheral.connection, mtu: 185, on: .placeholder(1)))
         #expect(peripheral.state == .connected)
         #expect(fixture.takeTold() == ["failed", "connected"])
     }
@@ -219,7 +259,7 @@ struct CentralManagerTests {
                 .connect(peripheral.identifier, ConnectionRequest()), .cancel(peripheral.identifier),
             ]
         )
-        fixture.say(.connected(peripheral.connection, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeTold() == ["disconnected disconnected false"])
         #expect(fixture.recorder.errors.isEmpty)
@@ -235,7 +275,7 @@ struct CentralManagerTests {
         fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest())])
         #expect(peripheral.state == .connecting)
-        fixture.say(.connected(peripheral.connection, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(fixture.takeTold() == ["disconnected connecting false", "connected"])
     }
 
@@ -291,7 +331,7 @@ struct CentralManagerTests {
                 .cancel(peripheral.identifier), .connect(peripheral.identifier, ConnectionRequest()),
             ]
         )
-        fixture.say(.connected(peripheral.connection, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(peripheral.state == .connected)
         #expect(fixture.takeTold() == ["connected"])
     }
@@ -308,12 +348,12 @@ struct CentralManagerTests {
         #expect(fixture.takeCalls() == [.release(identifier)])
         let peripheral = fixture.manager.retrievePeripherals(withIdentifiers: [identifier])[0]
         fixture.manager.connect(peripheral)
-        fixture.say(.connected(former, mtu: 100))
+        fixture.say(.connected(former, mtu: 100, on: .placeholder(1)))
         fixture.say(.disconnected(former, Disconnection(error: .core(.connectionTimeout), time: 1)))
         fixture.say(.connectionFailed(former, .core(.connectionTimeout)))
         #expect(fixture.takeTold().isEmpty)
         #expect(peripheral.state == .connecting)
-        fixture.say(.connected(peripheral.connection, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(peripheral.state == .connected)
     }
 
@@ -326,7 +366,7 @@ struct CentralManagerTests {
         fixture.engine.say(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
         fixture.manager.connect(peripheral)
         fixture.manager.deliveryQueue.resume()
-        fixture.say(.connected(peripheral.connection, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(fixture.takeTold() == ["connected"])
         #expect(peripheral.state == .connected)
     }
@@ -354,9 +394,27 @@ struct CentralManagerTests {
                 Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
             )
         )
-        fixture.say(.connected(peripheral.connection, mtu: 23))
+        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(fixture.takeTold() == ["disconnected connecting true", "connected"])
         #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionTimeout)
+    }
+
+    @Test("Commands name the link for which they were called, while the events of the next link wait for the queue")
+    func commandsNameTheLinkForWhichTheyWereCalled() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        let characteristic = fixture.discover(peripheral).location
+        let lost = Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
+        fixture.manager.deliveryQueue.suspend()
+        fixture.engine.say(.disconnected(peripheral.connection, lost))
+        fixture.engine.say(.connected(peripheral.connection, mtu: 185, on: .placeholder(2)))
+        peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
+        #expect(fixture.engine.takeCalls() == [.write([1], CentralFixture.location.valueHandle)])
+        #expect(fixture.engine.linkOfLastCommand == .placeholder(1))
+        fixture.manager.deliveryQueue.resume()
+        #expect(fixture.takeTold() == ["disconnected connecting true", "connected"])
+        peripheral.readRSSI()
+        #expect(fixture.engine.linkOfLastCommand == .placeholder(2))
     }
 
     /// Implements only the older form of the callback.

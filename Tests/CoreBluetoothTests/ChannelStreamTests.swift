@@ -225,6 +225,41 @@ struct ChannelStreamTests {
         #expect(events.1 == [.openCompleted, .hasBytesAvailable])
     }
 
+    /// What a delegate does in its first call, while another event is pending.
+    enum FirstCall: CaseIterable, Sendable {
+        case closesTheStream
+        case removesTheDelegate
+        case setsAnotherDelegate
+        case leavesTheRunLoop
+    }
+
+    @Test("A delegate that ends its calls in one of them gets no further event", arguments: FirstCall.allCases)
+    func delegateThatEndsItsCallsGetsNoFurtherEvent(firstCall: FirstCall) async {
+        let (first, second) = await onThread {
+            let channel = ScriptedChannel()
+            let streams = ChannelStreams(channel)
+            let (listener, other) = (Listener(), Listener())
+            listener.onFirstEvent = { stream in
+                switch firstCall {
+                case .closesTheStream: stream.close()
+                case .removesTheDelegate: stream.delegate = nil
+                case .setsAnotherDelegate: stream.delegate = other
+                case .leavesTheRunLoop: stream.remove(from: .current, forMode: .default)
+                }
+            }
+            streams.input.delegate = listener
+            streams.input.open()
+            channel.say(.received([1]))
+            streams.input.schedule(in: .current, forMode: .default)
+            listener.wait(for: 1)
+            for _ in 1...3 { _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01)) }
+            withExtendedLifetime(streams) {}
+            return (listener.events.map(\.event), other.events.map(\.event))
+        }
+        #expect(first == [.openCompleted])
+        #expect(second == (firstCall == .setsAnotherDelegate ? [.hasBytesAvailable] : []))
+    }
+
     @Test("A quarter of a megabyte each way between hosts, with streams on run loops", .timeLimit(.minutes(10)))
     func streamsBetweenTwoHosts() async throws {
         let size = 1 << 18
@@ -255,9 +290,15 @@ private func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) 
 /// Records its events, on the thread of its run loop.
 private final class Listener: NSObject, StreamDelegate {
     private(set) var events: [(isInput: Bool, event: Stream.Event)] = []
+    /// Called once, in the call for the first event.
+    var onFirstEvent: ((Stream) -> Void)?
 
     func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
         events.append((aStream is InputStream, eventCode))
+        if let onFirstEvent {
+            self.onFirstEvent = nil
+            onFirstEvent(aStream)
+        }
     }
 
     /// Runs the run loop until it has received `count` events in total.

@@ -71,7 +71,9 @@ struct ManagerLifetimeTests {
         let peripherals = (1...3).map { manager!.peripheral(KnownPeripheral(identifier: UUID(), name: "\($0)")) }
         manager!.deliveryQueue.sync {}
         for peripheral in peripherals { manager!.connect(peripheral) }
-        for peripheral in peripherals.prefix(2) { engine.say(.connected(peripheral.connection, mtu: 100)) }
+        for peripheral in peripherals.prefix(2) {
+            engine.say(.connected(peripheral.connection, mtu: 100, on: .placeholder(1)))
+        }
         manager!.deliveryQueue.sync {}
         manager!.cancelPeripheralConnection(peripherals[1])
         #expect(peripherals.map(\.state) == [.connected, .disconnecting, .connecting])

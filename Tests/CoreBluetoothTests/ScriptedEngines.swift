@@ -54,12 +54,26 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
     private let peripherals = Mutex<[KnownPeripheral]>([])
     private let lastScan = Mutex<UInt64>(0)
 
+    private let lastLink = Mutex<LinkIdentifier?>(nil)
+
     /// The number of the last scan.
     var scanNumber: UInt64 { lastScan.withLock { $0 } }
+
+    /// The link for which the last command was called.
+    var linkOfLastCommand: LinkIdentifier? { lastLink.withLock { $0 } }
 
     var known: [KnownPeripheral] {
         get { peripherals.withLock { $0 } }
         set { peripherals.withLock { $0 = newValue } }
+    }
+
+    private func note<Value>(
+        _ call: Call,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<Value>
+    ) {
+        lastLink.withLock { $0 = peripheral.link }
+        note(call, completion)
     }
 
     func stop() { note(.stop) }
@@ -88,89 +102,95 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
 
     func discoverServices(
         _ types: [BluetoothUUID]?,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredService]>
     ) {
-        note(.discoverServices(types), completion)
+        note(.discoverServices(types), of: peripheral, completion)
     }
 
     func discoverIncludedServices(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[IncludedService]>
     ) {
-        note(.discoverIncludedServices(range), completion)
+        note(.discoverIncludedServices(range), of: peripheral, completion)
     }
 
     func discoverCharacteristics(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredCharacteristic]>
     ) {
-        note(.discoverCharacteristics(range), completion)
+        note(.discoverCharacteristics(range), of: peripheral, completion)
     }
 
     func discoverDescriptors(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredDescriptor]>
     ) {
-        note(.discoverDescriptors(range), completion)
+        note(.discoverDescriptors(range), of: peripheral, completion)
     }
 
-    func read(_ handle: AttributeHandle, of peripheral: UUID, _ completion: @escaping Completion<[UInt8]>) {
-        note(.read(handle), completion)
+    func read(
+        _ handle: AttributeHandle,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[UInt8]>
+    ) {
+        note(.read(handle), of: peripheral, completion)
     }
 
     func write(
         _ value: [UInt8],
         to handle: AttributeHandle,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        note(.write(value, handle), completion)
+        note(.write(value, handle), of: peripheral, completion)
     }
 
     func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        note(.writeWithoutResponse(value, handle), completion)
+        note(.writeWithoutResponse(value, handle), of: peripheral, completion)
     }
 
     func setConfiguration(
         _ configuration: ClientConfiguration,
         of characteristic: DiscoveredCharacteristic,
-        on peripheral: UUID,
+        on peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        note(.configure(configuration, characteristic.valueHandle), completion)
+        note(.configure(configuration, characteristic.valueHandle), of: peripheral, completion)
     }
 
-    func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) { note(.readRSSI, completion) }
+    func readRSSI(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Int?>) {
+        note(.readRSSI, of: peripheral, completion)
+    }
 
     func address(of peripheral: UUID) -> DeviceAddress? { nil }
-    func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>) {
-        note(.readLink, completion)
+    func readLink(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<LinkInformation>) {
+        note(.readLink, of: peripheral, completion)
     }
 
     func updateParameters(
         _ parameters: ConnectionParameters,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        note(.updateParameters, completion)
+        note(.updateParameters, of: peripheral, completion)
     }
 
     func setPHYs(
         transmit: PHYSet,
         receive: PHYSet,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        note(.setPHYs, completion)
+        note(.setPHYs, of: peripheral, completion)
     }
 
     /// The closure that reports a procedure of channel sounding.
@@ -178,22 +198,22 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
 
     func startChannelSounding(
         as role: ChannelSoundingRole,
-        with peripheral: UUID,
+        with peripheral: ConnectedPeripheral,
         procedureEnded: @escaping @Sendable () -> Void,
         _ completion: @escaping Completion<Void>
     ) {
         self.procedureEnded.withLock { $0 = procedureEnded }
-        note(.sound(role), completion)
+        note(.sound(role), of: peripheral, completion)
     }
 
     func cancelChannelSounding(with peripheral: UUID) { note(.cancelSounding(peripheral)) }
 
     func openChannel(
         _ psm: CBL2CAPPSM,
-        to peripheral: UUID,
+        to peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<ChannelStreams>
     ) {
-        note(.openChannel(psm), completion)
+        note(.openChannel(psm), of: peripheral, completion)
     }
 }
 

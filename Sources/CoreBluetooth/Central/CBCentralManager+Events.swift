@@ -14,10 +14,10 @@ extension CBCentralManager: EventReceiver {
             delegate?.centralManager(self, willRestoreState: dictionary(restored))
         case .stateChanged(let state): stateChanged(to: state)
         case .discovered(let discovery): discovered(discovery)
-        case .connected(let connection, let mtu):
-            guard let peripheral = kept(connection.peripheral), peripheral.connectionMade(connection, mtu: mtu) else {
-                return
-            }
+        case .connected(let connection, let mtu, let link):
+            guard let peripheral = kept(connection.peripheral),
+                peripheral.connectionMade(connection, mtu: mtu, on: link)
+            else { return }
             delegate?.centralManager(self, didConnect: peripheral)
             connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
         case .connectionFailed(let connection, let error):
@@ -27,7 +27,7 @@ extension CBCentralManager: EventReceiver {
         case .disconnected(let connection, let disconnection):
             if let peripheral = kept(connection.peripheral) { disconnected(connection, peripheral, disconnection) }
         case .connectionEvent(let known, let event):
-            delegate?.centralManager(self, connectionEventDidOccur: event, for: peripheral(known))
+            delegate?.centralManager(self, connectionEventDidOccur: event, for: named(known))
         case .mtuChanged(let identifier, let mtu): kept(identifier)?.setMTU(mtu)
         case .nameChanged(let identifier, let name):
             if let peripheral = kept(identifier) { take(name, of: peripheral) }
@@ -63,8 +63,7 @@ extension CBCentralManager: EventReceiver {
     private func discovered(_ discovery: Discovery) {
         guard content.withLock({ $0.scan == discovery.scanNumber }) else { return }
         let known = KnownPeripheral(identifier: discovery.identifier, name: discovery.name, hold: discovery.hold)
-        let peripheral = peripheral(known)
-        if discovery.name != nil { take(discovery.name, of: peripheral) }
+        let peripheral = named(known)
         delegate?.centralManager(
             self,
             didDiscover: peripheral,
@@ -72,6 +71,13 @@ extension CBCentralManager: EventReceiver {
             rssi: Discovery.number(ofRSSI: discovery.rssi)
         )
         discoveries.send(CBDiscovery(peripheral: peripheral, discovery))
+    }
+
+    /// Returns the object for a peripheral. An object that the app keeps gets the name that the host knows now.
+    private func named(_ known: KnownPeripheral) -> CBPeripheral {
+        let peripheral = peripheral(known)
+        if let name = known.name { take(name, of: peripheral) }
+        return peripheral
     }
 
     private func take(_ name: String?, of peripheral: CBPeripheral) {
@@ -109,7 +115,7 @@ extension CBCentralManager: EventReceiver {
     private func dictionary(_ restored: RestoredCentral) -> [String: Any] {
         var dictionary: [String: Any] = [:]
         if !restored.peripherals.isEmpty {
-            dictionary[CBCentralManagerRestoredStatePeripheralsKey] = restored.peripherals.map(peripheral)
+            dictionary[CBCentralManagerRestoredStatePeripheralsKey] = restored.peripherals.map(named)
         }
         if let scan = restored.scan {
             dictionary[CBCentralManagerRestoredStateScanServicesKey] = scan.services.map(CBUUID.init)

@@ -106,13 +106,23 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     /// Returns the peripherals with these identifiers that the host knows.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
-        (engine?.knownPeripherals(identifiers) ?? []).map(peripheral)
+        (engine?.knownPeripherals(identifiers) ?? []).map(retrieved)
     }
 
     /// Returns the peripherals that this host is connected to, for any manager of this process, and that have one of
     /// the services. This manager must connect to a peripheral too before it can use it.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
-        (engine?.connectedPeripherals(withServices: serviceUUIDs.values) ?? []).map(peripheral)
+        (engine?.connectedPeripherals(withServices: serviceUUIDs.values) ?? []).map(retrieved)
+    }
+
+    /// Returns the object for a peripheral that the app retrieves. An object that the app keeps gets the name that the host
+    /// knows now, and its delegate is called soon after.
+    private func retrieved(_ known: KnownPeripheral) -> CBPeripheral {
+        let peripheral = peripheral(known)
+        if let name = known.name, peripheral.setName(name) {
+            onQueue { _ in peripheral.tell { $0.peripheralDidUpdateName(peripheral) } }
+        }
+        return peripheral
     }
 
     // MARK: Scanning

@@ -11,7 +11,7 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
     func centralManagerDidUpdateState(_ central: CBCentralManager)
 
     /// The state that an earlier process with the same restore identifier has left. This is the manager's first call,
-    /// if there is such a state.
+    /// if there is such a state. If the adapter cannot be opened at first, the call follows later, before `poweredOn`.
     func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any])
 
     /// A peripheral was heard. An app that wants to connect to the peripheral must keep the object.

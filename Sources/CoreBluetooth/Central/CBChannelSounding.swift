@@ -45,14 +45,14 @@ extension CBPeripheral {
     /// ``CBPeripheralDelegate/peripheral(_:didCompleteChannelSoundingSession:)`` the end. If the peripheral is the reflector,
     /// a session has one procedure. If it is the initiator, it decides.
     public func startChannelSoundingSession(_ configuration: CBChannelSoundingSessionConfiguration) {
-        guard acceptsCommands() else { return }
+        guard let target = commandTarget() else { return }
         let procedureEnded: Completion<Void> = answer { peripheral, _ in
             let error = CBError.described(.channelSoundingProcedureFailed)
             peripheral.tell { $0.peripheral(peripheral, didReceive: nil, error: error) }
         }
         engine?.startChannelSounding(
             as: configuration.role == .initiator ? .reflector : .initiator,
-            with: identifier,
+            with: target,
             procedureEnded: { procedureEnded(.success(())) },
             answer { peripheral, result in
                 let error = peripheral.take(result) { _, _ in }
@@ -65,7 +65,7 @@ extension CBPeripheral {
     /// ``CBPeripheralDelegate/peripheral(_:didCompleteChannelSoundingSession:)`` reports the end. Does nothing if there is no
     /// session.
     public func cancelChannelSoundingSession() {
-        guard acceptsCommands() else { return }
+        guard commandTarget() != nil else { return }
         engine?.cancelChannelSounding(with: identifier)
     }
 }

@@ -1,5 +1,6 @@
 import BLEATT
 import BLEGATT
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 
@@ -9,15 +10,26 @@ extension CBPeripheral {
         content.withLock { $0.manager } === manager
     }
 
-    /// Returns whether the peripheral accepts commands. If not, reports the misuse.
-    func acceptsCommands(_ command: String = #function) -> Bool {
-        guard state != .connected else { return true }
+    /// The peripheral on its link, for a command to the host; nil if it is not connected.
+    ///
+    /// Read it before the check that an attribute was discovered on this connection. The attribute then never belongs to an
+    /// earlier link than the command.
+    var connectedPeripheral: ConnectedPeripheral? {
+        content.withLock { content in
+            guard content.state == .connected, let link = content.link else { return nil }
+            return ConnectedPeripheral(identifier: identifier, link: link)
+        }
+    }
+
+    /// Returns the peripheral on its link, for a command of the app. If it is not connected, reports the misuse.
+    func commandTarget(_ command: String = #function) -> ConnectedPeripheral? {
+        if let connectedPeripheral { return connectedPeripheral }
         let hasManager = content.withLock { $0.manager } != nil
         ProgrammerError.report(
             "\(self) can only accept \(command) while it is connected"
                 + (hasManager ? "" : "; its manager was released or reset")
         )
-        return false
+        return nil
     }
 
     /// Calls the delegate, if there is one. Used on the manager's queue.
@@ -27,14 +39,23 @@ extension CBPeripheral {
 
     // MARK: Writes
 
-    func write(_ data: Data, to handle: AttributeHandle, _ answer: @escaping Completion<Void>) {
+    func write(
+        _ data: Data,
+        to handle: AttributeHandle,
+        of target: ConnectedPeripheral,
+        _ answer: @escaping Completion<Void>
+    ) {
         guard data.count <= CBPeripheral.longestValue else {
             return answer(.failure(.attribute(.invalidAttributeValueLength)))
         }
-        engine?.write(Array(data), to: handle, of: identifier, answer)
+        engine?.write(Array(data), to: handle, of: target, answer)
     }
 
-    func writeWithoutResponse(_ data: Data, to characteristic: DiscoveredCharacteristic) {
+    func writeWithoutResponse(
+        _ data: Data,
+        to characteristic: DiscoveredCharacteristic,
+        of target: ConnectedPeripheral
+    ) {
         guard characteristic.properties.contains(.writeWithoutResponse) else {
             return ProgrammerError.report(
                 "\(characteristic.uuid) cannot be written without a response: nothing was written"
@@ -53,7 +74,7 @@ extension CBPeripheral {
         engine?.writeWithoutResponse(
             Array(data),
             to: characteristic.valueHandle,
-            of: identifier,
+            of: target,
             answer { peripheral, _ in peripheral.writeHasLeft() }
         )
     }

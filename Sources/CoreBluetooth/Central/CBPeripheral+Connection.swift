@@ -1,4 +1,5 @@
 import BLEATT
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 
@@ -74,10 +75,11 @@ extension CBPeripheral {
     }
 
     /// Notes that the connection was made. Returns whether the app still wants it.
-    func connectionMade(_ connection: ConnectionIdentifier, mtu: Int) -> Bool {
+    func connectionMade(_ connection: ConnectionIdentifier, mtu: Int, on link: LinkIdentifier) -> Bool {
         content.withLock { content in
             guard content.requested == connection, content.state == .connecting else { return false }
             content.state = .connected
+            content.link = link
             content.mtu = mtu
             return true
         }
@@ -108,6 +110,7 @@ extension CBPeripheral {
             content.connection += 1
             if !isReconnecting { content.requested = nil }
             content.state = isReconnecting || content.nextConnection != nil ? .connecting : .disconnected
+            content.link = nil
             content.mtu = Content().mtu
             content.writesInFlight = 0
             content.owesReadiness = false

@@ -1,5 +1,6 @@
 import BLEATT
 import BLEGATT
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 import Synchronization
@@ -31,6 +32,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         weak var manager: CBCentralManager?
         var name: String?
         var state = CBPeripheralState.disconnected
+        /// The link of the connection, while there is one. Commands name it.
+        var link: LinkIdentifier?
         var mtu = 23
         /// Incremented when a connection ends. Results of commands on an earlier connection are ignored.
         var connection: UInt64 = 0
@@ -120,11 +123,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Discovers services of some types; of all types if `serviceUUIDs` is nil or empty. See
     /// ``CBPeripheralDelegate/peripheral(_:didDiscoverServices:)``.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
-        guard acceptsCommands() else { return }
+        guard let target = commandTarget() else { return }
         let wanted = wanted(serviceUUIDs)
         engine?.discoverServices(
             wanted,
-            of: identifier,
+            of: target,
             answer { peripheral, result in
                 let error = peripheral.take(result) { $0.add($1, areAll: wanted == nil, of: peripheral) }
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverServices: error) }
@@ -134,11 +137,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Discovers the services that a service includes.
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
-        guard acceptsCommands(), let range = range(of: service) else { return }
+        guard let target = commandTarget(), let range = range(of: service) else { return }
         let wanted = wanted(includedServiceUUIDs)
         engine?.discoverIncludedServices(
             in: range,
-            of: identifier,
+            of: target,
             answer { peripheral, result in
                 let error = peripheral.take(result) { database, found throws(EngineError) in
                     try database.add(found, wanted: wanted, to: service)
@@ -151,11 +154,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Discovers the characteristics of a service, of some types; of all types if `characteristicUUIDs` is nil or
     /// empty.
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
-        guard acceptsCommands(), let range = range(of: service) else { return }
+        guard let target = commandTarget(), let range = range(of: service) else { return }
         let wanted = wanted(characteristicUUIDs)
         engine?.discoverCharacteristics(
             in: range,
-            of: identifier,
+            of: target,
             answer { peripheral, result in
                 let error = peripheral.take(result) { database, found throws(EngineError) in
                     try database.add(found, wanted: wanted, to: service)
@@ -167,7 +170,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Discovers all descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
-        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         let answer: Completion<[DiscoveredDescriptor]> = answer { peripheral, result in
             let error = peripheral.take(result) { database, found throws(EngineError) in
                 try database.add(found, to: characteristic)
@@ -175,17 +178,17 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             peripheral.tell { $0.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error) }
         }
         guard let range = discovered.descriptorRange else { return answer(.success([])) }
-        engine?.discoverDescriptors(in: range, of: identifier, answer)
+        engine?.discoverDescriptors(in: range, of: target, answer)
     }
 
     // MARK: Values
 
     /// Reads a whole value; see ``CBPeripheralDelegate/peripheral(_:didUpdateValueFor:error:)-(_,CBCharacteristic,_)``.
     open func readValue(for characteristic: CBCharacteristic) {
-        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         engine?.read(
             discovered.valueHandle,
-            of: identifier,
+            of: target,
             answer { peripheral, result in
                 let error = peripheral.take(result) { _, value in
                     characteristic.content.withLock { $0.value = Data(value) }
@@ -197,10 +200,10 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Reads a descriptor.
     open func readValue(for descriptor: CBDescriptor) {
-        guard acceptsCommands(), let handle = handle(of: descriptor) else { return }
+        guard let target = commandTarget(), let handle = handle(of: descriptor) else { return }
         engine?.read(
             handle,
-            of: identifier,
+            of: target,
             answer { peripheral, result in
                 let error = peripheral.take(result) { _, value in descriptor.setValue(value) }
                 peripheral.tell { $0.peripheral(peripheral, didUpdateValueFor: descriptor, error: error) }
@@ -213,15 +216,15 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// With a response, the value has up to 512 bytes, and a long value is written in parts. Without one, the value has
     /// up to ``maximumWriteValueLength(for:)`` bytes, and no callback reports the result.
     open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
-        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         switch type {
         case .withResponse:
             let answer: Completion<Void> = answer { peripheral, result in
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: characteristic, error: error) }
             }
-            write(data, to: discovered.valueHandle, answer)
-        case .withoutResponse: writeWithoutResponse(data, to: discovered)
+            write(data, to: discovered.valueHandle, of: target, answer)
+        case .withoutResponse: writeWithoutResponse(data, to: discovered, of: target)
         }
     }
 
@@ -234,10 +237,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
                 "Client Characteristic Configuration descriptors must be configured using setNotifyValue:forCharacteristic:"
             )
         }
-        guard acceptsCommands(), let handle = handle(of: descriptor) else { return }
+        guard let target = commandTarget(), let handle = handle(of: descriptor) else { return }
         write(
             data,
             to: handle,
+            of: target,
             answer { peripheral, result in
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: descriptor, error: error) }
@@ -247,7 +251,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Starts or stops notifications; indications, if the characteristic has no notifications.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
-        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         let answer: Completion<Void> = answer { peripheral, result in
             let error = peripheral.take(result) { database, _ in
                 // Service Changed may have removed the characteristic in the meantime.
@@ -264,16 +268,16 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         } else {
             return answer(.failure(.attribute(.requestNotSupported)))
         }
-        engine?.setConfiguration(enabled ? configuration : [], of: discovered, on: identifier, answer)
+        engine?.setConfiguration(enabled ? configuration : [], of: discovered, on: target, answer)
     }
 
     // MARK: The link
 
     /// Reads the link's RSSI; see ``CBPeripheralDelegate/peripheral(_:didReadRSSI:error:)``.
     open func readRSSI() {
-        guard acceptsCommands() else { return }
+        guard let target = commandTarget() else { return }
         engine?.readRSSI(
-            of: identifier,
+            of: target,
             answer { peripheral, result in
                 let rssi = (try? result.get()).flatMap { $0 } ?? Discovery.unknownRSSI
                 let error = peripheral.take(result) { _, _ in }
@@ -285,10 +289,10 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Opens an L2CAP channel to a service of the peripheral; see
     /// ``CBPeripheralDelegate/peripheral(_:didOpen:error:)``.
     open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
-        guard acceptsCommands() else { return }
+        guard let target = commandTarget() else { return }
         engine?.openChannel(
             psm,
-            to: identifier,
+            to: target,
             answer { peripheral, result in
                 let channel = (try? result.get()).map { CBL2CAPChannel(peer: peripheral, psm: psm, streams: $0) }
                 let error = peripheral.take(result) { _, _ in }

@@ -93,8 +93,25 @@ final class ChannelDirection {
 
     // MARK: On the run loop
 
+    /// Calls the delegate with each event that is pending now.
+    ///
+    /// A call may close the stream, remove it from its run loop, or set another delegate. So each event is taken just
+    /// before its call. Events that arrive during the calls wait for the next turn of the run loop.
     private func callDelegate() {
-        guard let stream, let delegate else { return }
-        for event in locked({ events.takePending() }) { delegate.stream(stream, handle: event) }
+        let due = locked { events.pending }
+        for event in StreamEvents.order where due.contains(event) {
+            guard let stream, !runLoops.isEmpty, let delegate = take(event) else { continue }
+            delegate.stream(stream, handle: event)
+        }
+    }
+
+    /// Takes an event if it is still pending.
+    ///
+    /// - Returns: the delegate to call; nil if the event is not pending. Without a delegate, the event stays pending.
+    private func take(_ event: Stream.Event) -> (any StreamDelegate)? {
+        locked { () -> (any StreamDelegate)? in
+            guard let delegate = streamDelegate, events.take(event) else { return nil }
+            return delegate
+        }
     }
 }

@@ -64,12 +64,11 @@ struct StreamEvents {
         }
     }
 
-    /// Removes and returns the events to report now, in order.
-    mutating func takePending() -> [Stream.Event] {
-        let order: [Stream.Event] = [
-            .openCompleted, .hasBytesAvailable, .hasSpaceAvailable, .errorOccurred, .endEncountered,
-        ]
-        defer { pending = [] }
-        return order.filter(pending.contains)
-    }
+    /// The order in which pending events are reported.
+    static let order: [Stream.Event] = [
+        .openCompleted, .hasBytesAvailable, .hasSpaceAvailable, .errorOccurred, .endEncountered,
+    ]
+
+    /// Removes an event that is reported now. Returns whether it was pending.
+    mutating func take(_ event: Stream.Event) -> Bool { pending.remove(event) != nil }
 }

@@ -20,6 +20,9 @@ protocol CentralEngine: AnyObject, Sendable {
     /// ``CentralEvent/restored(_:)``, if there is a state to restore. The next is always
     /// ``CentralEvent/stateChanged(_:)``.
     ///
+    /// If the host cannot be opened at first, a ``CentralEvent/stateChanged(_:)`` reports that. The state to restore is
+    /// known only when the host is open, and follows before the next ``CentralEvent/stateChanged(_:)``.
+    ///
     /// `deliver` returns false for an event that is not delivered, because too many events of the same peer wait for
     /// the app; see ``DeliveryBacklog``.
     func start(_ deliver: @escaping @Sendable (CentralEvent) -> Bool)
@@ -39,7 +42,7 @@ protocol CentralEngine: AnyObject, Sendable {
     func reportDroppedDiscoveries()
 
     /// Connects without a time limit, unless the request has one. Uses an existing link if there is one.
-    /// ``CentralEvent/connected(_:mtu:)`` or ``CentralEvent/connectionFailed(_:_:)`` reports the result.
+    /// ``CentralEvent/connected(_:mtu:on:)`` or ``CentralEvent/connectionFailed(_:_:)`` reports the result.
     ///
     /// If there is an earlier connection or attempt of this manager to the peripheral, it continues as `connection` and
     /// with this request.
@@ -68,37 +71,41 @@ protocol CentralEngine: AnyObject, Sendable {
     /// Discovers the primary services of some types; of all types if `types` is nil.
     func discoverServices(
         _ types: [BluetoothUUID]?,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredService]>
     )
 
     func discoverIncludedServices(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[IncludedService]>
     )
 
     /// Discovers all characteristics of a service.
     func discoverCharacteristics(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredCharacteristic]>
     )
 
     func discoverDescriptors(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredDescriptor]>
     )
 
     /// Reads a whole value. A long value is read in parts.
-    func read(_ handle: AttributeHandle, of peripheral: UUID, _ completion: @escaping Completion<[UInt8]>)
+    func read(
+        _ handle: AttributeHandle,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[UInt8]>
+    )
 
     /// Writes a value of at most 512 bytes. A long value is written by prepared writes.
     func write(
         _ value: [UInt8],
         to handle: AttributeHandle,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     )
 
@@ -107,7 +114,7 @@ protocol CentralEngine: AnyObject, Sendable {
     func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     )
 
@@ -116,31 +123,31 @@ protocol CentralEngine: AnyObject, Sendable {
     func setConfiguration(
         _ configuration: ClientConfiguration,
         of characteristic: DiscoveredCharacteristic,
-        on peripheral: UUID,
+        on peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     )
 
     /// Reads the link's RSSI in dBm; nil if the controller does not know it.
-    func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>)
+    func readRSSI(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Int?>)
 
     // MARK: Beyond Apple's API
 
     /// Returns the address by which the host knows a peripheral, at once.
     func address(of peripheral: UUID) -> DeviceAddress?
 
-    func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>)
+    func readLink(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<LinkInformation>)
 
     /// Changes the connection's parameters. Completes when they are in effect.
     func updateParameters(
         _ parameters: ConnectionParameters,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     )
 
     func setPHYs(
         transmit: PHYSet,
         receive: PHYSet,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     )
 
@@ -148,7 +155,7 @@ protocol CentralEngine: AnyObject, Sendable {
 
     func openChannel(
         _ psm: CBL2CAPPSM,
-        to peripheral: UUID,
+        to peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<ChannelStreams>
     )
 
@@ -161,7 +168,7 @@ protocol CentralEngine: AnyObject, Sendable {
     ///   - procedureEnded: called for each procedure that has ended. There is no distance.
     func startChannelSounding(
         as role: ChannelSoundingRole,
-        with peripheral: UUID,
+        with peripheral: ConnectedPeripheral,
         procedureEnded: @escaping @Sendable () -> Void,
         _ completion: @escaping Completion<Void>
     )
@@ -175,11 +182,13 @@ enum CentralEvent: Sendable {
     case restored(RestoredCentral)
     case stateChanged(CBManagerState)
     case discovered(Discovery)
-    case connected(ConnectionIdentifier, mtu: Int)
+    /// A link of a connection was made. With automatic reconnection, a connection may have several, one after the other.
+    case connected(ConnectionIdentifier, mtu: Int, on: LinkIdentifier)
     case connectionFailed(ConnectionIdentifier, EngineError?)
     case disconnected(ConnectionIdentifier, Disconnection)
     case connectionEvent(KnownPeripheral, CBConnectionEvent)
     case mtuChanged(UUID, Int)
+    /// The name of a connected peripheral is known on its link. It may be the same as before.
     case nameChanged(UUID, String?)
     /// The peripheral's services in a range of handles have changed (Vol 3, Part G, 7.1).
     case servicesChanged(UUID, HandleRange)
@@ -214,6 +223,16 @@ extension ConnectionIdentifier {
         self.peripheral = peripheral
         number = ConnectionIdentifier.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     }
+}
+
+/// A peripheral on one link, for commands.
+///
+/// With automatic reconnection, the app may call for a link that has ended already, while the events of its end and of the
+/// next link wait for the manager's queue. The command names the link, so that it is not carried out on the next one,
+/// where its handles may belong to other attributes. It then completes with ``CBError/Code/notConnected``.
+struct ConnectedPeripheral: Hashable, Sendable {
+    let identifier: UUID
+    let link: LinkIdentifier
 }
 
 /// The options of a connection.

@@ -10,6 +10,9 @@ protocol PeripheralEngine: AnyObject, Sendable {
     /// ``PeripheralEvent/restored(_:)``, if there is a state to restore. The next is always
     /// ``PeripheralEvent/stateChanged(_:)``.
     ///
+    /// If the host cannot be opened at first, a ``PeripheralEvent/stateChanged(_:)`` reports that. The state to restore is
+    /// known only when the host is open, and follows before the next ``PeripheralEvent/stateChanged(_:)``.
+    ///
     /// `deliver` returns false for an event that is not delivered, because too many events of the same peer wait for
     /// the app; see ``DeliveryBacklog``.
     func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Bool)

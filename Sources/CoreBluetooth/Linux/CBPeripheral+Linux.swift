@@ -38,8 +38,8 @@ extension CBPeripheral {
 
         /// Returns the current parameters, PHYs and data lengths of the link.
         public func link() async throws -> LinkInformation {
-            try await ask {
-                $0.readLink(of: peripheral.identifier, $1)
+            try await ask(peripheral.connectedPeripheral) {
+                $0.readLink(of: $1, $2)
             } finish: {
                 $0
             }
@@ -47,8 +47,8 @@ extension CBPeripheral {
 
         /// Changes the connection's parameters. Returns when they are in effect.
         public func update(_ parameters: ConnectionParameters) async throws {
-            try await ask {
-                $0.updateParameters(parameters, of: peripheral.identifier, $1)
+            try await ask(peripheral.connectedPeripheral) {
+                $0.updateParameters(parameters, of: $1, $2)
             } finish: {
                 $0
             }
@@ -56,8 +56,8 @@ extension CBPeripheral {
 
         /// Requests other PHYs. The link continues with PHYs that both sides support.
         public func setPHYs(transmit: PHYSet, receive: PHYSet) async throws {
-            try await ask {
-                $0.setPHYs(transmit: transmit, receive: receive, of: peripheral.identifier, $1)
+            try await ask(peripheral.connectedPeripheral) {
+                $0.setPHYs(transmit: transmit, receive: receive, of: $1, $2)
             } finish: {
                 $0
             }
@@ -91,15 +91,16 @@ extension CBPeripheral {
 
         /// Starts or stops notifications or indications. Returns when the peripheral has agreed.
         public func setNotifying(_ isNotifying: Bool, for characteristic: CBCharacteristic) async throws {
+            let target = peripheral.connectedPeripheral
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             let configuration: ClientConfiguration =
                 discovered.properties.contains(.notify) ? .notification : .indication
             guard !discovered.properties.isDisjoint(with: [.notify, .indicate]) else {
                 throw CBATTError.described(.requestNotSupported)
             }
-            try await ask {
+            try await ask(target) {
                 let wanted = isNotifying ? configuration : []
-                $0.setConfiguration(wanted, of: discovered, on: peripheral.identifier, $1)
+                $0.setConfiguration(wanted, of: discovered, on: $1, $2)
             } finish: {
                 characteristic.content.withLock { $0.isNotifying = isNotifying }
                 return $0
@@ -108,9 +109,10 @@ extension CBPeripheral {
 
         /// Reads a whole value.
         public func read(_ characteristic: CBCharacteristic) async throws -> Data {
+            let target = peripheral.connectedPeripheral
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
-            return try await ask {
-                $0.read(discovered.valueHandle, of: peripheral.identifier, $1)
+            return try await ask(target) {
+                $0.read(discovered.valueHandle, of: $1, $2)
             } finish: { octets in
                 characteristic.content.withLock { $0.value = Data(octets) }
                 return Data(octets)
@@ -119,9 +121,10 @@ extension CBPeripheral {
 
         /// Writes a value of up to 512 bytes with a response. A long value is written in parts.
         public func write(_ value: Data, to characteristic: CBCharacteristic) async throws {
+            let target = peripheral.connectedPeripheral
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
-            try await ask { _, completion in
-                peripheral.write(value, to: discovered.valueHandle, completion)
+            try await ask(target) { _, target, completion in
+                peripheral.write(value, to: discovered.valueHandle, of: target, completion)
             } finish: {
                 $0
             }
@@ -132,8 +135,8 @@ extension CBPeripheral {
         /// Discovers services of some types; of all types if `types` is nil or empty.
         public func discoverServices(_ types: [CBUUID]? = nil) async throws -> [CBService] {
             let wanted = peripheral.wanted(types)
-            return try await ask {
-                $0.discoverServices(wanted, of: peripheral.identifier, $1)
+            return try await ask(peripheral.connectedPeripheral) {
+                $0.discoverServices(wanted, of: $1, $2)
             } finish: { found in
                 peripheral.content.withLock { content in
                     content.database.add(found, areAll: wanted == nil, of: peripheral)
@@ -147,10 +150,11 @@ extension CBPeripheral {
             _ types: [CBUUID]? = nil,
             for service: CBService
         ) async throws -> [CBCharacteristic] {
+            let target = peripheral.connectedPeripheral
             guard let range = peripheral.range(of: service) else { throw Linux.notDiscovered }
             let wanted = peripheral.wanted(types)
-            return try await ask {
-                $0.discoverCharacteristics(in: range, of: peripheral.identifier, $1)
+            return try await ask(target) {
+                $0.discoverCharacteristics(in: range, of: $1, $2)
             } finish: { found throws(EngineError) in
                 try peripheral.content.withLock { content throws(EngineError) in
                     try content.database.add(found, wanted: wanted, to: service)
@@ -166,19 +170,23 @@ extension CBPeripheral {
         /// Sends a command to the engine and waits for the result. The result is handled on the manager's queue, unless
         /// the connection has ended by then. The call keeps the manager, and with it the host, until the result is
         /// handled.
+        ///
+        /// - Parameters:
+        ///   - target: the peripheral on its link; nil if it is not connected.
+        ///   - command: sends the command.
+        ///   - finish: makes the call's result of the command's result.
         private func ask<Value: Sendable, Output: Sendable>(
-            _ command: (any CentralEngine, @escaping Completion<Value>) -> Void,
+            _ target: ConnectedPeripheral?,
+            _ command: (any CentralEngine, ConnectedPeripheral, @escaping Completion<Value>) -> Void,
             finish: @escaping @Sendable (Value) throws(EngineError) -> Output
         ) async throws -> Output {
-            guard let engine = peripheral.engine, peripheral.state == .connected else {
-                throw CBError.described(.notConnected)
-            }
+            guard let engine = peripheral.engine, let target else { throw CBError.described(.notConnected) }
             let (connection, manager) = peripheral.content.withLock { ($0.connection, $0.manager) }
             let answer = AwaitedAnswer<Output>()
             return try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     guard answer.begin(continuation) else { return }
-                    command(engine) { [peripheral] result in
+                    command(engine, target) { [peripheral] result in
                         peripheral.deliveryQueue.async {
                             guard peripheral.content.withLock({ $0.connection }) == connection else {
                                 return answer.end(.failure(CBError.described(.notConnected)))

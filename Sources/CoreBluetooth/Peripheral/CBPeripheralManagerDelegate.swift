@@ -11,7 +11,7 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
     func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
 
     /// The state that an earlier process with the same restore identifier has left. This is the manager's first call,
-    /// if there is such a state.
+    /// if there is such a state. If the adapter cannot be opened at first, the call follows later, before `poweredOn`.
     func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
 
     /// Advertising has started, or could not be started. If the manager advertised before, the error is

@@ -136,7 +136,7 @@ extension CentralEvent {
             )
         case .mtuChanged(let peripheral, _), .nameChanged(let peripheral, _), .servicesChanged(let peripheral, _):
             DeliveryLoad(source: .changes(peripheral), limit: CentralEvent.changeLimit)
-        case .connected(let connection, _):
+        case .connected(let connection, _, _):
             DeliveryLoad(source: .connections(connection.peripheral), limit: CentralEvent.connectionLimit)
         case .discovered: DeliveryLoad(source: .advertisements, limit: CentralEvent.advertisementLimit)
         case .connectionEvent: DeliveryLoad(source: .connectionEvents, limit: CentralEvent.connectionEventLimit)

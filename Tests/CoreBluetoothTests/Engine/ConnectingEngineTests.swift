@@ -9,21 +9,45 @@ import Testing
 
 @Suite("Connecting on a host")
 struct ConnectingEngineTests {
-    @Test func connectionReportsItsMTUAndNoNameThatIsEqual() throws {
+    @Test func connectionReportsItsMTUAndItsName() throws {
         try World.run(seed: 11) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
             pair.phone.engine.connect(peripheral, ConnectionRequest())
-            let mtu = await pair.phone.events.next { if case .connected(peripheral, let mtu) = $0 { mtu } else { nil } }
+            let mtu = await pair.phone.events.next {
+                if case .connected(peripheral, let mtu, _) = $0 { mtu } else { nil }
+            }
             #expect(mtu == 517)
             #expect(
                 pair.phone.engine.connectedPeripherals(withServices: [Lamp.service]).map(\.identifier) == [peripheral]
             )
             #expect(pair.phone.engine.connectedPeripherals(withServices: ["AAAA"]).isEmpty)
-            // The Device Name equals the advertised name; only a different one is reported.
+            // The Device Name equals the advertised name. Objects of the app decide whether it has changed for them.
             try await world.sleep(for: .seconds(3))
-            let names = pair.phone.events.waiting.filter { if case .nameChanged = $0 { true } else { false } }
-            #expect(names.isEmpty)
+            #expect(pair.phone.events.waiting.names == ["lamp"])
+        }
+    }
+
+    @Test("A name that only the scan response contains is reported after connecting, to each manager on the link")
+    func nameIsReportedToEachManagerOnTheLink() throws {
+        try World.run(seed: 61) { world in
+            let lamp = try await world.peripheral("lamp", services: [])
+            let phone = try await EngineDevice("phone", in: world)
+            let (first, second) = (await phone.central(), await phone.central())
+            first.engine.scan(ScanRequest())
+            let discovery = await first.discovery()
+            #expect(discovery.name == nil)
+            // The manager does not deliver this one if the app has stopped the scan.
+            #expect(await first.discovery().name == "lamp")
+            let peripheral = discovery.identifier
+            await first.connect(peripheral)
+            try await world.sleep(for: .seconds(3))
+            #expect(first.events.waiting.names == ["lamp"])
+            await second.connect(peripheral)
+            try await world.sleep(for: .seconds(3))
+            #expect(first.events.waiting.names == ["lamp"])
+            #expect(second.events.waiting.names == ["lamp"])
+            withExtendedLifetime(lamp) {}
         }
     }
 
@@ -157,7 +181,7 @@ struct ConnectingEngineTests {
             pair.phone.engine.connect(second, ConnectionRequest())
             pair.phone.engine.release(first)
             let connection = await pair.phone.events.next {
-                if case .connected(let connection, _) = $0 { connection } else { nil }
+                if case .connected(let connection, _, _) = $0 { connection } else { nil }
             }
             #expect(connection == second)
             try await world.sleep(for: .seconds(5))
@@ -217,7 +241,9 @@ struct ConnectingEngineTests {
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
             pair.phone.engine.connect(peripheral, ConnectionRequest())
-            let mtu = await pair.phone.events.next { if case .connected(peripheral, let mtu) = $0 { mtu } else { nil } }
+            let mtu = await pair.phone.events.next {
+                if case .connected(peripheral, let mtu, _) = $0 { mtu } else { nil }
+            }
             #expect(mtu == 517)
         }
     }
@@ -466,6 +492,45 @@ struct ConnectingEngineTests {
         }
     }
 
+    @Test("A command for a link that has ended is not carried out on the link of the reconnection")
+    func commandForAnEndedLinkIsNotCarriedOutOnTheNext() throws {
+        try World.run(seed: 62) { world in
+            let pair = try await LampAndPhone(world)
+            let engine = pair.phone.engine
+            let peripheral = await pair.phone.find([Lamp.service]).identifier
+            engine.connect(peripheral, ConnectionRequest(reconnects: true))
+            let former = ConnectedPeripheral(identifier: peripheral, link: await pair.phone.connected(peripheral))
+            let brightness = try await pair.characteristics(of: peripheral)[0]
+            let host = pair.lampDevice.adapter.host
+            for link in await host.linkIdentifiers() { await host.disconnect(link) }
+            #expect(await pair.phone.disconnected(peripheral).isReconnecting)
+            let present = ConnectedPeripheral(identifier: peripheral, link: await pair.phone.connected(peripheral))
+            pair.lamp.events.removeAll()
+
+            let handle = brightness.valueHandle
+            var failures: [EngineError?] = []
+            failures.append(await outcome { engine.discoverServices(nil, of: former, $0) }.failure)
+            failures.append(await outcome { engine.read(pair.handle(2), of: former, $0) }.failure)
+            failures.append(await outcome { engine.write([1], to: handle, of: former, $0) }.failure)
+            failures.append(await outcome { engine.writeWithoutResponse([1], to: handle, of: former, $0) }.failure)
+            failures.append(
+                await outcome { engine.setConfiguration(.notification, of: brightness, on: former, $0) }.failure
+            )
+            failures.append(await outcome { engine.readRSSI(of: former, $0) }.failure)
+            failures.append(await outcome { engine.openChannel(0x80, to: former, $0) }.failure)
+            #expect(failures.count == 7 && failures.allSatisfy { $0 == .core(.notConnected) })
+            let version = await outcome { engine.read(pair.handle(2), of: present, $0) }
+            #expect(version == .success(Array("1.0".utf8)))
+            let reached = pair.lamp.events.waiting.filter { event in
+                switch event {
+                case .access, .configured: true
+                default: false
+                }
+            }
+            #expect(reached.isEmpty)
+        }
+    }
+
     @Test("A failing controller: disconnections, resetting, poweredOn; nothing is resumed")
     func failingControllerResumesNothing() throws {
         try World.run(seed: 23) { world in
@@ -506,5 +571,12 @@ struct ConnectingEngineTests {
             }
             #expect(stranger.events.waiting.isEmpty)
         }
+    }
+}
+
+extension [CentralEvent] {
+    /// The names that are reported for connected peripherals.
+    fileprivate var names: [String] {
+        compactMap { if case .nameChanged(_, let name) = $0 { name } else { nil } }
     }
 }

@@ -138,6 +138,109 @@ extension HostCentral {
     func release(_ peripheral: UUID) { release(ConnectionIdentifier(peripheral: peripheral, number: 0)) }
 }
 
+/// The last link of each engine to each peripheral.
+private let lastLinks = Mutex<[ObjectIdentifier: [UUID: LinkIdentifier]]>([:])
+
+/// Commands on the last link that the engine has reported.
+extension HostCentral {
+    private func last(_ peripheral: UUID) -> ConnectedPeripheral {
+        let link = lastLinks.withLock { $0[ObjectIdentifier(self)]?[peripheral] }
+        return ConnectedPeripheral(identifier: peripheral, link: link ?? .placeholder(0))
+    }
+
+    func discoverServices(
+        _ types: [BluetoothUUID]?,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredService]>
+    ) {
+        discoverServices(types, of: last(peripheral), completion)
+    }
+
+    func discoverIncludedServices(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[IncludedService]>
+    ) {
+        discoverIncludedServices(in: range, of: last(peripheral), completion)
+    }
+
+    func discoverCharacteristics(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredCharacteristic]>
+    ) {
+        discoverCharacteristics(in: range, of: last(peripheral), completion)
+    }
+
+    func discoverDescriptors(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredDescriptor]>
+    ) {
+        discoverDescriptors(in: range, of: last(peripheral), completion)
+    }
+
+    func read(_ handle: AttributeHandle, of peripheral: UUID, _ completion: @escaping Completion<[UInt8]>) {
+        read(handle, of: last(peripheral), completion)
+    }
+
+    func write(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        write(value, to: handle, of: last(peripheral), completion)
+    }
+
+    func writeWithoutResponse(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        writeWithoutResponse(value, to: handle, of: last(peripheral), completion)
+    }
+
+    func setConfiguration(
+        _ configuration: ClientConfiguration,
+        of characteristic: DiscoveredCharacteristic,
+        on peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        setConfiguration(configuration, of: characteristic, on: last(peripheral), completion)
+    }
+
+    func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) {
+        readRSSI(of: last(peripheral), completion)
+    }
+
+    func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>) {
+        readLink(of: last(peripheral), completion)
+    }
+
+    func updateParameters(
+        _ parameters: ConnectionParameters,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        updateParameters(parameters, of: last(peripheral), completion)
+    }
+
+    func setPHYs(
+        transmit: PHYSet,
+        receive: PHYSet,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        setPHYs(transmit: transmit, receive: receive, of: last(peripheral), completion)
+    }
+
+    func openChannel(_ psm: CBL2CAPPSM, to peripheral: UUID, _ completion: @escaping Completion<ChannelStreams>) {
+        openChannel(psm, to: last(peripheral), completion)
+    }
+}
+
 /// Matches the connections to a peripheral.
 func ~= (peripheral: UUID, connection: ConnectionIdentifier) -> Bool { connection.peripheral == peripheral }
 
@@ -154,8 +257,12 @@ struct TestCentral {
         accept: @escaping @Sendable (CentralEvent) -> Bool = { _ in true }
     ) {
         self.engine = engine
+        let name = ObjectIdentifier(engine)
         engine.start { [events] event in
             guard accept(event) else { return false }
+            if case .connected(let connection, _, let link) = event {
+                lastLinks.withLock { $0[name, default: [:]][connection.peripheral] = link }
+            }
             listen(event)
             events.post(event)
             return true
@@ -179,8 +286,9 @@ struct TestCentral {
         await connected(peripheral)
     }
 
-    func connected(_ peripheral: UUID) async {
-        await events.next { if case .connected(peripheral, _) = $0 { () } else { nil } }
+    @discardableResult
+    func connected(_ peripheral: UUID) async -> LinkIdentifier {
+        await events.next { if case .connected(peripheral, _, let link) = $0 { link } else { nil } }
     }
 
     func disconnected(_ peripheral: UUID) async -> Disconnection {

@@ -80,6 +80,33 @@ struct ScanningEngineTests {
         }
     }
 
+    @Test("A scan that the controller refuses is started again, unless the app has stopped it")
+    func refusedScanIsStartedAgain() throws {
+        try World.run(seed: 7) { world in
+            let pair = try await LampAndPhone(world)
+            let (engine, events) = (pair.phone.engine, pair.phone.events)
+            pair.phoneDevice.device.faults.refusal = 1
+            engine.scan(ScanRequest(), number: 1)
+            try await world.sleep(for: .milliseconds(500))
+            engine.stopScan()
+            pair.phoneDevice.device.faults.refusal = 0
+            try await world.sleep(for: .seconds(60))
+            #expect(events.waiting.discoveries.isEmpty)
+
+            pair.phoneDevice.device.faults.refusal = 1
+            engine.scan(ScanRequest(services: [Lamp.service]), number: 2)
+            try await world.sleep(for: .seconds(100))
+            #expect(events.waiting.discoveries.isEmpty)
+            pair.phoneDevice.device.faults.refusal = 0
+            let start = world.elapsed
+            #expect(await pair.phone.discovery().scanNumber == 2)
+            #expect(world.elapsed - start <= HostCentral.Scan.longestRetryDelay + .seconds(5))
+            engine.stopScan()
+            try await world.sleep(for: .seconds(60))
+            #expect(events.waiting.discoveries.isEmpty)
+        }
+    }
+
     @Test("If duplicates are allowed, each packet is a discovery")
     func eachPacketIsADiscoveryIfDuplicatesAreAllowed() throws {
         try World.run(seed: 4) { world in

@@ -2,11 +2,11 @@ import BLE
 import BLEHCITransport
 import BLEKeyStore
 import BluetoothHost
-import BluetoothTesting
 import BluetoothTypes
 import Foundation
 import Testing
 
+@testable import BluetoothTesting
 @testable import CoreBluetooth
 
 @Suite("A host that managers share", .timeLimit(.minutes(5)))
@@ -81,6 +81,50 @@ struct SharedHostTests {
             #expect(shown == state)
             central.engine.stop()
         }
+    }
+
+    @Test("An adapter that is lost and then blocked or down is poweredOff, until it can be used again")
+    func lostAdapterThatIsBlockedIsPoweredOff() throws {
+        try World.run(seed: 84) { world in
+            let device = world.device("phone")
+            let obstacle = Guarded<TransportError?>(nil)
+            let adapter = try await Adapter.open(
+                on: world.loop,
+                configuration: Adapter.Configuration(),
+                random: world.makeGenerator()
+            ) { () async throws(TransportError) in
+                if let error = obstacle.withLock({ $0 }) { throw error }
+                return try device.attach()
+            }
+            let phone = EngineDevice(device: device, adapter: adapter, in: world, store: .inMemory())
+            let (central, peripheral) = (await phone.central(), await phone.peripheral())
+            try await world.sleep(for: .seconds(10))
+            obstacle.withLock { $0 = .blockedByRFKill(index: 0) }
+            device.vanish()
+            await Self.expect(.resetting, central, peripheral)
+            await Self.expect(.poweredOff, central, peripheral)
+            try await world.sleep(for: .seconds(100))
+            #expect(central.events.waiting.isEmpty && peripheral.events.waiting.isEmpty)
+            let late = TestCentral(HostCentral(phone.shared))
+            let first = await late.events.next { if case .stateChanged(let state) = $0 { state } else { nil } }
+            #expect(first == .poweredOff)
+
+            obstacle.withLock { $0 = .adapterRemoved(index: 0) }
+            await Self.expect(.resetting, central, peripheral)
+            obstacle.withLock { $0 = .adapterDown(index: 0) }
+            await Self.expect(.poweredOff, central, peripheral)
+            device.comeBack()
+            obstacle.withLock { $0 = nil }
+            await Self.expect(.poweredOn, central, peripheral)
+            #expect(central.events.waiting.isEmpty && peripheral.events.waiting.isEmpty)
+        }
+    }
+
+    /// Waits until both managers have the next state.
+    private static func expect(_ expected: CBManagerState, _ central: TestCentral, _ peripheral: TestPeripheral) async {
+        let ofCentral = await central.events.next { if case .stateChanged(let state) = $0 { state } else { nil } }
+        let ofPeripheral = await peripheral.events.next { if case .stateChanged(let state) = $0 { state } else { nil } }
+        #expect(ofCentral == expected && ofPeripheral == expected)
     }
 
     @Test("A virtual adapter has one controller for each kind of manager, others one for both")
@@ -232,8 +276,8 @@ struct PeerDirectoryTests {
         #expect([lasting, fixed, resolvable].map(first.identifier) == identifiers)
         #expect(identifiers.allSatisfy { first.use($0) })
         #expect(!first.use(UUID()))
-        #expect(first.read(deviceName: "lamp", of: identifiers[0]))
-        #expect(!first.read(deviceName: "lamp", of: identifiers[0]))
+        first.read(deviceName: "lamp", of: identifiers[0])
+        #expect(first.name(of: identifiers[0]) == "lamp")
         await store.close()
 
         let second = PeerDirectory(store: await open(path)) { UUID() }
@@ -331,6 +375,85 @@ struct PeerDirectoryTests {
         #expect(PeerDirectory(store: await open(path)) { UUID() }.address(of: identifier) == lasting)
     }
 
+    /// A directory with a device that was bonded, whose bond was removed, and that has paired again under a new private
+    /// address. Then it has the first identifier for its identity, and the second one for the address.
+    private func pairAgain(
+        in directory: PeerDirectory,
+        whileHeld: Bool
+    ) -> (first: UUID, second: UUID, holds: [HeldPeer]) {
+        let former = directory.heldPeer(at: lasting)
+        directory.setBonded([lasting])
+        directory.setBonded([])
+        let present = directory.heldPeer(at: resolvable)
+        #expect(directory.use(present.identifier))
+        directory.setConnected(true, present.identifier)
+        let (first, second) = (former.identifier, present.identifier)
+        guard whileHeld else { return (first, second, [present]) }
+        return (first, second, [former, present])
+    }
+
+    @Test("A device that bonds again keeps its present identifier; an app that has saved the former one finds it")
+    func deviceThatBondsAgainKeepsItsPresentIdentifier() async {
+        let path = temporaryPath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let store = await open(path)
+        let directory = PeerDirectory(store: store) { UUID() }
+        let (first, second, holds) = pairAgain(in: directory, whileHeld: false)
+        #expect(first != second)
+        directory.identify(resolvable, as: lasting)
+        directory.setBonded([lasting])
+        directory.setConnected(false, second)
+        #expect(directory.heard(lasting, name: "lock", services: ["180F"]).identifier == second)
+        #expect(directory.identifier(of: resolvable) == second)
+        #expect(directory.retrieve([first, second]).map(\.identifier) == [second, second])
+        #expect(directory.connected(withServices: ["180F"]).isEmpty)
+        withExtendedLifetime(holds) {}
+        await store.close()
+
+        let again = PeerDirectory(store: await open(path)) { UUID() }
+        #expect(again.retrieve([first, second]).map(\.identifier) == [second, second])
+        #expect(again.address(of: first) == lasting && again.address(of: second) == lasting)
+        #expect(again.identifier(of: lasting) == second)
+    }
+
+    @Test("While an app keeps the object of the former identifier, both stay, and the saved one finds the device")
+    func retainedIdentifierStaysWhenTheDeviceBondsAgain() async {
+        let path = temporaryPath()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let store = await open(path)
+        let directory = PeerDirectory(store: store) { UUID() }
+        let (first, second, holds) = pairAgain(in: directory, whileHeld: true)
+        directory.identify(resolvable, as: lasting)
+        directory.setBonded([lasting])
+        #expect(directory.identifier(of: lasting) == first)
+        // Objects keep their identifiers.
+        #expect(directory.known([first, second]).map(\.identifier) == [first, second])
+        #expect(directory.address(of: second) == lasting)
+        directory.discovered(["180F"], of: second)
+        #expect(directory.connected(withServices: ["180F"]).map(\.identifier) == [first])
+        directory.setConnected(false, second)
+        #expect(directory.connected(withServices: ["180F"]).isEmpty)
+        withExtendedLifetime(holds) {}
+        await store.close()
+
+        let again = PeerDirectory(store: await open(path)) { UUID() }
+        #expect(again.retrieve([second]).map(\.identifier) == [first])
+        #expect(again.use(second) && again.address(of: second) == lasting)
+    }
+
+    @Test func repeatedPairingsKeepABoundedNumberOfIdentifiers() {
+        let directory = PeerDirectory(store: .inMemory()) { UUID() }
+        let addresses = (0..<20).map { DeviceAddress(0x4200_0000_0000 + UInt64($0), isRandom: true) }
+        var identifiers: [UUID] = []
+        for address in addresses {
+            identifiers.append(directory.identifier(of: address))
+            directory.identify(address, as: lasting)
+        }
+        #expect(directory.known(identifiers).count == 9)
+        #expect(directory.known([identifiers[18]]).map(\.identifier) == [identifiers[19]])
+        #expect(addresses.count { directory.identifier(of: $0) == identifiers[19] } == 8)
+    }
+
     @Test("An invalid record is ignored")
     func invalidRecordIsIgnored() async throws {
         let path = temporaryPath()
@@ -411,6 +534,54 @@ struct RestorationTests {
                 )
             }
         }
+    }
+
+    @Test(
+        "If the adapter cannot be opened at first, the state is restored after the report of that and before poweredOn",
+        .timeLimit(.minutes(5))
+    )
+    func stateIsRestoredAfterAFailedOpening() async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/restoration-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let former = await KeyStore.open(adapter: "A", in: path) { Issue.record("\($0)") }
+        let saved = Restoration(store: former)
+        let scan = ScanRequest(services: [Lamp.service])
+        saved.set(Restoration.Central(scan: Restoration.Scan(scan)), for: "app")
+        saved.set(Restoration.Advertisement(localName: "lamp", services: ["FFE0"]), for: "app")
+        await former.close()
+
+        let store = await KeyStore.open(adapter: "A", in: path) { Issue.record("\($0)") }
+        let permits = Mailroom<Result<String, OpeningFailure>>()
+        let shared = SharedHost(retryDelay: .zero) { _ in
+            do {
+                let air = try await permits.next { $0 }.get()
+                let adapter = try await Adapter.open(.virtual(name: air))
+                return .success(OpenHost(adapter.host, store: store, close: { await adapter.close() }))
+            } catch {
+                return .failure(error as? OpeningFailure ?? OpeningFailure(.adapter(.noAdapter)))
+            }
+        }
+        let central = TestCentral(HostCentral(shared, restoreIdentifier: "app"))
+        let peripheral = TestPeripheral(HostPeripheral(shared, restoreIdentifier: "app"))
+        permits.post(.failure(OpeningFailure(.adapter(.noAdapter))))
+        permits.post(.success("restored later"))
+        await central.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+        await peripheral.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+        let (centralEvents, peripheralEvents) = (central.events.waiting, peripheral.events.waiting)
+        #expect(centralEvents.count == 2 && peripheralEvents.count == 2)
+        guard case .stateChanged(.unsupported)? = centralEvents.first,
+            case .restored(let restored)? = centralEvents.last,
+            case .stateChanged(.unsupported)? = peripheralEvents.first,
+            case .restored? = peripheralEvents.last
+        else {
+            Issue.record("\(centralEvents) \(peripheralEvents)")
+            return
+        }
+        #expect(restored.scan == scan)
+        central.engine.stop()
+        peripheral.engine.stop()
+        _ = await shared.settle()
+        await store.close()
     }
 
     @Test("A peripheral manager's advertisement is restored")

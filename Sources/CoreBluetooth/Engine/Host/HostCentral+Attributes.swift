@@ -12,12 +12,12 @@ extension HostCentral {
 
     func discoverServices(
         _ types: [BluetoothUUID]?,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredService]>
     ) {
         let remembering: Completion<[DiscoveredService]> = { [shared] result in
             if case .success(let services) = result {
-                shared.open?.peers.discovered(services.map(\.uuid), of: peripheral)
+                shared.open?.peers.discovered(services.map(\.uuid), of: peripheral.identifier)
             }
             completion(result)
         }
@@ -34,7 +34,7 @@ extension HostCentral {
 
     func discoverIncludedServices(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[IncludedService]>
     ) {
         perform(FindIncludedServices(range: range), of: peripheral, completion)
@@ -42,7 +42,7 @@ extension HostCentral {
 
     func discoverCharacteristics(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredCharacteristic]>
     ) {
         perform(DiscoverCharacteristics(range: range), of: peripheral, completion)
@@ -50,7 +50,7 @@ extension HostCentral {
 
     func discoverDescriptors(
         in range: HandleRange,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredDescriptor]>
     ) {
         perform(DiscoverDescriptors(range: range), of: peripheral, completion)
@@ -58,14 +58,18 @@ extension HostCentral {
 
     // MARK: Values
 
-    func read(_ handle: AttributeHandle, of peripheral: UUID, _ completion: @escaping Completion<[UInt8]>) {
+    func read(
+        _ handle: AttributeHandle,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[UInt8]>
+    ) {
         perform(ReadLongValue(handle: handle), of: peripheral, completion)
     }
 
     func write(
         _ value: [UInt8],
         to handle: AttributeHandle,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
         perform(WriteWholeValue(handle: handle, value: value), of: peripheral, completion)
@@ -74,7 +78,7 @@ extension HostCentral {
     func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
         onLink(of: peripheral, completion) { host, link in
@@ -87,18 +91,18 @@ extension HostCentral {
     func setConfiguration(
         _ configuration: ClientConfiguration,
         of characteristic: DiscoveredCharacteristic,
-        on peripheral: UUID,
+        on peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
         onLink(of: peripheral, completion) { host, link in
             guard let descriptors = characteristic.descriptorRange else {
                 return completion(.failure(.attribute(.attributeNotFound)))
             }
-            let handle = characteristic.valueHandle
+            let (handle, identifier) = (characteristic.valueHandle, peripheral.identifier)
             if configuration.isEmpty {
-                self.unsubscribe(from: handle, descriptors, of: peripheral, host, link, completion)
+                self.unsubscribe(from: handle, descriptors, of: identifier, host, link, completion)
             } else {
-                self.subscribe(configuration, to: handle, descriptors, of: peripheral, host, link, completion)
+                self.subscribe(configuration, to: handle, descriptors, of: identifier, host, link, completion)
             }
         }
     }
@@ -189,7 +193,7 @@ extension HostCentral {
 
     // MARK: The link
 
-    func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) {
+    func readRSSI(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Int?>) {
         onLink(of: peripheral, completion) { host, link in
             host.beginReadingRSSI(of: link) { self.answer($0, completion) }
         }
@@ -199,7 +203,7 @@ extension HostCentral {
 
     func address(of peripheral: UUID) -> DeviceAddress? { shared.open?.peers.address(of: peripheral) }
 
-    func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>) {
+    func readLink(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<LinkInformation>) {
         onLink(of: peripheral, completion) { host, link in
             do throws(HostError) {
                 completion(.success(try host.information(on: link)))
@@ -211,7 +215,7 @@ extension HostCentral {
 
     func updateParameters(
         _ parameters: ConnectionParameters,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
         onLink(of: peripheral, completion) { host, link in
@@ -222,7 +226,7 @@ extension HostCentral {
     func setPHYs(
         transmit: PHYSet,
         receive: PHYSet,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
         onLink(of: peripheral, completion) { host, link in
@@ -234,7 +238,7 @@ extension HostCentral {
 
     private func perform<P: ClientProcedure>(
         _ procedure: P,
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<P.Output>,
         call: String = #function
     ) {
@@ -243,18 +247,18 @@ extension HostCentral {
         }
     }
 
-    /// Runs `body` with the link of a connected peripheral; otherwise completes with an error.
+    /// Runs `body` with the link of a connected peripheral. Completes with an error if that link has ended.
     func onLink<Value>(
-        of peripheral: UUID,
+        of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Value>,
         call: String = #function,
         _ body: @escaping @Sendable (isolated BluetoothHost, LinkIdentifier) -> Void
     ) {
         post(completion, call: call) { host, _ in
-            guard case .connected(let link)? = self.state.connections[peripheral]?.phase else {
+            guard case .connected(peripheral.link)? = self.state.connections[peripheral.identifier]?.phase else {
                 return completion(.failure(.core(.notConnected)))
             }
-            body(host, link)
+            body(host, peripheral.link)
         }
     }
 

@@ -15,26 +15,27 @@ extension HostCentral {
 
     func startChannelSounding(
         as role: ChannelSoundingRole,
-        with peripheral: UUID,
+        with peripheral: ConnectedPeripheral,
         procedureEnded: @escaping @Sendable () -> Void,
         _ completion: @escaping Completion<Void>
     ) {
+        let identifier = peripheral.identifier
         onLink(of: peripheral, completion) { host, link in
             guard self.state.soundings.isEmpty else {
                 return completion(.failure(.core(.channelSoundingConfigurationFailed)))
             }
-            self.state.soundings[peripheral] = Sounding(completion: completion)
+            self.state.soundings[identifier] = Sounding(completion: completion)
             let parameters = ChannelSoundingParameters(role: role)
             let session = host.startChannelSounding(parameters, on: link) { [weak self] event in
                 switch event {
-                case .started: self?.state.soundings[peripheral]?.hasStarted = true
+                case .started: self?.state.soundings[identifier]?.hasStarted = true
                 case .subevent(let subevent):
                     if subevent.progress.procedureDoneStatus != .partial { procedureEnded() }
-                case .ended(let error): self?.soundingEnded(with: peripheral, error)
+                case .ended(let error): self?.soundingEnded(with: identifier, error)
                 }
             }
             // A session that cannot be started may have ended by now.
-            self.state.soundings[peripheral]?.session = session
+            self.state.soundings[identifier]?.session = session
         }
     }
 

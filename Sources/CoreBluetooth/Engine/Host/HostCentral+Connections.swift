@@ -192,7 +192,7 @@ extension HostCentral {
         guard let connection = state.connections[peripheral]?.identifier,
             let mtu = try? host.information(on: link).mtu
         else { return true }
-        return say(.connected(connection, mtu: mtu))
+        return say(.connected(connection, mtu: mtu, on: link))
     }
 
     private func linkEnded(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier, _ reason: DisconnectionReason)
@@ -207,7 +207,7 @@ extension HostCentral {
         case .establishing(link):
             // The peer has ended the link, so it was heard.
             setConnected(peripheral, link)
-            let isTaken = say(.connected(connection.identifier, mtu: Bearer.defaultMTU))
+            let isTaken = say(.connected(connection.identifier, mtu: Bearer.defaultMTU, on: link))
             state.connections[peripheral]?.isRefused = !isTaken
             linkEnded(peripheral, number, link, reason)
         case .connected(link)

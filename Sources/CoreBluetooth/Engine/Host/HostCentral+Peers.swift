@@ -29,18 +29,19 @@ extension HostCentral {
     // MARK: Changes
 
     func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
-        for peripheral in peripheralsInOrder {
-            if case .connected(link)? = state.connections[peripheral]?.phase {
-                sayChange(.mtuChanged(peripheral, mtu), on: link)
-            }
-        }
+        sayChange(on: link) { .mtuChanged($0, mtu) }
     }
 
     /// Reports a change that the peer on a link has caused to the manager. A peer that causes more changes than the app
     /// takes is disconnected. Called on the loop.
-    func sayChange(_ event: CentralEvent, on link: LinkIdentifier) {
-        guard !say(event), let open else { return }
-        open.host.assumeIsolated { $0.disconnectFlooding(link) }
+    ///
+    /// - Parameter event: makes the event for the identifier by which the app is connected to the peer.
+    func sayChange(on link: LinkIdentifier, _ event: (UUID) -> CentralEvent) {
+        for peripheral in peripheralsInOrder {
+            guard case .connected(link)? = state.connections[peripheral]?.phase, !say(event(peripheral)), let open
+            else { continue }
+            open.host.assumeIsolated { $0.disconnectFlooding(link) }
+        }
     }
 }
 

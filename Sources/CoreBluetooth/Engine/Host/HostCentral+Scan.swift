@@ -6,9 +6,18 @@ extension HostCentral {
     struct Scan {
         /// Maximum number of advertisers in ``droppedAdvertisers``: as many as the host remembers.
         static let droppedAdvertiserLimit = 4096
+        /// The first delay before a scan that the controller has refused is started again. It doubles with each refusal.
+        static let shortestRetryDelay = Duration.seconds(1)
+        /// The longest delay. After a scan that has lasted longer than this, the delays begin again with the shortest.
+        static let longestRetryDelay = Duration.seconds(30)
 
         let request: ScanRequest
-        let identifier: ScanIdentifier
+        /// The host's identifier of the scan, which changes when the scan is started again.
+        fileprivate(set) var identifier: ScanIdentifier
+        /// Distinguishes the starts of scans. The end of an earlier start does not matter.
+        fileprivate var attempt: UInt64 = 0
+        fileprivate var startTime = Instant(nanoseconds: 0)
+        fileprivate var retryDelay = Scan.shortestRetryDelay
         /// The number of advertisements that the manager did not take.
         private(set) var dropCount = 0
         /// The advertisers of dropped discoveries, to be reported again when the manager has space for discoveries.
@@ -38,16 +47,67 @@ extension HostCentral {
     func scan(_ request: ScanRequest, number: UInt64) {
         post { host, open in
             self.endScan(on: host)
-            var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
-            options.filtersInController = false
-            let filter = ScanFilter(request)
-            let identifier = host.startScan(options) { [weak self] event in
-                if case .advertisement(let advertisement) = event {
-                    self?.heard(advertisement, filter, number, open)
-                }
-            }
-            self.state.currentScan = Scan(request: request, identifier: identifier)
+            self.state.lastNumber += 1
+            let attempt = self.state.lastNumber
+            let identifier = self.startScan(request, number: number, attempt: attempt, on: host, open)
+            var scan = Scan(request: request, identifier: identifier)
+            scan.attempt = attempt
+            scan.startTime = host.loop.now
+            self.state.currentScan = scan
             self.keepRestoration()
+        }
+    }
+
+    /// Starts a scan on the host.
+    ///
+    /// - Parameters:
+    ///   - number: the ``Discovery/scanNumber`` of the discoveries.
+    ///   - attempt: distinguishes this start from others of all scans.
+    private func startScan(
+        _ request: ScanRequest,
+        number: UInt64,
+        attempt: UInt64,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) -> ScanIdentifier {
+        var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
+        options.filtersInController = false
+        let filter = ScanFilter(request)
+        return host.startScan(options) { [weak self] event in
+            switch event {
+            case .advertisement(let advertisement): self?.heard(advertisement, filter, number, open)
+            case .ended(let error): self?.scanEnded(attempt, number: number, error)
+            }
+        }
+    }
+
+    /// Starts a scan again after a delay, because the controller has refused it. Core Bluetooth has no callback for a scan
+    /// that fails, so the scan continues until the app stops it or the manager is no longer powered on. Called on the loop.
+    private func scanEnded(_ attempt: UInt64, number: UInt64, _ error: HostError) {
+        guard error != .closed, let open, var scan = state.currentScan, scan.attempt == attempt else { return }
+        if open.host.loop.now - scan.startTime > Scan.longestRetryDelay { scan.retryDelay = Scan.shortestRetryDelay }
+        // One line for all refusals in succession.
+        if scan.retryDelay == Scan.shortestRetryDelay {
+            ProgrammerError.note("the adapter has ended a scan: \(error); it is started again until it succeeds")
+        }
+        let delay = scan.retryDelay
+        scan.retryDelay = min(delay * 2, Scan.longestRetryDelay)
+        state.currentScan = scan
+        open.host.assumeIsolated { host in
+            host.run(after: delay) { [weak self] in self?.retryScan(attempt, number: number) }
+        }
+    }
+
+    /// Starts a scan again, unless the app has stopped it or has started another one. Called on the loop.
+    private func retryScan(_ attempt: UInt64, number: UInt64) {
+        guard let open, let former = state.currentScan, former.attempt == attempt else { return }
+        open.host.assumeIsolated { host in
+            state.lastNumber += 1
+            var scan = former
+            scan.attempt = state.lastNumber
+            scan.startTime = host.loop.now
+            scan.identifier = startScan(scan.request, number: number, attempt: scan.attempt, on: host, open)
+            state.currentScan = scan
         }
     }
 

@@ -73,6 +73,8 @@ final class HostCentral: CentralEngine, HostMember {
         var connections: [UUID: Connection] = [:]
         fileprivate(set) var open: OpenHost?
         fileprivate var observers: [UInt64] = []
+        /// Whether the controller is lost and cannot be reached again before a user has acted.
+        fileprivate var isOff = false
         var currentScan: Scan?
         /// The session of channel sounding, by its peripheral; at most one.
         var soundings: [UUID: Sounding] = [:]
@@ -130,6 +132,7 @@ final class HostCentral: CentralEngine, HostMember {
         open.links.add(self)
         state.observers = [
             host.observe { [weak self] event in self?.hostEvent(event) },
+            host.observeReopening { [weak self] error in self?.reopeningFailed(error) },
             host.observeServer { [weak self] event in
                 if case .mtuChanged(let link, let mtu) = event { self?.mtuChanged(link, mtu) }
             },
@@ -146,7 +149,9 @@ final class HostCentral: CentralEngine, HostMember {
                 )
             )
         }
-        say(.stateChanged(host.isPoweredOn ? .poweredOn : .resetting))
+        let now = open.managerState(on: host)
+        state.isOff = now == .poweredOff
+        say(.stateChanged(now))
     }
 
     func fail(_ failure: OpeningFailure) {
@@ -163,8 +168,11 @@ final class HostCentral: CentralEngine, HostMember {
 
     private func hostEvent(_ event: HostEvent) {
         switch event {
-        case .poweredOn: say(.stateChanged(.poweredOn))
+        case .poweredOn:
+            state.isOff = false
+            say(.stateChanged(.poweredOn))
         case .resetting:
+            state.isOff = false
             // All links have ended. The other requests of the app end without further events.
             open?.host.assumeIsolated { host in
                 endScan(on: host)
@@ -178,6 +186,14 @@ final class HostCentral: CentralEngine, HostMember {
         // Sequences of the app report these: see `HostEvents`.
         case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
+    }
+
+    /// Handles a failure to reach the lost controller again. Called on the loop.
+    private func reopeningFailed(_ error: TransportError) {
+        let now = OpenHost.state(ofRecovery: error)
+        guard open != nil, state.isOff != (now == .poweredOff) else { return }
+        state.isOff = now == .poweredOff
+        say(.stateChanged(now))
     }
 
     /// Saves the activity of the manager for the next process.

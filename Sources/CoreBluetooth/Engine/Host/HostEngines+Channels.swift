@@ -5,7 +5,7 @@ import Foundation
 extension HostCentral {
     func openChannel(
         _ psm: CBL2CAPPSM,
-        to peripheral: UUID,
+        to peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<ChannelStreams>
     ) {
         onLink(of: peripheral, completion) { host, link in

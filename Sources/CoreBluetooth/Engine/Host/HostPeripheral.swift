@@ -39,6 +39,8 @@ final class HostPeripheral: PeripheralEngine, HostMember {
     final class State {
         fileprivate(set) var open: OpenHost?
         fileprivate var observers: [UInt64] = []
+        /// Whether the controller is lost and cannot be reached again before a user has acted.
+        fileprivate var isOff = false
         fileprivate var clients: [LinkIdentifier: Client] = [:]
         /// The published services, in the order of publication.
         fileprivate var services: [PublishedService] = []
@@ -88,6 +90,7 @@ final class HostPeripheral: PeripheralEngine, HostMember {
         state.open = open
         state.observers = [
             host.observe { [weak self] event in self?.hostEvent(event) },
+            host.observeReopening { [weak self] error in self?.reopeningFailed(error) },
             host.observeServer { [weak self] event in self?.serverEvent(event) },
             host.observeSecurity { [weak self] event in self?.securityEvent(event) },
         ]
@@ -103,7 +106,9 @@ final class HostPeripheral: PeripheralEngine, HostMember {
                 )
             )
         }
-        say(.stateChanged(host.isPoweredOn ? .poweredOn : .resetting))
+        let now = open.managerState(on: host)
+        state.isOff = now == .poweredOff
+        say(.stateChanged(now))
         for link in host.linkIdentifiers() where (try? host.information(on: link).isCentral) == false {
             meet(link, host)
         }
@@ -123,14 +128,25 @@ final class HostPeripheral: PeripheralEngine, HostMember {
 
     private func hostEvent(_ event: HostEvent) {
         switch event {
-        case .poweredOn: say(.stateChanged(.poweredOn))
+        case .poweredOn:
+            state.isOff = false
+            say(.stateChanged(.poweredOn))
         case .resetting:
+            state.isOff = false
             open?.host.assumeIsolated { endAdvertising(on: $0) }
             say(.stateChanged(.resetting))
         case .closed: say(.stateChanged(.unsupported))
         // Sequences of the app report these: see `HostEvents`.
         case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
+    }
+
+    /// Handles a failure to reach the lost controller again. Called on the loop.
+    private func reopeningFailed(_ error: TransportError) {
+        let now = OpenHost.state(ofRecovery: error)
+        guard open != nil, state.isOff != (now == .poweredOff) else { return }
+        state.isOff = now == .poweredOff
+        say(.stateChanged(now))
     }
 
     // MARK: Centrals

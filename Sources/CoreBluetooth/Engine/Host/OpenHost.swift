@@ -1,4 +1,5 @@
 import BLE
+import BLEHCITransport
 import BLEKeyStore
 import BluetoothHost
 import Foundation
@@ -13,11 +14,13 @@ final class OpenHost: Sendable {
     let restoration: Restoration
     private let pairing: Pairing
     private let isAdopted: Bool
-    /// The observers of the host's power and of its security.
+    /// The observers of the host's power, of its security, and of failures to reach its controller again.
     private let observers = Guarded<[UInt64]>([])
     /// The observers that report to the sequences of apps.
     private let reporters = Guarded<[UInt64]>([])
     private let sounding = Guarded(false)
+    /// The text of the last failure to reach the controller again, which is noted only once.
+    private let notedFailure = Guarded<String?>(nil)
     /// The time of day, for the events of apps.
     let wallClock: @Sendable () -> CFAbsoluteTime
     /// Closes the adapter; nil if the app has opened it and closes it itself.
@@ -44,7 +47,7 @@ final class OpenHost: Sendable {
         centrals = CentralIdentities(peers: peers, makeIdentifier: makeIdentifier)
         restoration = Restoration(store: store)
         pairing = Pairing(executor: host.loop.appTaskExecutor)
-        host.loop.execute { [host, peers, observers, sounding] in
+        host.loop.execute { [host, peers, observers, sounding, notedFailure] in
             host.assumeIsolated { host in
                 let isSupported = (try? host.controllerInformation())?.supportsChannelSounding ?? false
                 sounding.withLock { $0 = isSupported }
@@ -52,6 +55,16 @@ final class OpenHost: Sendable {
                 let power = host.observe { event in
                     guard case .poweredOn(let information) = event else { return }
                     sounding.withLock { $0 = information.supportsChannelSounding }
+                    notedFailure.withLock { $0 = nil }
+                }
+                let reopening = host.observeReopening { error in
+                    let failure = OpeningFailure(error)
+                    guard failure.state == .poweredOff else { return }
+                    let isNews = notedFailure.withLock { noted in
+                        defer { noted = failure.text }
+                        return noted != failure.text
+                    }
+                    if isNews { ProgrammerError.note(failure.text) }
                 }
                 peers.setBonded(host.bondInformation().map(\.identity))
                 let security = host.observeSecurity { [weak host] event in
@@ -63,9 +76,20 @@ final class OpenHost: Sendable {
                     default: break
                     }
                 }
-                observers.withLock { $0 = [power, security] }
+                observers.withLock { $0 = [power, security, reopening] }
             }
         }
+    }
+
+    /// The state of the managers while the controller is not on: off if it cannot be reached again before a user has acted.
+    static func state(ofRecovery failure: TransportError?) -> CBManagerState {
+        guard let failure, OpeningFailure(failure).state == .poweredOff else { return .resetting }
+        return .poweredOff
+    }
+
+    /// The present state for the managers.
+    func managerState(on host: isolated BluetoothHost) -> CBManagerState {
+        host.isPoweredOn ? .poweredOn : OpenHost.state(ofRecovery: host.openingFailure)
     }
 
     /// Whether the controller supports channel sounding. False until the host has begun.

@@ -11,6 +11,10 @@ import Foundation
 /// - A peer that an app here connects to or retrieves, and a bonded peer, is *known*. A known peer with a public or
 ///   static address is saved in the ``KeyStore``; one with a private address is known for as long as the process runs.
 ///
+/// A device may get a second identifier, for example if its bond was removed and it appears under a new private address.
+/// When it distributes its identity again, both peers become one. One identifier names the peer in all reports. The other
+/// is an *alias*: apps that have saved it still find the peer, and an object that has it keeps it.
+///
 /// Each kind is bounded. The directory evicts the peers that it has not heard of for longest. It keeps connected and
 /// bonded peers, and those that an object of the app represents (``PeerHold``). These do not count against the bound.
 final class PeerDirectory: Sendable {
@@ -22,11 +26,20 @@ final class PeerDirectory: Sendable {
         case lasting
     }
 
+    /// Another identifier of a peer.
+    private struct Alias {
+        let identifier: UUID
+        /// The directory's reference to the token of the objects with this identifier.
+        var token: PeerHold.Token
+    }
+
     private struct Peer {
         let identifier: UUID
-        let address: DeviceAddress
-        /// The addresses of the peer before it distributed its identity.
+        var address: DeviceAddress
+        /// The addresses of the peer before it distributed its identity, the oldest first.
         var formerAddresses: [DeviceAddress] = []
+        /// The other identifiers of the peer, the oldest first.
+        var aliases: [Alias] = []
         /// The Device Name that was read from the peer.
         var deviceName: String?
         var advertisedName: String?
@@ -51,11 +64,14 @@ final class PeerDirectory: Sendable {
         let isRandom: Bool
         let identifier: UUID
         var deviceName: String?
+        var aliases: [UUID]?
     }
 
     private struct State {
         var peers: [UUID: Peer] = [:]
         var identifiers: [DeviceAddress: UUID] = [:]
+        /// The identifiers of the peers that have aliases, by the aliases.
+        var aliases: [UUID: UUID] = [:]
         var bonded: Set<DeviceAddress> = []
         var count: UInt64 = 0
         var counts: [Kind: Int] = [:]
@@ -71,23 +87,82 @@ final class PeerDirectory: Sendable {
             counts[peer.kind, default: 0] += 1
         }
 
-        mutating func remove(_ identifier: UUID) {
-            guard let peer = peers.removeValue(forKey: identifier) else { return }
+        @discardableResult
+        mutating func remove(_ identifier: UUID) -> Peer? {
+            guard let peer = peers.removeValue(forKey: identifier) else { return nil }
             for address in peer.formerAddresses + [peer.address] where identifiers[address] == peer.identifier {
                 identifiers[address] = nil
             }
+            for alias in peer.aliases { aliases[alias.identifier] = nil }
             counts[peer.kind, default: 0] -= 1
+            return peer
         }
+
+        /// Returns the identifier of the peer with an identifier or an alias.
+        func resolve(_ identifier: UUID) -> UUID { aliases[identifier] ?? identifier }
+
+        /// Returns the peer with an identifier or an alias.
+        func peer(_ identifier: UUID) -> Peer? { peers[resolve(identifier)] }
 
         /// Returns whether a hold of a peer lives.
         mutating func isHeld(_ identifier: UUID) -> Bool {
             guard let index = peers.index(forKey: identifier) else { return false }
-            return !isKnownUniquelyReferenced(&peers.values[index].token)
+            if !isKnownUniquelyReferenced(&peers.values[index].token) { return true }
+            for position in peers.values[index].aliases.indices {
+                if !isKnownUniquelyReferenced(&peers.values[index].aliases[position].token) { return true }
+            }
+            return false
+        }
+
+        /// Returns whether a peer is connected, or a hold of it lives.
+        mutating func isInUse(_ identifier: UUID) -> Bool {
+            if let peer = peers[identifier], peer.connections > 0 { return true }
+            return isHeld(identifier)
+        }
+
+        /// Returns the descriptions of the peers with some identifiers or aliases.
+        mutating func known(_ identifiers: [UUID]) -> [KnownPeripheral] {
+            var known: [KnownPeripheral] = []
+            for identifier in identifiers {
+                let own = resolve(identifier)
+                if own != identifier, let alias = heldAlias(identifier, of: own) {
+                    known.append(alias)
+                } else if let peer = peers[own] {
+                    known.append(peer.known)
+                }
+            }
+            return known
+        }
+
+        /// Returns the description of a peer by its alias; nil if no object has the alias.
+        private mutating func heldAlias(_ alias: UUID, of identifier: UUID) -> KnownPeripheral? {
+            guard let index = peers.index(forKey: identifier),
+                let position = peers.values[index].aliases.firstIndex(where: { $0.identifier == alias })
+            else { return nil }
+            if isKnownUniquelyReferenced(&peers.values[index].aliases[position].token) { return nil }
+            let peer = peers.values[index]
+            return KnownPeripheral(identifier: alias, name: peer.name, hold: PeerHold(peer.aliases[position].token))
+        }
+
+        /// Stores a peer with its addresses and its aliases. Beyond the limits, the oldest are removed.
+        mutating func setNames(of peer: inout Peer) {
+            while peer.formerAddresses.count > PeerDirectory.nameCountLimit {
+                let address = peer.formerAddresses.removeFirst()
+                if identifiers[address] == peer.identifier { identifiers[address] = nil }
+            }
+            while peer.aliases.count > PeerDirectory.nameCountLimit {
+                aliases[peer.aliases.removeFirst().identifier] = nil
+            }
+            for address in peer.formerAddresses + [peer.address] { identifiers[address] = peer.identifier }
+            for alias in peer.aliases { aliases[alias.identifier] = peer.identifier }
+            set(peer)
         }
     }
 
     private static let section = "peripherals"
     private static let servicesLimit = 256
+    /// Maximum number of former addresses of a peer, and of its aliases.
+    private static let nameCountLimit = 8
     /// Maximum length of a saved Device Name, in bytes (Vol 3, Part C, 12.1).
     private static let nameLimit = 248
 
@@ -106,14 +181,16 @@ final class PeerDirectory: Sendable {
         state.withLock { state in
             for record in records {
                 guard let address = DeviceAddress(record.address, isRandom: record.isRandom), address.isLasting,
-                    state.identifiers[address] == nil, state.peers[record.identifier] == nil
+                    state.identifiers[address] == nil, state.peer(record.identifier) == nil
                 else { continue }
                 state.count += 1
                 var peer = Peer(identifier: record.identifier, address: address, deviceName: record.deviceName)
                 peer.lastMet = state.count
                 peer.isKnown = true
-                state.set(peer)
-                state.identifiers[address] = peer.identifier
+                for alias in record.aliases ?? [] where alias != record.identifier && state.peer(alias) == nil {
+                    peer.aliases.append(Alias(identifier: alias, token: PeerHold.Token()))
+                }
+                state.setNames(of: &peer)
             }
         }
     }
@@ -132,25 +209,46 @@ final class PeerDirectory: Sendable {
     }
 
     /// Sets the identity address that the peer with an address has distributed. The peer keeps its identifier.
+    ///
+    /// If another peer has the identity, both are the same device and become one peer. It has the identifier of the other
+    /// peer if that is connected or an object has it.
     func identify(_ address: DeviceAddress, as identity: DeviceAddress) {
         let mustSave = state.withLock { state in
-            guard address != identity, state.identifiers[identity] == nil,
-                let identifier = state.identifiers[address], let before = state.peers[identifier]
-            else { return false }
-            var peer = Peer(identifier: identifier, address: identity, deviceName: before.deviceName)
-            peer.formerAddresses = before.formerAddresses + [before.address]
-            peer.advertisedName = before.advertisedName
-            peer.services = before.services
-            peer.connections = before.connections
-            peer.lastMet = before.lastMet
-            peer.isKnown = before.isKnown || state.bonded.contains(identity)
-            peer.token = before.token
-            state.set(peer)
-            state.identifiers[identity] = identifier
+            guard address != identity, let identifier = state.identifiers[address] else { return false }
+            let other = state.identifiers[identity]
+            guard other != identifier else { return false }
+            var kept = identifier
+            var joining = other
+            if let other, state.isInUse(other) {
+                kept = other
+                joining = identifier
+            }
+            let joined: Peer? = if let joining { state.remove(joining) } else { nil }
+            guard var peer = state.peers[kept] else { return false }
+            if let joined { PeerDirectory.join(joined, to: &peer) }
+            for former in [joined?.address, peer.address] {
+                if let former, former != identity { peer.formerAddresses.append(former) }
+            }
+            peer.address = identity
+            peer.isKnown = peer.isKnown || state.bonded.contains(identity)
+            state.setNames(of: &peer)
             forgetSome(like: peer, &state)
             return peer.kind == .lasting
         }
         if mustSave { save() }
+    }
+
+    /// Adds to a peer what is known of another one, which is the same device.
+    private static func join(_ other: Peer, to peer: inout Peer) {
+        peer.formerAddresses += other.formerAddresses
+        peer.aliases += other.aliases + [Alias(identifier: other.identifier, token: other.token)]
+        let (newer, older) = other.lastMet > peer.lastMet ? (other, peer) : (peer, other)
+        peer.deviceName = newer.deviceName ?? older.deviceName
+        peer.advertisedName = newer.advertisedName ?? older.advertisedName
+        add(other.services, to: &peer)
+        peer.connections += other.connections
+        peer.lastMet = max(peer.lastMet, other.lastMet)
+        peer.isKnown = peer.isKnown || other.isKnown
     }
 
     /// Sets the identity addresses of all bonded peers. These are known, and never evicted.
@@ -169,7 +267,7 @@ final class PeerDirectory: Sendable {
     func use(_ identifier: UUID) -> Bool { !retrieve([identifier]).isEmpty }
 
     func address(of identifier: UUID) -> DeviceAddress? {
-        state.withLock { $0.peers[identifier]?.address }
+        state.withLock { $0.peer(identifier)?.address }
     }
 
     /// Updates a peer that a scan has heard.
@@ -186,17 +284,19 @@ final class PeerDirectory: Sendable {
     }
 
     /// Stores a Device Name that was read.
-    ///
-    /// - Returns: whether the peer's name has changed.
-    func read(deviceName: String, of identifier: UUID) -> Bool {
+    func read(deviceName: String, of identifier: UUID) {
         let name = PeerDirectory.clipped(deviceName)
-        let (mustSave, isOther) = state.withLock { state -> (Bool, Bool) in
-            guard let before = state.peers[identifier] else { return (false, false) }
-            state.peers[identifier]?.deviceName = name
-            return (before.deviceName != name && before.kind == .lasting, before.name != name)
+        let mustSave = state.withLock { state in
+            guard let before = state.peer(identifier) else { return false }
+            state.peers[before.identifier]?.deviceName = name
+            return before.deviceName != name && before.kind == .lasting
         }
         if mustSave { save() }
-        return isOther
+    }
+
+    /// The Device Name, if it was read once, else the advertised name.
+    func name(of identifier: UUID) -> String? {
+        state.withLock { $0.peer(identifier)?.name }
     }
 
     private static func clipped(_ name: String) -> String {
@@ -205,16 +305,16 @@ final class PeerDirectory: Sendable {
 
     func discovered(_ services: [BluetoothUUID], of identifier: UUID) {
         state.withLock { state in
-            guard var peer = state.peers[identifier] else { return }
+            guard var peer = state.peer(identifier) else { return }
             PeerDirectory.add(services, to: &peer)
-            state.peers[identifier] = peer
+            state.peers[peer.identifier] = peer
         }
     }
 
     /// Adds or removes one link of a peer. A peer that an app is connected to is known.
     func setConnected(_ isConnected: Bool, _ identifier: UUID) {
         let mustSave = state.withLock { state in
-            state.peers[identifier]?.connections += isConnected ? 1 : -1
+            state.peers[state.resolve(identifier)]?.connections += isConnected ? 1 : -1
             return isConnected && makeKnown([identifier], &state)
         }
         if mustSave { save() }
@@ -227,7 +327,7 @@ final class PeerDirectory: Sendable {
     func retrieve(_ identifiers: [UUID]) -> [KnownPeripheral] {
         let (peers, mustSave) = state.withLock { state in
             let mustSave = makeKnown(identifiers, &state)
-            return (identifiers.compactMap { state.peers[$0]?.known }, mustSave)
+            return (state.known(identifiers), mustSave)
         }
         if mustSave { save() }
         return peers
@@ -235,13 +335,13 @@ final class PeerDirectory: Sendable {
 
     /// Returns the peers with these identifiers that the directory has.
     func known(_ identifiers: [UUID]) -> [KnownPeripheral] {
-        state.withLock { state in identifiers.compactMap { state.peers[$0]?.known } }
+        state.withLock { $0.known(identifiers) }
     }
 
     /// Returns whether a peer is known to have one of the services.
     func has(_ identifier: UUID, anyOf services: [BluetoothUUID]) -> Bool {
         state.withLock { state in
-            guard let peer = state.peers[identifier] else { return false }
+            guard let peer = state.peer(identifier) else { return false }
             return services.contains { peer.services.contains($0) }
         }
     }
@@ -284,7 +384,7 @@ final class PeerDirectory: Sendable {
     private func makeKnown(_ identifiers: [UUID], _ state: inout State) -> Bool {
         var mustSave = false
         for identifier in identifiers {
-            guard var peer = state.peers[identifier], !peer.isKnown else { continue }
+            guard var peer = state.peer(identifier), !peer.isKnown else { continue }
             peer.isKnown = true
             state.set(peer)
             forgetSome(like: peer, &state)
@@ -325,7 +425,8 @@ final class PeerDirectory: Sendable {
                         address: "\(peer.address)",
                         isRandom: peer.address.isRandom,
                         identifier: peer.identifier,
-                        deviceName: peer.deviceName
+                        deviceName: peer.deviceName,
+                        aliases: peer.aliases.isEmpty ? nil : peer.aliases.map(\.identifier)
                     )
                 }
             }

@@ -13,6 +13,8 @@ final class SharedLinks: Sendable {
         /// Whether this host has made the link. The host does not end a link that the peer has made.
         let isOurs: Bool
         var users: [HostCentral] = []
+        /// Whether the Device Name was read, or could not be read.
+        var isNameKnown = false
         /// Whether the users together have one hold on the link at the host.
         var isHeld = false
         /// The subscriptions by value handle.
@@ -61,6 +63,7 @@ final class SharedLinks: Sendable {
         if state.links[link]?.isHeld == false { host.hold(link) }
         state.links[link]?.isHeld = true
         state.links[link]?.users.append(user)
+        if state.links[link]?.isNameKnown == true { sayName(of: peripheral, on: link, to: [user]) }
     }
 
     /// Removes a user of a link. The last user ends the link after the values written on it have been sent, unless the
@@ -122,9 +125,9 @@ final class SharedLinks: Sendable {
     /// Reads the Device Name and subscribes to Service Changed, one request at a time. An app's request therefore waits
     /// for at most one of them.
     private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
-        if let name = await readDeviceName(link, on: host), peers.read(deviceName: name, of: peripheral) {
-            for user in state.links[link]?.users ?? [] { user.sayChange(.nameChanged(peripheral, name), on: link) }
-        }
+        if let name = await readDeviceName(link, on: host) { peers.read(deviceName: name, of: peripheral) }
+        state.links[link]?.isNameKnown = true
+        sayName(of: peripheral, on: link, to: state.links[link]?.users ?? [])
         guard
             let service = try? await host.perform(DiscoverServicesByUUID(uuid: .genericAttributeService), on: link)
                 .first,
@@ -136,10 +139,17 @@ final class SharedLinks: Sendable {
                 on: link
             ).first, let descriptors = characteristic.descriptorRange,
             (try? host.addSubscriber(of: characteristic.valueHandle, on: link) { [weak self] value in
-                self?.servicesChanged(value.value, of: peripheral, on: link)
+                self?.servicesChanged(value.value, on: link)
             }) != nil
         else { return }
         _ = try? await host.perform(SetClientConfiguration(.indication, inDescriptors: descriptors), on: link)
+    }
+
+    /// Reports the name to users of a link, also if it is the same as before: the directory may have learned it without the
+    /// objects of an app, for example from a packet that the app's scan no longer reported.
+    private func sayName(of peripheral: UUID, on link: LinkIdentifier, to users: [HostCentral]) {
+        guard let name = peers.name(of: peripheral) else { return }
+        for user in users { user.sayChange(on: link) { .nameChanged($0, name) } }
     }
 
     private func readDeviceName(_ link: LinkIdentifier, on host: isolated BluetoothHost) async -> String? {
@@ -151,13 +161,13 @@ final class SharedLinks: Sendable {
     }
 
     /// Handles a value of Service Changed: the first and the last affected handle (Vol 3, Part G, 7.1).
-    private func servicesChanged(_ value: [UInt8], of peripheral: UUID, on link: LinkIdentifier) {
+    private func servicesChanged(_ value: [UInt8], on link: LinkIdentifier) {
         guard value.count == 4 else { return }
         let range = HandleRange(
             start: AttributeHandle(UInt16(value[0]) | UInt16(value[1]) << 8),
             end: AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
         )
         guard range.isValid else { return }
-        for user in state.links[link]?.users ?? [] { user.sayChange(.servicesChanged(peripheral, range), on: link) }
+        for user in state.links[link]?.users ?? [] { user.sayChange(on: link) { .servicesChanged($0, range) } }
     }
 }
