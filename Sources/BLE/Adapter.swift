@@ -114,9 +114,16 @@ public final class Adapter: Sendable {
     package let store: KeyStore
     private let bonds: KeptBonds?
     private let opening: ControllerOpening?
+    private let capture: CaptureOutcome
 
-    init(host: BluetoothHost, bonds: KeptBonds?, opening: ControllerOpening?) {
+    init(
+        host: BluetoothHost,
+        bonds: KeptBonds?,
+        opening: ControllerOpening?,
+        capture: CaptureOutcome = CaptureOutcome()
+    ) {
         self.host = host
+        self.capture = capture
         self.bonds = bonds
         self.opening = opening
         store = bonds?.store ?? .inMemory()
@@ -130,6 +137,7 @@ public final class Adapter: Sendable {
         configuration: Configuration = Configuration()
     ) async throws(BLEError) -> Adapter {
         let loop = DispatchEventLoop(label: "swift-ble.\(specification)")
+        let outcome = CaptureOutcome()
         let file: LoopConfined<CaptureFile>?
         do throws(TransportError) {
             file = try configuration.capturePath.map { path throws(TransportError) in
@@ -137,7 +145,10 @@ public final class Adapter: Sendable {
                 let file = try CaptureFile(
                     path: path,
                     masksKeys: configuration.captureMasksKeys,
-                    onFailure: { logger.error("the capture ends early: \($0)") }
+                    onFailure: { error in
+                        logger.error("the capture ends early: \(error)")
+                        outcome.set(error)
+                    }
                 )
                 return LoopConfined(file, to: loop.queue.queue)
             }
@@ -153,7 +164,8 @@ public final class Adapter: Sendable {
             configuration: configuration,
             bonds: bonds,
             random: random,
-            opening: opening
+            opening: opening,
+            capture: outcome
         ) { () async throws(TransportError) in
             let transport = try await opening.open()
             return file.map { RecordingTransport(transport, file: $0) } ?? transport
@@ -170,6 +182,7 @@ public final class Adapter: Sendable {
         bonds: KeptBonds? = nil,
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
         opening: ControllerOpening? = nil,
+        capture: CaptureOutcome = CaptureOutcome(),
         transport: @escaping TransportOpener
     ) async throws(BLEError) -> Adapter {
         var settings = BluetoothHost.Configuration()
@@ -206,13 +219,35 @@ public final class Adapter: Sendable {
             loop.execute { host?.assumeIsolated { $0.retryRecovery() } }
         }
         do throws(StartError) {
-            try await host.start()
+            try await start(host)
         } catch {
+            opening?.close()
             await bonds?.close()
-            throw BLEError(error)
+            throw Task.isCancelled ? .cancelled : BLEError(error)
         }
-        return Adapter(host: host, bonds: bonds, opening: opening)
+        return Adapter(host: host, bonds: bonds, opening: opening, capture: capture)
     }
+
+    /// Brings a host up, or closes it if the task is cancelled before it is up.
+    private static func start(_ host: BluetoothHost) async throws(StartError) {
+        let outcome: Result<Void, StartError> = await withTaskCancellationHandler {
+            do throws(StartError) {
+                if !Task.isCancelled { try await host.start() }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        } onCancel: {
+            Task { await host.close() }
+        }
+        guard Task.isCancelled else { return try outcome.get() }
+        // Returns when the host is closed.
+        await Task { await host.close() }.value
+        throw .host(.cancelled)
+    }
+
+    /// The error that ended the capture early, such as a full disk; nil if there is none.
+    package var captureFailure: TransportError? { capture.failure }
 
     /// Runs tasks on the adapter's own loop, by `Task(executorPreference:)` or `withTaskExecutorPreference`.
     ///

@@ -203,6 +203,9 @@ package final class KeyStore: Sendable {
     /// With a problem, identity and bonds may be missing although the host had some before.
     package var problem: String? { state.withLock { $0.problem } }
 
+    /// Whether there are changes that are not in the file. After ``close()`` these are lost.
+    package var hasUnsavedChanges: Bool { state.withLock { !$0.changes.isEmpty || $0.isUncertain } }
+
     /// The number of times that the file was replaced since the store was opened.
     package var writeCount: Int { state.withLock { $0.writeCount } }
 
@@ -224,7 +227,7 @@ package final class KeyStore: Sendable {
     }
 
     /// Warns of content that was not understood and will not be written again. The original file is first copied under
-    /// another name.
+    /// another name. If this fails, nothing is saved from then on, so that the file stays.
     package func reportDamage(_ text: String) {
         state.withLock { $0.problem = $0.problem ?? text }
         guard let file, isKept else { return warn(text) }
@@ -234,7 +237,10 @@ package final class KeyStore: Sendable {
             state.withLock { $0.copy = copy }
             warn("\(text); the file as it was is kept as \(copy)")
         } catch {
-            warn("\(text); \(error)")
+            let lock = state.withLock { $0.lock.take() }
+            // Released on the queue, so that no write is under way.
+            queue.async { withExtendedLifetime(lock) {} }
+            warn("\(text); \(error): nothing is saved")
         }
     }
 

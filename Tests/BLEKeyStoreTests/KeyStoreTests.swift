@@ -1,4 +1,5 @@
 import BLEJSONText
+import FaultInjection
 import Foundation
 import Glibc
 import Synchronization
@@ -121,6 +122,23 @@ final class KeyStoreTests {
         #expect(try copy.read()?.data == contents)
         #expect(await kept() == Peers(names: ["a"]))
         #expect(access(copy.path.dropLast() + "2", F_OK) != 0)
+    }
+
+    @Test("Nothing is written over a section of another form that could not be kept aside")
+    func nothingIsWrittenOverASectionThatCouldNotBeKeptAside() async throws {
+        let contents = Data(#"{"format":1,"peers":7}"#.utf8)
+        try file.replace(with: contents)
+        let warnings = Warnings()
+        let store = await open(warnings)
+        let trial = FaultRun([Fault(.link, .fails(EPERM))]) { store.section("peers", as: Peers.self) }
+        #expect(trial.unused.isEmpty)
+        #expect(!store.isKept)
+        #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.hasSuffix("Operation not permitted: nothing is saved") == true, "\(warnings.all)")
+        #expect(await keep(["a"], in: store) == false)
+        #expect(store.hasUnsavedChanges)
+        await store.close()
+        #expect(try file.read()?.data == contents)
     }
 
     // MARK: What must not be lost

@@ -42,6 +42,7 @@ struct CaptureFailureTests {
                     + "choose another path"
             ]
         )
+        #expect(adapter.captureFailure == .captureFile(path, errno: ENOSPC))
         await adapter.close()
     }
 }

@@ -1,0 +1,55 @@
+import BLE
+import BLEHCITransport
+import BluetoothHost
+import BluetoothTesting
+import Dispatch
+import Testing
+
+@Suite("Opening an adapter whose controller does not answer", .timeLimit(.minutes(1)))
+struct OpeningCancellationTests {
+    /// The start of an adapter on a pipe, at whose other end nothing answers.
+    private final class Opening: Sendable {
+        private let loop = DispatchEventLoop(label: "opening")
+        private let ends: (own: PipeTransport, other: PipeTransport)
+        /// An element for each command of the host; it ends with the transport.
+        let commands: AsyncStream<Void>
+
+        init() {
+            ends = PipeTransport.makePair(loop.queue.queue, DispatchQueue(label: "other"))
+            let (commands, continuation) = AsyncStream<Void>.makeStream()
+            self.commands = commands
+            ends.other.start(onPacket: { _ in continuation.yield() }, onEnd: { _ in continuation.finish() })
+        }
+
+        /// Opens the adapter; returns the error, or nil if it is open.
+        func open() async -> BLEError? {
+            do throws(BLEError) {
+                _ = try await Adapter.open(on: loop, configuration: Adapter.Configuration()) { [ends] in ends.own }
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    @Test("ends at once when its task is cancelled, and closes the transport")
+    func cancelledOpeningClosesTheTransport() async {
+        let opening = Opening()
+        let task = Task { await opening.open() }
+        var commands = opening.commands.makeAsyncIterator()
+        #expect(await commands.next() != nil)
+        task.cancel()
+        #expect(await task.value == .cancelled)
+        while await commands.next() != nil {}
+    }
+
+    @Test("does not begin in a task that is cancelled already")
+    func openingInACancelledTaskDoesNotBegin() async {
+        let opening = Opening()
+        let outcome = await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await opening.open()
+        }.value
+        #expect(outcome == .cancelled)
+    }
+}
