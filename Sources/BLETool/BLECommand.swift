@@ -31,6 +31,9 @@ struct BLECommand: AsyncParsableCommand {
 @main
 enum Main {
     static func main() async {
+        // If the reader of an output has closed its end, the write fails but the process continues, so that it can release
+        // links and advertisements.
+        signal(SIGPIPE, SIG_IGN)
         let interruption = Interruption()
         let task = Task { await run(interruption) }
         let handlers = interruption.handle { task.cancel() }

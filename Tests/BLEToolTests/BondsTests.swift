@@ -223,9 +223,15 @@ final class BondsTests {
         try await fill()
         let bad = directory + "/hci9.json"
         try Data("{".utf8).write(to: URL(fileURLWithPath: bad))
-        try await run("list")
-        try await run("remove", "F0:12:34:56:78:9A")
+        // What can be read is listed and changed. The error gives the command a status other than 0.
+        #expect(await problem("list") == "\(bad) is damaged")
+        #expect(await problem("remove", "F0:12:34:56:78:9A") == "\(bad) is damaged")
+        #expect(try kept().bonds == Array(security.bonds.dropFirst()))
         #expect(await problem("list", "--host", "hci9") == "\(bad) is damaged")
+        // An export without that host would be taken for a whole one.
+        #expect(await problem("export", directory + "/export") == "\(bad) is damaged")
+        #expect(!FileManager.default.fileExists(atPath: directory + "/export"))
+        try await run("export", directory + "/export", "--host", host)
         // Reading the file leaves it in place.
         #expect(try Data(contentsOf: URL(fileURLWithPath: bad)) == Data("{".utf8))
     }

@@ -412,6 +412,19 @@ async def refusals(world: World):
         await pairing.expect_bonds(0)
 
 
+@test("a bond that could not be saved is an error", presets=ONE)
+async def unsaved_bond(world: World):
+    file = world.directory / "file"
+    file.write_text("")
+    pairing = Pairing(world, JUST_WORKS[True], True)
+    pairing.state = str(file / "state")
+    async with bumble_lock(pairing), start(pairing, "pair", *pairing.options) as process:
+        await process.event("paired", deadline=20)
+        outcome = await process.ended(20)
+    assert outcome.status == 1, f"status {outcome.status}"
+    assert "could not be saved" in outcome.errors.splitlines()[-1], outcome.errors
+
+
 @test("legacy pairing, just works and a peer without a keyboard are refused if the options require it", presets=ONE)
 async def policies(world: World):
     for model, option in ((JUST_WORKS[False], "--sc-only"), (JUST_WORKS[True], "--authenticated")):

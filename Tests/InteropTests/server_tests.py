@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 import struct
 
 from bumble import att, crypto
@@ -103,6 +104,14 @@ async def standard_services(world: World):
         await link.write(features, b"\x01")
         expect(await link.read(features), b"\x01", "Client Supported Features")
         await refused(link.write(features, b"\x00"), "valueNotAllowed")
+
+
+@test("ble serve disconnects its clients when its terminal is closed")
+async def hangup(world: World):
+    async with linked(world) as (peer, _, link):
+        (await peer.process.interrupt(signal.SIGHUP)).succeeded()
+        async with asyncio.timeout(5):
+            expect(await link.disconnected, 0x13, "the reason: Remote User Terminated Connection")
 
 
 async def database_hash(link: Link) -> bytes:

@@ -25,22 +25,28 @@ struct BondOptions: ParsableArguments {
         return try host.map { [KeptHost($0, in: directory)] } ?? KeptHost.all(in: directory)
     }
 
-    /// Returns the selected hosts with readable bonds, and prints why the others cannot be read.
-    func readable() throws -> [(host: KeptHost, security: KeptSecurity)] {
+    /// Performs `body` with the selected hosts whose bonds can be read.
+    ///
+    /// - Throws: afterwards, the reason why the first of the others cannot be read. Further reasons are printed before `body`.
+    func withReadable(_ body: ([(host: KeptHost, security: KeptSecurity)]) async throws -> Void) async throws {
         var readable: [(KeptHost, KeptSecurity)] = []
         var failure: StateFileError?
         for host in try hosts() {
             do throws(StateFileError) {
                 readable.append((host, try host.read(warn: Output.complain)))
             } catch {
-                if let failure { Output.complain("\(failure)") }
-                failure = error
+                if failure == nil { failure = error } else { Output.complain("\(error)") }
             }
         }
-        guard let failure else { return readable }
-        if readable.isEmpty { throw failure }
-        Output.complain("\(failure)")
-        return readable
+        if !readable.isEmpty || failure == nil { try await body(readable) }
+        if let failure { throw failure }
+    }
+
+    /// Returns all selected hosts.
+    ///
+    /// - Throws: the reason why the first of those that cannot be read cannot be.
+    func allReadable() throws -> [(host: KeptHost, security: KeptSecurity)] {
+        try hosts().map { host in (host, try host.read(warn: Output.complain)) }
     }
 
     func tell(_ event: JSON, _ text: String) throws {

@@ -7,7 +7,8 @@ final class ByteInput: Sendable {
     private static let length = 16384
 
     private let descriptor: Int32
-    private let path: String
+    /// The path, or the words "standard input".
+    let path: String
     private let queue = DispatchQueue(label: "ble.input")
 
     /// - Parameter path: nil for standard input.

@@ -23,16 +23,18 @@ struct Bonds: AsyncParsableCommand {
         @OptionGroup var options: BondOptions
 
         func run() async throws {
-            let rows = try options.readable().flatMap { host, security in
-                security.bonds.map { BondRow(host: host.name, record: $0) }
+            try await options.withReadable { hosts in
+                let rows = hosts.flatMap { host, security in
+                    security.bonds.map { BondRow(host: host.name, record: $0) }
+                }
+                if options.json {
+                    for row in rows { try Output.standard.json(row.json) }
+                } else if !rows.isEmpty {
+                    let table = TextTable(header: BondRow.columns, rows: rows.map(\.cells))
+                    for line in table.lines() { try Output.standard.line(line) }
+                }
+                if rows.isEmpty { Output.complain("there are no bonds in \(try options.state.directory())") }
             }
-            if options.json {
-                for row in rows { try Output.standard.json(row.json) }
-            } else if !rows.isEmpty {
-                let table = TextTable(header: BondRow.columns, rows: rows.map(\.cells))
-                for line in table.lines() { try Output.standard.line(line) }
-            }
-            if rows.isEmpty { Output.complain("there are no bonds in \(try options.state.directory())") }
         }
     }
 
@@ -56,22 +58,27 @@ struct Bonds: AsyncParsableCommand {
 
         func run() async throws {
             guard let value = DeviceAddress(address, isRandom: false)?.value else { return }
-            var isFound = false
-            for (host, security) in try options.readable() {
-                let peers = security.bonds.map(\.bond.identity).filter { $0.value == value }
-                guard !peers.isEmpty else { continue }
-                isFound = true
-                try await host.change(warn: Output.complain) { security in
-                    security.bonds.removeAll { $0.bond.identity.value == value }
-                }
-                for peer in peers {
-                    try options.tell(
-                        .object(BondRow.members("removed", host.name, peer)),
-                        "\(peer) (\(peer.typeName)) was removed from \(terminalSafe(host.name))"
-                    )
-                }
+            try await options.withReadable { hosts in
+                var isFound = false
+                for (host, security) in hosts where try await remove(value, from: host, security) { isFound = true }
+                guard isFound else { throw ToolError.noBond(address, try options.state.directory()) }
             }
-            guard isFound else { throw ToolError.noBond(address, try options.state.directory()) }
+        }
+
+        /// - Returns: whether the host had a bond with the address.
+        private func remove(_ value: UInt64, from host: KeptHost, _ security: KeptSecurity) async throws -> Bool {
+            let peers = security.bonds.map(\.bond.identity).filter { $0.value == value }
+            guard !peers.isEmpty else { return false }
+            try await host.change(warn: Output.complain) { security in
+                security.bonds.removeAll { $0.bond.identity.value == value }
+            }
+            for peer in peers {
+                try options.tell(
+                    .object(BondRow.members("removed", host.name, peer)),
+                    "\(peer) (\(peer.typeName)) was removed from \(terminalSafe(host.name))"
+                )
+            }
+            return true
         }
     }
 
@@ -87,7 +94,8 @@ struct Bonds: AsyncParsableCommand {
         var file: String?
 
         func run() async throws {
-            let hosts = try options.readable().filter { $0.security != KeptSecurity() }
+            // An export that lacks a host would be taken for a whole one.
+            let hosts = try options.allReadable().filter { $0.security != KeptSecurity() }
             guard let (host, security) = hosts.first else {
                 throw ToolError.noBonds(try options.state.directory())
             }

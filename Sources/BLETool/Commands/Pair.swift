@@ -28,13 +28,13 @@ struct Pair: AsyncParsableCommand {
         )
         let usual: PairingOptions.Capability = Terminal.isPresent && StandardInput.isTerminal ? .keyboardDisplay : .none
         // If the devices are to pair again, the old bond's key is not used first.
-        let (address, strength, events) = try await peer.withPeer(usual, encryptsBondedLinks: !isAgain) {
+        let (address, strength, events, store) = try await peer.withPeer(usual, encryptsBondedLinks: !isAgain) {
             adapter,
             peer in
             let events = await adapter.securityEvents()
             let strength = try await peer.pair(required, again: isAgain)
             if readsKey { _ = try await peer.readEncryptedDataKeyMaterial() }
-            return (peer.address, strength, events)
+            return (peer.address, strength, events, adapter.store)
         }
         // The adapter is closed, so that the events have an end.
         var paired: PairingResult?
@@ -53,5 +53,7 @@ struct Pair: AsyncParsableCommand {
                 paired?.words ?? "\(address): encrypted with the bond's key, \(strength.words)"
             )
         }
+        // The warnings have given the reason.
+        if let path = store.path, store.hasUnsavedChanges { throw ToolError.bondNotSaved("\(address)", path) }
     }
 }

@@ -62,11 +62,12 @@ struct Write: AsyncParsableCommand {
                 try await peer.write(value, to: handle, kind: kind)
                 count = value.count
             case .standardInput:
-                for await line in StandardInput.lines() {
+                for try await line in StandardInput.lines() {
                     let value = try [UInt8](argument: line)
                     try await peer.write(value, to: handle, kind: kind)
                     count += value.count
                 }
+                try Task.checkCancellation()
             }
             return (uuid, handle, count)
         }

@@ -93,7 +93,7 @@ struct StreamTransfer {
                 try await stream.send(StreamTransfer.bytes(StreamTransfer.endMark) + StreamTransfer.bytes(count))
             }
             throw ToolError.streamNotClosed
-        } catch BLEError.disconnected {
+        } catch BLEError.disconnected(.controller(.remoteUserTerminatedConnection)) {
             // The receiver has the end.
         }
         try teller.sent(parts: Int(count), bytes: byteCount)

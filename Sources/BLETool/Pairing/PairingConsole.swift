@@ -254,19 +254,25 @@ final class PairingConsole: PairingDelegate {
         }
         guard readsInput, isFirst else { return }
         Task.detached { [self] in
-            for await line in StandardInput.lines() {
-                do throws(ArgumentProblem) {
-                    guard let reply = PairingReply(parsing: line) else {
-                        throw ArgumentProblem("\"\(terminalSafe(line))\" is no answer: type six digits, yes or no")
-                    }
-                    // A question can end while a person answers it: the pairing has failed, which is reported elsewhere.
-                    if reply.question == nil, isBetweenQuestions { continue }
-                    try take(reply)
-                } catch {
-                    complain("\(error)")
-                }
+            do {
+                for try await line in StandardInput.lines() { answer(line) }
+            } catch {
+                complain("\(error): questions are refused")
             }
             end()
+        }
+    }
+
+    private func answer(_ line: String) {
+        do throws(ArgumentProblem) {
+            guard let reply = PairingReply(parsing: line) else {
+                throw ArgumentProblem("\"\(terminalSafe(line))\" is no answer: type six digits, yes or no")
+            }
+            // A question can end while a person answers it: the pairing has failed, which is reported elsewhere.
+            if reply.question == nil, isBetweenQuestions { return }
+            try take(reply)
+        } catch {
+            complain("\(error)")
         }
     }
 }

@@ -84,7 +84,8 @@ actor ProfileServer {
     /// Runs until a command ends it or the task is cancelled.
     ///
     /// - Parameter commands: the lines of commands, whose end does not stop the server; nil for none.
-    func run(adapter: String, commands: AsyncStream<String>?) async throws {
+    func run<Lines>(adapter: String, commands: Lines?) async throws
+    where Lines: AsyncSequence & Sendable, Lines.Element == String {
         try tell(.ready(adapter: adapter, address: address))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -102,7 +103,11 @@ actor ProfileServer {
             }
             group.addTask {
                 if let commands {
-                    for await line in commands where try await !self.obey(line) { return }
+                    do {
+                        for try await line in commands where try await !self.obey(line) { return }
+                    } catch let error as FileError {
+                        Output.complain("\(error): no more commands are read")
+                    }
                 }
                 self.console.end()
                 try await ProfileServer.serveFurther()

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A handler of SIGINT and SIGTERM: the first signal requests a clean end, a second one ends the process at once.
+/// A handler of SIGINT, SIGTERM and SIGHUP: the first signal requests a clean end, a second one ends the process at once.
 final class Interruption: Sendable {
     /// Time limit for a clean end.
     private static let patience = DispatchTimeInterval.seconds(10)
@@ -15,7 +15,8 @@ final class Interruption: Sendable {
     /// Calls `action` at the first signal, until the result is released.
     func handle(_ action: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
         let queue = DispatchQueue(label: "ble.signals")
-        return [SIGINT, SIGTERM].map { number in
+        // `nohup` ignores SIGHUP for the program that it starts.
+        return [SIGINT, SIGTERM, SIGHUP].filter { $0 != SIGHUP || !isIgnored($0) }.map { number in
             Glibc.signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { [self] in
@@ -26,6 +27,15 @@ final class Interruption: Sendable {
             source.activate()
             return source
         }
+    }
+
+    /// Whether the process was started with a signal ignored.
+    private func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard unsafe sigaction(number, nil, &action) == 0 else { return false }
+        // `SIG_IGN` is a number, which Swift imports as a function.
+        return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// Records a signal. Returns whether it is the first.

@@ -8,11 +8,7 @@ final class Output: Sendable {
 
     private let lock = Mutex(())
 
-    private init() {
-        // If the reader has closed its end, the write fails but the process continues, so that it can release links and
-        // advertisements.
-        signal(SIGPIPE, SIG_IGN)
-    }
+    private init() {}
 
     func line(_ text: String) throws(OutputError) {
         try write(text + "\n")

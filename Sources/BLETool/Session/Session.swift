@@ -40,6 +40,8 @@ extension GlobalOptions {
         do {
             let value = try await body(adapter)
             await uncancelled { await adapter.close() }
+            // A capture that lacks its end must not be taken for a whole one.
+            if let failure = adapter.captureFailure { throw failure }
             return value
         } catch {
             await uncancelled { await adapter.close() }

@@ -17,6 +17,8 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     case noStateDirectory
     case noBond(String, String)
     case noBonds(String)
+    /// A bond with this address could not be saved in this file.
+    case bondNotSaved(String, String)
     case severalHosts([String])
     case noThroughputService(String)
     case unexplored(Seconds)
@@ -45,6 +47,8 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
         case .noBond(let address, let directory):
             "there is no bond with \(address) in \(directory); `ble bonds` lists the bonds"
         case .noBonds(let directory): "there are no bonds in \(directory)"
+        case .bondNotSaved(let address, let path):
+            "the bond with \(address) could not be saved in \(path) and is lost; repair that and pair again"
         case .severalHosts(let hosts):
             "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
         case .noBroadcast(let target, let limit):
