@@ -428,6 +428,8 @@ struct PeerDirectoryTests {
         #expect(directory.identifier(of: lasting) == first)
         // Objects keep their identifiers.
         #expect(directory.known([first, second]).map(\.identifier) == [first, second])
+        #expect(directory.isSame(second, asAnyOf: [UUID(), first]) && directory.isSame(first, asAnyOf: [second]))
+        #expect(!directory.isSame(second, asAnyOf: [UUID()]))
         #expect(directory.address(of: second) == lasting)
         directory.discovered(["180F"], of: second)
         #expect(directory.connected(withServices: ["180F"]).map(\.identifier) == [first])

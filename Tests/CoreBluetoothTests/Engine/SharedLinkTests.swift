@@ -1,6 +1,7 @@
 import BLE
 import BluetoothHost
 import BluetoothTesting
+import BluetoothTypes
 import Testing
 
 @testable import CoreBluetooth
@@ -70,6 +71,33 @@ struct SharedLinkTests {
             _ = await fixture.manager.disconnected(identifier)
             await peer.disconnect()
             #expect(await fixture.linkCount == 0)
+        }
+    }
+
+    @Test("A manager with two identifiers of a device keeps the connection of one when it cancels that of the other")
+    func connectionOfAnAliasIsItsOwn() throws {
+        try World.run { world in
+            let fixture = try await Fixture(world)
+            let found = await fixture.manager.find().identifier
+            let peers = fixture.gateway.open.peers
+            let former = peers.heldPeer(at: fixture.lamp.address)
+            #expect(former.identifier == found)
+            let resolvable = DeviceAddress(0x4A00_0000_0001, isRandom: true)
+            let alias = peers.heldPeer(at: resolvable)
+            peers.identify(resolvable, as: fixture.lamp.address)
+            for identifier in [former.identifier, alias.identifier] {
+                fixture.manager.engine.connect(identifier, ConnectionRequest())
+                await fixture.manager.connected(identifier)
+            }
+            #expect(await fixture.linkCount == 1)
+            fixture.manager.engine.cancelConnection(former.identifier)
+            #expect(await fixture.manager.disconnected(former.identifier).error == nil)
+            try await world.sleep(for: .seconds(10))
+            #expect(try await fixture.manager.read(fixture.handle, of: alias.identifier).get() == [7])
+            fixture.manager.engine.cancelConnection(alias.identifier)
+            #expect(await fixture.manager.disconnected(alias.identifier).error == nil)
+            #expect(await fixture.linkCount == 0)
+            withExtendedLifetime((former, alias)) {}
         }
     }
 

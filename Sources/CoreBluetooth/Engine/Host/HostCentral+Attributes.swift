@@ -127,7 +127,8 @@ extension HostCentral {
         {
             state.connections[peripheral]?.subscriptions[handle] = Subscription(subscriber: subscriber)
         }
-        open?.links.subscribe(self, to: handle, descriptors: descriptors, on: link)
+        let user = LinkUser(central: self, peripheral: peripheral)
+        open?.links.subscribe(user, to: handle, descriptors: descriptors, on: link)
         host.begin(SetClientConfiguration(configuration, inDescriptors: descriptors), on: link) { result in
             if case .success = result {
                 self.state.connections[peripheral]?.subscriptions[handle]?.isEstablished = true
@@ -185,7 +186,7 @@ extension HostCentral {
     ) {
         let subscription = state.connections[peripheral]?.subscriptions[handle]
         guard subscription?.callCount ?? number == number else { return }
-        _ = open?.links.unsubscribe(self, from: handle, on: link)
+        _ = open?.links.unsubscribe(LinkUser(central: self, peripheral: peripheral), from: handle, on: link)
         guard let subscriber = subscription?.subscriber else { return }
         state.connections[peripheral]?.subscriptions[handle] = nil
         open?.host.assumeIsolated { $0.removeSubscriber(subscriber, of: handle, on: link) }

@@ -170,7 +170,7 @@ extension HostCentral {
             state.connections[peripheral]?.isRefused = true
             return host.disconnectFlooding(link)
         }
-        open.links.join(link, to: peripheral, self, on: host)
+        open.links.join(link, LinkUser(central: self, peripheral: peripheral), on: host)
     }
 
     private func setConnected(_ peripheral: UUID, _ link: LinkIdentifier) {
@@ -281,7 +281,7 @@ extension HostCentral {
             for (handle, subscription) in connection.subscriptions {
                 host.removeSubscriber(subscription.subscriber, of: handle, on: link)
             }
-            let isEnding = open.links.leave(link, self, on: host)
+            let isEnding = open.links.leave(link, LinkUser(central: self, peripheral: peripheral), on: host)
             if isEnding, isAnswered {
                 state.connections[peripheral]?.phase = .ending(link)
                 state.connections[peripheral]?.subscriptions = [:]

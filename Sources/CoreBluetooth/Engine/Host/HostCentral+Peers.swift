@@ -21,7 +21,7 @@ extension HostCentral {
     func connectionEvent(_ event: CBConnectionEvent, _ peripheral: UUID) {
         guard let open, let filter = state.eventFilter, let known = open.peers.known([peripheral]).first else { return }
         let isWanted =
-            filter == ConnectionEventFilter() || filter.peripherals.contains(peripheral)
+            filter == ConnectionEventFilter() || open.peers.isSame(peripheral, asAnyOf: filter.peripherals)
             || open.peers.has(peripheral, anyOf: filter.services)
         if isWanted { say(.connectionEvent(known, event)) }
     }
@@ -29,19 +29,17 @@ extension HostCentral {
     // MARK: Changes
 
     func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
-        sayChange(on: link) { .mtuChanged($0, mtu) }
+        for peripheral in peripheralsInOrder {
+            guard case .connected(link)? = state.connections[peripheral]?.phase else { continue }
+            sayChange(.mtuChanged(peripheral, mtu), on: link)
+        }
     }
 
     /// Reports a change that the peer on a link has caused to the manager. A peer that causes more changes than the app
     /// takes is disconnected. Called on the loop.
-    ///
-    /// - Parameter event: makes the event for the identifier by which the app is connected to the peer.
-    func sayChange(on link: LinkIdentifier, _ event: (UUID) -> CentralEvent) {
-        for peripheral in peripheralsInOrder {
-            guard case .connected(link)? = state.connections[peripheral]?.phase, !say(event(peripheral)), let open
-            else { continue }
-            open.host.assumeIsolated { $0.disconnectFlooding(link) }
-        }
+    func sayChange(_ event: CentralEvent, on link: LinkIdentifier) {
+        guard !say(event), let open else { return }
+        open.host.assumeIsolated { $0.disconnectFlooding(link) }
     }
 }
 

@@ -338,6 +338,14 @@ final class PeerDirectory: Sendable {
         state.withLock { $0.known(identifiers) }
     }
 
+    /// Returns whether an identifier names the same peer as one of others.
+    func isSame(_ identifier: UUID, asAnyOf others: some Sequence<UUID>) -> Bool {
+        state.withLock { state in
+            let own = state.resolve(identifier)
+            return others.contains { state.resolve($0) == own }
+        }
+    }
+
     /// Returns whether a peer is known to have one of the services.
     func has(_ identifier: UUID, anyOf services: [BluetoothUUID]) -> Bool {
         state.withLock { state in

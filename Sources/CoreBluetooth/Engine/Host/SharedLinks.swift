@@ -5,6 +5,17 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 
+/// A manager's connection to a peripheral, as the user of a link. A manager may use a link under several identifiers of the
+/// peripheral.
+struct LinkUser: Equatable {
+    let central: HostCentral
+    let peripheral: UUID
+
+    static func == (left: LinkUser, right: LinkUser) -> Bool {
+        left.central === right.central && left.peripheral == right.peripheral
+    }
+}
+
 /// The links to peripherals that the central managers of a host share. A link that this host has made lasts until its
 /// last user leaves. Used on the loop only.
 final class SharedLinks: Sendable {
@@ -12,7 +23,7 @@ final class SharedLinks: Sendable {
         let peripheral: UUID
         /// Whether this host has made the link. The host does not end a link that the peer has made.
         let isOurs: Bool
-        var users: [HostCentral] = []
+        var users: [LinkUser] = []
         /// Whether the Device Name was read, or could not be read.
         var isNameKnown = false
         /// Whether the users together have one hold on the link at the host.
@@ -23,7 +34,7 @@ final class SharedLinks: Sendable {
 
     private struct Subscription {
         let descriptors: HandleRange
-        var users: [HostCentral] = []
+        var users: [LinkUser] = []
     }
 
     private final class State {
@@ -51,7 +62,8 @@ final class SharedLinks: Sendable {
 
     // MARK: Use
 
-    func join(_ link: LinkIdentifier, to peripheral: UUID, _ user: HostCentral, on host: isolated BluetoothHost) {
+    func join(_ link: LinkIdentifier, _ user: LinkUser, on host: isolated BluetoothHost) {
+        let peripheral = user.peripheral
         if state.links[link] == nil {
             let isOurs = (try? host.information(on: link).isCentral) ?? true
             state.links[link] = Shared(peripheral: peripheral, isOurs: isOurs)
@@ -63,16 +75,16 @@ final class SharedLinks: Sendable {
         if state.links[link]?.isHeld == false { host.hold(link) }
         state.links[link]?.isHeld = true
         state.links[link]?.users.append(user)
-        if state.links[link]?.isNameKnown == true { sayName(of: peripheral, on: link, to: [user]) }
+        if state.links[link]?.isNameKnown == true { sayName(to: [user], on: link) }
     }
 
     /// Removes a user of a link. The last user ends the link after the values written on it have been sent, unless the
     /// peer has made the link or connections of the `BLE` module share it.
     ///
     /// - Returns: whether the link ends.
-    func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
+    func leave(_ link: LinkIdentifier, _ user: LinkUser, on host: isolated BluetoothHost) -> Bool {
         guard var shared = state.links[link] else { return false }
-        shared.users.removeAll { $0 === user }
+        shared.users.removeAll { $0 == user }
         var ends = false
         if shared.users.isEmpty, shared.isHeld {
             ends = shared.isOurs && !host.isShared(link)
@@ -84,7 +96,7 @@ final class SharedLinks: Sendable {
             host.disconnectAfterFlush(link)
         } else {
             for (handle, subscription) in shared.subscriptions.sorted(by: { $0.key < $1.key })
-            where subscription.users.contains(where: { $0 === user }) && unsubscribe(user, from: handle, on: link)
+            where subscription.users.contains(user) && unsubscribe(user, from: handle, on: link)
                 && host.subscriberCount(of: handle, on: link) == 0
             {
                 host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
@@ -102,20 +114,20 @@ final class SharedLinks: Sendable {
     // MARK: Subscriptions
 
     func subscribe(
-        _ user: HostCentral,
+        _ user: LinkUser,
         to handle: AttributeHandle,
         descriptors: HandleRange,
         on link: LinkIdentifier
     ) {
         var subscription = state.links[link]?.subscriptions[handle] ?? Subscription(descriptors: descriptors)
-        if !subscription.users.contains(where: { $0 === user }) { subscription.users.append(user) }
+        if !subscription.users.contains(user) { subscription.users.append(user) }
         state.links[link]?.subscriptions[handle] = subscription
     }
 
     /// - Returns: whether no user is subscribed any more.
-    func unsubscribe(_ user: HostCentral, from handle: AttributeHandle, on link: LinkIdentifier) -> Bool {
+    func unsubscribe(_ user: LinkUser, from handle: AttributeHandle, on link: LinkIdentifier) -> Bool {
         guard var subscription = state.links[link]?.subscriptions[handle] else { return true }
-        subscription.users.removeAll { $0 === user }
+        subscription.users.removeAll { $0 == user }
         state.links[link]?.subscriptions[handle] = subscription.users.isEmpty ? nil : subscription
         return subscription.users.isEmpty
     }
@@ -127,7 +139,7 @@ final class SharedLinks: Sendable {
     private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
         if let name = await readDeviceName(link, on: host) { peers.read(deviceName: name, of: peripheral) }
         state.links[link]?.isNameKnown = true
-        sayName(of: peripheral, on: link, to: state.links[link]?.users ?? [])
+        sayName(to: state.links[link]?.users ?? [], on: link)
         guard
             let service = try? await host.perform(DiscoverServicesByUUID(uuid: .genericAttributeService), on: link)
                 .first,
@@ -147,9 +159,11 @@ final class SharedLinks: Sendable {
 
     /// Reports the name to users of a link, also if it is the same as before: the directory may have learned it without the
     /// objects of an app, for example from a packet that the app's scan no longer reported.
-    private func sayName(of peripheral: UUID, on link: LinkIdentifier, to users: [HostCentral]) {
-        guard let name = peers.name(of: peripheral) else { return }
-        for user in users { user.sayChange(on: link) { .nameChanged($0, name) } }
+    private func sayName(to users: [LinkUser], on link: LinkIdentifier) {
+        for user in users {
+            guard let name = peers.name(of: user.peripheral) else { continue }
+            user.central.sayChange(.nameChanged(user.peripheral, name), on: link)
+        }
     }
 
     private func readDeviceName(_ link: LinkIdentifier, on host: isolated BluetoothHost) async -> String? {
@@ -168,6 +182,8 @@ final class SharedLinks: Sendable {
             end: AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
         )
         guard range.isValid else { return }
-        for user in state.links[link]?.users ?? [] { user.sayChange(on: link) { .servicesChanged($0, range) } }
+        for user in state.links[link]?.users ?? [] {
+            user.central.sayChange(.servicesChanged(user.peripheral, range), on: link)
+        }
     }
 }
