@@ -90,7 +90,9 @@ extension AdvertisingPlan.Entry {
             : configuration.isConnectable || configuration.isScannable
         let data = usesExtendedPDUs ? configuration.extendedAdvertisingData : configuration.advertisingData
         let response = configuration.scanResponseData.bytes
-        return [.parameters] + Self.fragments(of: data.bytes, isScanResponse: false)
+        // A scannable set with extended PDUs takes no advertising data, not even empty data (Vol 4, Part E, 7.8.54).
+        let hasData = !usesExtendedPDUs || !configuration.hasExtendedScanResponse
+        return [.parameters] + (hasData ? Self.fragments(of: data.bytes, isScanResponse: false) : [])
             + (hasResponse ? Self.fragments(of: response, isScanResponse: true) : []) + periodicParts
     }
 

@@ -96,8 +96,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Connections with 16 bytes. Other pairings are refused, other bonds are not used, and signed writes are ignored.
     /// Values and channels that need no security can still be used on unencrypted links.
     ///
-    /// Setting it changes ``requiresSecureConnections``, ``requiresAuthentication``, ``minimumKeySizeInBytes`` and
-    /// ``allowsDebugKeys``. Setting it to false changes only the first two, to false.
+    /// Setting it changes ``requiresSecureConnections``, ``requiresAuthentication``, ``offersSecureConnections``,
+    /// ``minimumKeySizeInBytes`` and ``allowsDebugKeys``. Setting it to false changes only the first two, to false.
     public var isSecureConnectionsOnly: Bool {
         get { requiresSecureConnections && requiresAuthentication && minimumKeySizeInBytes >= 16 && !allowsDebugKeys }
         set {

@@ -7,7 +7,8 @@ import OrderedCollections
 /// - The link has just ended, and its last packets were still on their way to the host.
 /// - The Connection Complete event is late. This happens over USB, where events and data use different pipes. The first
 ///   packets are kept until the event arrives (``EarlyPackets``). Otherwise the request that a client sends at once would be
-///   lost, and the client would wait 30 seconds for its response.
+///   lost, and the client would wait 30 seconds for its response. If another link with the handle ended within two seconds,
+///   nothing is kept, because the packets may be the last ones of that link.
 /// - The Connection Complete event was lost. The controller then has a link that the host does not know.
 /// - The packet is not about a link. Controllers of one family send their log as ACL data with the handle 0x0EDC. Handles
 ///   above 0x0EFF are reserved (Vol 4, Part E, 5.3.1).
