@@ -228,6 +228,8 @@ final class BondsTests {
         #expect(await problem("remove", "F0:12:34:56:78:9A") == "\(bad) is damaged")
         #expect(try kept().bonds == Array(security.bonds.dropFirst()))
         #expect(await problem("list", "--host", "hci9") == "\(bad) is damaged")
+        let missing = "there is no bond with F0:12:34:56:78:9A in \(directory); `ble bonds` lists the bonds"
+        #expect(await problem("remove", "F0:12:34:56:78:9A") == missing)
         // An export without that host would be taken for a whole one.
         #expect(await problem("export", directory + "/export") == "\(bad) is damaged")
         #expect(!FileManager.default.fileExists(atPath: directory + "/export"))

@@ -25,9 +25,10 @@ struct BondOptions: ParsableArguments {
         return try host.map { [KeptHost($0, in: directory)] } ?? KeptHost.all(in: directory)
     }
 
-    /// Performs `body` with the selected hosts whose bonds can be read.
+    /// Performs `body` with the selected hosts whose bonds can be read, if there are such hosts or no others.
     ///
-    /// - Throws: afterwards, the reason why the first of the others cannot be read. Further reasons are printed before `body`.
+    /// - Throws: the error of `body`, or afterwards the reason why the first of the others cannot be read. Further reasons are
+    ///   printed.
     func withReadable(_ body: ([(host: KeptHost, security: KeptSecurity)]) async throws -> Void) async throws {
         var readable: [(KeptHost, KeptSecurity)] = []
         var failure: StateFileError?
@@ -38,8 +39,16 @@ struct BondOptions: ParsableArguments {
                 if failure == nil { failure = error } else { Output.complain("\(error)") }
             }
         }
-        if !readable.isEmpty || failure == nil { try await body(readable) }
-        if let failure { throw failure }
+        guard let failure else { return try await body(readable) }
+        if !readable.isEmpty {
+            do {
+                try await body(readable)
+            } catch {
+                Output.complain("\(failure)")
+                throw error
+            }
+        }
+        throw failure
     }
 
     /// Returns all selected hosts.

@@ -33,7 +33,9 @@ struct Bonds: AsyncParsableCommand {
                     let table = TextTable(header: BondRow.columns, rows: rows.map(\.cells))
                     for line in table.lines() { try Output.standard.line(line) }
                 }
-                if rows.isEmpty { Output.complain("there are no bonds in \(try options.state.directory())") }
+                if rows.isEmpty, try hosts.count == options.hosts().count {
+                    Output.complain("there are no bonds in \(try options.state.directory())")
+                }
             }
         }
     }

@@ -34,6 +34,7 @@ struct InputLines: AsyncSequence, Sendable {
         }
 
         mutating func next() async throws -> String? {
+            guard !Task.isCancelled else { return nil }
             let input = try input ?? open()
             self.input = input
             // Where the search for the end of the line continues.
