@@ -55,8 +55,8 @@ public final class Adapter: Sendable {
         public var commandTimeout = Duration.seconds(4)
         /// How long a scan may be silent before it is restarted; nil to never restart it.
         public var scanSilenceTimeout: Duration? = .seconds(90)
-        /// The host's random static address; nil for the controller's public address, or a new random one if it has
-        /// none.
+        /// The host's random static address; nil for the controller's public address. If it has none, a random static
+        /// address is generated once and saved.
         public var identityAddress: DeviceAddress?
         /// Whether the adapter advertises, scans actively and connects under resolvable private addresses instead of
         /// its identity address. These addresses change from time to time, and only bonded devices recognize the

@@ -6,7 +6,7 @@ public struct FleetStatus: Sendable {
     public var malformedCount: UInt64 = 0
     /// Windows that are open.
     public var openWindowCount = 0
-    /// Tags that have a gateway for connections, or had one lately.
+    /// Tags that gateways received in the last minutes.
     public var tagCount = 0
     /// Receptions of tags or gateways beyond the limits of the election.
     public var electionRefusedCount: UInt64 = 0

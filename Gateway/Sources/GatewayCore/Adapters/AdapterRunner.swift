@@ -99,13 +99,15 @@ final class AdapterRunner: Sendable {
                 let opened = try await open(in: inventory)
                 failureCount = 0
                 let address = try? await opened.adapter.information.identityAddress
-                state.withLock { $0.address = address ?? $0.address }
+                state.withLock { state in
+                    state.address = address ?? state.address
+                    state.isClosing = false
+                }
                 await performRemovals(on: opened.adapter)
                 await readBonds(of: opened.adapter)
                 set { state in
                     state.adapter = opened.adapter
                     state.isReady = true
-                    state.isClosing = false
                     state.failure = nil
                     state.kernelAdapter = opened.kernelAdapter
                 }
@@ -222,7 +224,10 @@ final class AdapterRunner: Sendable {
         guard !devices.isEmpty else { return }
         for device in devices {
             _ = await Self.removeBond(with: device, from: adapter)
-            state.withLock { $0.removals.remove(device, of: address) }
+            state.withLock { state in
+                // An adapter that is being closed may not save the change.
+                if !state.isClosing { state.removals.remove(device, of: address) }
+            }
         }
         logger.info("forgot the bonds that were removed in its absence", metadata: ["count": "\(devices.count)"])
         await readBonds(of: adapter)

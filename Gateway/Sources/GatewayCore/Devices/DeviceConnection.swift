@@ -95,8 +95,9 @@ final class DeviceConnection: Sendable {
 
     var hasFailedToConnect: Bool { state.withLock(\.hasFailedToConnect) }
 
-    /// Whether the attempt to connect has failed because the controller holds no further link.
-    var isRefused: Bool { state.withLock(\.isRefused) }
+    /// Whether the attempt to connect has failed because the controller holds no further link, and the connection is still
+    /// wanted.
+    var isRefused: Bool { state.withLock { $0.isRefused && !$0.isEndRequested } }
 
     /// Whether there is a link, also one that is not confirmed to the client yet, or that ends.
     var hasLink: Bool { state.withLock(\.hasLink) }
