@@ -103,7 +103,8 @@ class Tool:
         environment["BLE_STATE_DIR"] = str(self.state / f"{self.label}-{next(self.numbers)}")
         command = self._command(arguments, adapter, capture, machine_readable, timeout)
         process = await asyncio.create_subprocess_exec(
-            *command,
+            # SIGHUP is ignored if these tests were started by nohup.
+            *("env", "--default-signal=HUP", *command),
             stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -10,8 +10,8 @@ import DequeModule
 /// a tag, or at the first one after the timeout. ``advance(to:)`` decides when the collection time has passed since then.
 ///
 /// A gateway publishes its state when it changes, and a broker sends the retained one only once. So the state of a silent
-/// gateway stays known. Beyond the greatest number of gateways, the one that has been silent longest, for an hour at
-/// least, is forgotten.
+/// gateway stays known. Beyond the greatest number of gateways, the gateway that has been silent longest is forgotten, if
+/// that is an hour or more.
 public struct GatewayElection: Sendable {
     /// Times and limits.
     public struct Configuration: Hashable, Sendable {

@@ -85,10 +85,10 @@ async def same_directory(world: World):
         expect((await gateway.status())["port"], gateway.port, "the port of the first")
 
 
-@test("run: SIGTERM and SIGINT end it cleanly, and its socket is gone")
+@test("run: SIGTERM, SIGINT and SIGHUP end it cleanly, and its socket is gone")
 async def signals(world: World):
     async with world.gateway() as gateway:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             await gateway.stop(number)
             (await gateway.command("status")).failed("no gateway runs")
             await gateway.start()

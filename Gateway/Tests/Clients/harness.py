@@ -160,7 +160,12 @@ class Gateway:
             arguments.append("--plaintext")
         with open(self.log, "ab") as log:
             self.process = await asyncio.create_subprocess_exec(
-                self.binary, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+                # SIGHUP is ignored if these tests were started by nohup.
+                *("env", "--default-signal=HUP", self.binary, *arguments),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment(),
             )
         listening = asyncio.ensure_future(connect_when_listening(self.port))
         ended = asyncio.ensure_future(self.process.wait())

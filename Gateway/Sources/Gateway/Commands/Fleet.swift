@@ -14,7 +14,7 @@ struct Fleet: AsyncParsableCommand {
         discussion: """
             Writes one line of JSON for each transmission of a tag, with all gateways that received it, and one for each \
             tag whose gateway for connections changes. Messages that arrive while the program is away wait at the \
-            broker. Ends with SIGTERM or SIGINT.
+            broker. Ends with SIGTERM, SIGINT or SIGHUP.
             """
     )
 
@@ -95,7 +95,7 @@ struct Fleet: AsyncParsableCommand {
         }
         var group = ServiceGroupConfiguration(
             services: services,
-            gracefulShutdownSignals: [.sigterm, .sigint],
+            gracefulShutdownSignals: .stopping,
             logger: Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         group.maximumGracefulShutdownDuration = .seconds(15)

@@ -11,7 +11,7 @@ import ServiceLifecycle
 /// Serves until the process is stopped.
 struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Serve the adapters until SIGTERM or SIGINT.",
+        abstract: "Serve the adapters until SIGTERM, SIGINT or SIGHUP.",
         discussion: """
             Without --adapter, the adapter is the one that BLE_ADAPTER names, or else hci0. `ble-gateway key` prints \
             the key that clients need.
@@ -67,7 +67,7 @@ struct GatewayProcess {
         self.configuration = configuration
     }
 
-    /// Serves until SIGTERM or SIGINT.
+    /// Serves until SIGTERM, SIGINT or SIGHUP.
     ///
     /// - Parameter whenServing: is called once, when clients can connect.
     func run(whenServing: @escaping @Sendable (_ port: Int) -> Void = { _ in }) async throws {
@@ -117,7 +117,7 @@ struct GatewayProcess {
         var group = ServiceGroupConfiguration(
             // The one that stops last is the first.
             services: (publisher.map { [$0] } ?? []) + services,
-            gracefulShutdownSignals: [.sigterm, .sigint],
+            gracefulShutdownSignals: .stopping,
             logger: Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         group.maximumGracefulShutdownDuration = .seconds(10)

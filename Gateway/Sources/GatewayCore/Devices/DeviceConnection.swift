@@ -102,8 +102,8 @@ final class DeviceConnection: Sendable {
     /// Whether there is a link, also one that is not confirmed to the client yet, or that ends.
     var hasLink: Bool { state.withLock(\.hasLink) }
 
-    /// The addresses under which adapters may be bonded to the device: the one that the client knows, and the one on the
-    /// link.
+    /// The addresses under which adapters may be bonded to the device: the address that the client knows, and the address
+    /// on the link.
     var bondAddresses: Set<UInt64> {
         var addresses: Set<UInt64> = [address]
         if let linkAddress = state.withLock(\.linkAddress) { addresses.insert(linkAddress.value) }

@@ -238,7 +238,7 @@ final class PeerDirectory: Sendable {
         if mustSave { save() }
     }
 
-    /// Adds to a peer what is known of another one, which is the same device.
+    /// Adds the addresses, identifiers and properties of another peer, which is the same device.
     private static func join(_ other: Peer, to peer: inout Peer) {
         peer.formerAddresses += other.formerAddresses
         peer.aliases += other.aliases + [Alias(identifier: other.identifier, token: other.token)]

@@ -157,8 +157,8 @@ final class SharedLinks: Sendable {
         _ = try? await host.perform(SetClientConfiguration(.indication, inDescriptors: descriptors), on: link)
     }
 
-    /// Reports the name to users of a link, also if it is the same as before: the directory may have learned it without the
-    /// objects of an app, for example from a packet that the app's scan no longer reported.
+    /// Reports the name to users of a link, also if it is the same as before. The directory may have learned it without the
+    /// objects of an app, for example from a packet that was received after the app's scan.
     private func sayName(to users: [LinkUser], on link: LinkIdentifier) {
         for user in users {
             guard let name = peers.name(of: user.peripheral) else { continue }
