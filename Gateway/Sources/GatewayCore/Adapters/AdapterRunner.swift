@@ -124,6 +124,8 @@ final class AdapterRunner: Sendable {
                 guard case .opener = source else { return }
                 await Self.uncancelled { await opened.adapter.close() }
             } catch {
+                // The gateway stops.
+                guard !Task.isCancelled else { return }
                 set { $0.failure = "\(error)" }
                 scanner.report(.failed, of: index)
                 events.record(.adapterFailed, name, "\(error)")
