@@ -50,6 +50,16 @@ struct RequestsBehindTheEndTests {
         return published[0].characteristics[0].valueHandle.rawValue
     }
 
+    /// Connects and pairs a device, reads a value that it does not send, then disconnects and unpairs without waiting.
+    private func sendUnpairingBehindASlowRead(of device: Device, by client: APIClient) async throws {
+        let address = device.address.value
+        let handle = try await publishSilentValue(on: device)
+        try await client.connect(address)
+        try #require(try await client.pair(address))
+        try await client.sendRead(address, handle)
+        try await client.send(.deviceRequest, together: Self.requests(address, [.disconnect, .unpair]))
+    }
+
     @Test func unpairAndClearCacheBehindADisconnectionArePerformed() async throws {
         try await withGateway { world in
             let client = try await world.client()
@@ -69,11 +79,7 @@ struct RequestsBehindTheEndTests {
         try await withGateway { world in
             let client = try await world.client()
             let address = world.devices[0].address.value
-            let handle = try await publishSilentValue(on: world.devices[0])
-            try await client.connect(address)
-            try #require(try await client.pair(address))
-            try await client.sendRead(address, handle)
-            try await client.send(.deviceRequest, together: Self.requests(address, [.disconnect, .unpair]))
+            try await sendUnpairingBehindASlowRead(of: world.devices[0], by: client)
             let messages = try await messagesAtTheEnd(of: address, to: client)
             #expect(try unpairings(in: messages) == [true])
             #expect(messages.count { $0.type == .errorResponse } == 1)
@@ -103,11 +109,7 @@ struct RequestsBehindTheEndTests {
         try await withGateway { world in
             let client = try await world.client()
             let address = world.devices[0].address.value
-            let handle = try await publishSilentValue(on: world.devices[0])
-            try await client.connect(address)
-            try #require(try await client.pair(address))
-            try await client.sendRead(address, handle)
-            try await client.send(.deviceRequest, together: Self.requests(address, [.disconnect, .unpair]))
+            try await sendUnpairingBehindASlowRead(of: world.devices[0], by: client)
             // The requests before the ping were received.
             try await client.send(.pingRequest)
             _ = try await client.next(.pingResponse)

@@ -12,10 +12,12 @@ extension HostCentral {
         static let longestRetryDelay = Duration.seconds(30)
 
         let request: ScanRequest
-        /// The host's identifier of the scan, which changes when the scan is started again.
-        fileprivate(set) var identifier: ScanIdentifier
-        /// Distinguishes the starts of scans. The end of an earlier start does not matter.
-        fileprivate var attempt: UInt64 = 0
+        /// The ``Discovery/scanNumber`` of the discoveries.
+        let number: UInt64
+        /// The host's identifier of the scan, which changes when the scan is started again; nil before the first start.
+        fileprivate(set) var identifier: ScanIdentifier?
+        /// Distinguishes the starts of all scans.
+        fileprivate var startNumber: UInt64 = 0
         fileprivate var startTime = Instant(nanoseconds: 0)
         fileprivate var retryDelay = Scan.shortestRetryDelay
         /// The number of advertisements that the manager did not take.
@@ -23,9 +25,9 @@ extension HostCentral {
         /// The advertisers of dropped discoveries, to be reported again when the manager has space for discoveries.
         private(set) var droppedAdvertisers: Set<DeviceAddress> = []
 
-        init(request: ScanRequest, identifier: ScanIdentifier) {
+        init(request: ScanRequest, number: UInt64) {
             self.request = request
-            self.identifier = identifier
+            self.number = number
         }
 
         /// Notes an advertisement that the manager did not take. A scan with duplicates reports its advertiser again
@@ -47,68 +49,51 @@ extension HostCentral {
     func scan(_ request: ScanRequest, number: UInt64) {
         post { host, open in
             self.endScan(on: host)
-            self.state.lastNumber += 1
-            let attempt = self.state.lastNumber
-            let identifier = self.startScan(request, number: number, attempt: attempt, on: host, open)
-            var scan = Scan(request: request, identifier: identifier)
-            scan.attempt = attempt
-            scan.startTime = host.loop.now
-            self.state.currentScan = scan
+            self.start(Scan(request: request, number: number), on: host, open)
             self.keepRestoration()
         }
     }
 
-    /// Starts a scan on the host.
-    ///
-    /// - Parameters:
-    ///   - number: the ``Discovery/scanNumber`` of the discoveries.
-    ///   - attempt: distinguishes this start from others of all scans.
-    private func startScan(
-        _ request: ScanRequest,
-        number: UInt64,
-        attempt: UInt64,
-        on host: isolated BluetoothHost,
-        _ open: OpenHost
-    ) -> ScanIdentifier {
-        var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
+    /// Starts a scan on the host. It becomes the current one.
+    private func start(_ scan: Scan, on host: isolated BluetoothHost, _ open: OpenHost) {
+        state.lastNumber += 1
+        let (startNumber, number) = (state.lastNumber, scan.number)
+        var options = ScanOptions(reportsDuplicates: scan.request.allowsDuplicates)
         options.filtersInController = false
-        let filter = ScanFilter(request)
-        return host.startScan(options) { [weak self] event in
+        let filter = ScanFilter(scan.request)
+        var scan = scan
+        scan.startNumber = startNumber
+        scan.startTime = host.loop.now
+        scan.identifier = host.startScan(options) { [weak self] event in
             switch event {
             case .advertisement(let advertisement): self?.heard(advertisement, filter, number, open)
-            case .ended(let error): self?.scanEnded(attempt, number: number, error)
+            case .ended(let error): self?.scanEnded(startNumber, error, open)
             }
         }
+        state.currentScan = scan
     }
 
     /// Starts a scan again after a delay, because the controller has refused it. Core Bluetooth has no callback for a scan
     /// that fails, so the scan continues until the app stops it or the manager is no longer powered on. Called on the loop.
-    private func scanEnded(_ attempt: UInt64, number: UInt64, _ error: HostError) {
-        guard error != .closed, let open, var scan = state.currentScan, scan.attempt == attempt else { return }
-        if open.host.loop.now - scan.startTime > Scan.longestRetryDelay { scan.retryDelay = Scan.shortestRetryDelay }
-        // One line for all refusals in succession.
-        if scan.retryDelay == Scan.shortestRetryDelay {
-            ProgrammerError.note("the adapter has ended a scan: \(error); it is started again until it succeeds")
-        }
-        let delay = scan.retryDelay
-        scan.retryDelay = min(delay * 2, Scan.longestRetryDelay)
-        state.currentScan = scan
+    private func scanEnded(_ startNumber: UInt64, _ error: HostError, _ open: OpenHost) {
+        guard error != .closed, var scan = state.currentScan, scan.startNumber == startNumber else { return }
         open.host.assumeIsolated { host in
-            host.run(after: delay) { [weak self] in self?.retryScan(attempt, number: number) }
+            if host.loop.now - scan.startTime > Scan.longestRetryDelay { scan.retryDelay = Scan.shortestRetryDelay }
+            // One line for all refusals in succession.
+            if scan.retryDelay == Scan.shortestRetryDelay {
+                ProgrammerError.note("the adapter has ended a scan: \(error); it is started again until it succeeds")
+            }
+            let delay = scan.retryDelay
+            scan.retryDelay = min(delay * 2, Scan.longestRetryDelay)
+            state.currentScan = scan
+            host.run(after: delay) { [weak self] in self?.startAgain(startNumber, open) }
         }
     }
 
     /// Starts a scan again, unless the app has stopped it or has started another one. Called on the loop.
-    private func retryScan(_ attempt: UInt64, number: UInt64) {
-        guard let open, let former = state.currentScan, former.attempt == attempt else { return }
-        open.host.assumeIsolated { host in
-            state.lastNumber += 1
-            var scan = former
-            scan.attempt = state.lastNumber
-            scan.startTime = host.loop.now
-            scan.identifier = startScan(scan.request, number: number, attempt: scan.attempt, on: host, open)
-            state.currentScan = scan
-        }
+    private func startAgain(_ startNumber: UInt64, _ open: OpenHost) {
+        guard let scan = state.currentScan, scan.startNumber == startNumber else { return }
+        open.host.assumeIsolated { start(scan, on: $0, open) }
     }
 
     func stopScan() {
@@ -127,7 +112,7 @@ extension HostCentral {
     }
 
     func endScan(on host: isolated BluetoothHost) {
-        if let currentScan = state.currentScan { host.stopScan(currentScan.identifier) }
+        if let identifier = state.currentScan?.identifier { host.stopScan(identifier) }
         state.currentScan = nil
     }
 

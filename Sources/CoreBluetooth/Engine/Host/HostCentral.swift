@@ -73,8 +73,8 @@ final class HostCentral: CentralEngine, HostMember {
         var connections: [UUID: Connection] = [:]
         fileprivate(set) var open: OpenHost?
         fileprivate var observers: [UInt64] = []
-        /// Whether the controller is lost and cannot be reached again before a user has acted.
-        fileprivate var isOff = false
+        /// The state that was last reported of the open host.
+        fileprivate var reported = CBManagerState.unknown
         var currentScan: Scan?
         /// The session of channel sounding, by its peripheral; at most one.
         var soundings: [UUID: Sounding] = [:]
@@ -149,9 +149,7 @@ final class HostCentral: CentralEngine, HostMember {
                 )
             )
         }
-        let now = open.managerState(on: host)
-        state.isOff = now == .poweredOff
-        say(.stateChanged(now))
+        report(open.managerState(on: host))
     }
 
     func fail(_ failure: OpeningFailure) {
@@ -168,11 +166,8 @@ final class HostCentral: CentralEngine, HostMember {
 
     private func hostEvent(_ event: HostEvent) {
         switch event {
-        case .poweredOn:
-            state.isOff = false
-            say(.stateChanged(.poweredOn))
+        case .poweredOn: report(.poweredOn)
         case .resetting:
-            state.isOff = false
             // All links have ended. The other requests of the app end without further events.
             open?.host.assumeIsolated { host in
                 endScan(on: host)
@@ -181,8 +176,8 @@ final class HostCentral: CentralEngine, HostMember {
                 }
             }
             state.failed.removeAll()
-            say(.stateChanged(.resetting))
-        case .closed: say(.stateChanged(.unsupported))
+            report(.resetting)
+        case .closed: report(.unsupported)
         // Sequences of the app report these: see `HostEvents`.
         case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
@@ -191,8 +186,11 @@ final class HostCentral: CentralEngine, HostMember {
     /// Handles a failure to reach the lost controller again. Called on the loop.
     private func reopeningFailed(_ error: TransportError) {
         let now = OpenHost.state(ofRecovery: error)
-        guard open != nil, state.isOff != (now == .poweredOff) else { return }
-        state.isOff = now == .poweredOff
+        if open != nil, now != state.reported { report(now) }
+    }
+
+    private func report(_ now: CBManagerState) {
+        state.reported = now
         say(.stateChanged(now))
     }
 

@@ -39,8 +39,8 @@ final class HostPeripheral: PeripheralEngine, HostMember {
     final class State {
         fileprivate(set) var open: OpenHost?
         fileprivate var observers: [UInt64] = []
-        /// Whether the controller is lost and cannot be reached again before a user has acted.
-        fileprivate var isOff = false
+        /// The state that was last reported of the open host.
+        fileprivate var reported = CBManagerState.unknown
         fileprivate var clients: [LinkIdentifier: Client] = [:]
         /// The published services, in the order of publication.
         fileprivate var services: [PublishedService] = []
@@ -106,9 +106,7 @@ final class HostPeripheral: PeripheralEngine, HostMember {
                 )
             )
         }
-        let now = open.managerState(on: host)
-        state.isOff = now == .poweredOff
-        say(.stateChanged(now))
+        report(open.managerState(on: host))
         for link in host.linkIdentifiers() where (try? host.information(on: link).isCentral) == false {
             meet(link, host)
         }
@@ -128,14 +126,11 @@ final class HostPeripheral: PeripheralEngine, HostMember {
 
     private func hostEvent(_ event: HostEvent) {
         switch event {
-        case .poweredOn:
-            state.isOff = false
-            say(.stateChanged(.poweredOn))
+        case .poweredOn: report(.poweredOn)
         case .resetting:
-            state.isOff = false
             open?.host.assumeIsolated { endAdvertising(on: $0) }
-            say(.stateChanged(.resetting))
-        case .closed: say(.stateChanged(.unsupported))
+            report(.resetting)
+        case .closed: report(.unsupported)
         // Sequences of the app report these: see `HostEvents`.
         case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
@@ -144,8 +139,11 @@ final class HostPeripheral: PeripheralEngine, HostMember {
     /// Handles a failure to reach the lost controller again. Called on the loop.
     private func reopeningFailed(_ error: TransportError) {
         let now = OpenHost.state(ofRecovery: error)
-        guard open != nil, state.isOff != (now == .poweredOff) else { return }
-        state.isOff = now == .poweredOff
+        if open != nil, now != state.reported { report(now) }
+    }
+
+    private func report(_ now: CBManagerState) {
+        state.reported = now
         say(.stateChanged(now))
     }
 
