@@ -1,13 +1,21 @@
 import BluetoothTypes
 
-/// Accepts each counter value of one device and key at most once.
+/// A filter that rejects replayed reports of one device and key.
 ///
-/// The filter keeps the highest accepted counter. A device that loses its counter, for example with its battery, sends
-/// lower values. The filter accepts such a restart only if no report was accepted for `silence`, and at most once per
-/// `silence`. It keeps the highest counter: the device's next higher counter ends the restarted sequence. So an
-/// attacker who replays old reports after a long silence cannot make the filter reject the device.
+/// The filter keeps the highest accepted counter, and accepts higher ones. A device that loses its counter, for example
+/// with its battery, sends lower values. The filter accepts such a restart only if no report was accepted for
+/// `silence`, and at most once per `silence`. It keeps the highest counter and does not accept it again: the device's
+/// next higher counter ends the restarted sequence. So an attacker who replays old reports after a long silence cannot
+/// make the filter reject a device that has kept its counter.
 ///
 /// A rejected report changes nothing.
+///
+/// # Limits
+///
+/// The filter does not remember which of the lower counters it has accepted. After a restart, an attacker can replay an
+/// old report with a counter between those of the restarted sequence and the highest one. The filter then rejects the
+/// restarted device until its counter is higher than the replayed one, or until the next restart is accepted. The
+/// filter also rejects the one report with which the restarted device reaches the highest counter.
 struct ReplayFilter {
     /// How a counter advances.
     enum Width {
@@ -38,7 +46,7 @@ struct ReplayFilter {
         if isNewer(counter, than: highest, width) {
             self.highest = counter
             restarted = nil
-        } else if let restarted, isNewer(counter, than: restarted, width) {
+        } else if let restarted, counter != highest, isNewer(counter, than: restarted, width) {
             self.restarted = counter
         } else if counter != highest, counter != restarted, mayRestart(now, silence) {
             restarted = counter

@@ -5,8 +5,9 @@ import BluetoothTypes
 ///
 /// ## Keys and replay protection
 /// Some formats are encrypted with a key of the device; see ``setKey(_:for:)``. Only the key of the advertiser's own
-/// address is used. Each counter value is accepted once. Once an address has a key, unencrypted reports of the formats
-/// that can be encrypted (BTHome, MiBeacon, ATC and pvvx) have the protection `downgraded` and no readings.
+/// address is used. Its counters must increase, except after a restart; see ``restartSilence``. Once an address has a
+/// key, unencrypted reports of the formats that can be encrypted (BTHome, MiBeacon, ATC and pvvx) have the protection
+/// `downgraded` and no readings.
 ///
 /// ## Cost
 /// An advertisement is read in one pass. One that no decoder wants is not copied. The decoder keeps state for

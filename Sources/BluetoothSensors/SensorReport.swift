@@ -142,7 +142,10 @@ extension [SensorReading] {
     /// Makes names unique: readings with the same name get the suffixes `_1`, `_2` and so on.
     ///
     /// The cost is quadratic in the number of readings, which is at most about a hundred in one advertisement.
-    mutating func numberEqualNames() {
+    ///
+    /// - Parameter omitted: the objects without a reading, which are counted too. Each has the name that its reading
+    ///   would have, and the index of the reading after it.
+    mutating func numberEqualNames(omitted: [(name: String, index: Int)] = []) {
         let names = map(\.name)
         for index in indices {
             var earlier = 0
@@ -150,6 +153,10 @@ extension [SensorReading] {
             for other in names.indices where names[other] == names[index] {
                 total += 1
                 if other < index { earlier += 1 }
+            }
+            for object in omitted where object.name == names[index] {
+                total += 1
+                if object.index <= index { earlier += 1 }
             }
             if total > 1 { self[index].name = "\(names[index])_\(earlier + 1)" }
         }

@@ -136,7 +136,7 @@ struct CharacteristicSample: Sendable, CustomTestStringConvertible {
         .init(0x2A72, "0100", "0.01 m/s"), .init(0x2A73, "01 00", "0.01 °"),
         .init(0x2A74, "0f", "1.5"), .init(0x2A75, "00 0001", "65536 1/m³"), .init(0x2A76, "07", "7"),
         .init(0x2A77, "1500", "2.1 W/m²"), .init(0x2A78, "0500", "5 mm"), .init(0x2A79, "f6", "-10 °C"),
-        .init(0x2A7A, "23", "35 °C"), .init(0x2A7B, "fe", "-2 °C"),
+        .init(0x2A7A, "23", "35 °C"), .init(0x2A7A, "fb", "-5 °C"), .init(0x2A7B, "fe", "-2 °C"),
         .init(0x2AA0, "0a00f6ff", "magnetic flux density x 1 µT, magnetic flux density y -1 µT"),
         .init(
             0x2AA1,
@@ -146,7 +146,7 @@ struct CharacteristicSample: Sendable, CustomTestStringConvertible {
         .init(0x2AA3, "09", "steady"),
         .init(0x2BE4, "2a", "42 dB"), .init(0x2BE4, "fe", "254 dB or more"),
         .init(0x2B8C, "a401", "420 ppm"), .init(0x2B8C, "feff", "65534 ppm or more"),
-        .init(0x2BE7, "e803", "1000 ppb"),
+        .init(0x2BE7, "e803", "1000 ppb"), .init(0x2BD1, "d007", "2000 ppb"),
         // 12 · 10^-8 and 3 · 10^-8 kg/m³.
         .init(0x2BD0, "0c80", "0.12 mg/m³"), .init(0x2BD6, "0380", "30 µg/m³"), .init(0x2BD5, "ff07", "not a number"),
         .init(0x2AEE, "e100", "2.25 A"), .init(0x2AEF, "0a001400", "minimum current 0.1 A, maximum current 0.2 A"),

@@ -42,6 +42,12 @@ extension CharacteristicSample {
             "00 ff07 0008 fe07",
             "systolic not a number, diastolic not at this resolution, mean arterial pressure +infinity"
         ),
+        // 2047 · 10^-1. The mantissa is that of a special value, whose exponent is 0.
+        .init(
+            0x2A35,
+            "00 fff7 5000 5d00",
+            "systolic 204.7 mmHg, diastolic 80 mmHg, mean arterial pressure 93 mmHg"
+        ),
         .init(0x2A36, "00 5a00 ff07 ff07", "cuff pressure 90 mmHg"),
         .init(0x2A9D, "00 3039", "weight 73.2 kg"),
         .init(0x2A9D, "01 983a", "weight 150 lb"),

@@ -81,6 +81,21 @@ import Testing
         #expect(isPress(at: last + UInt64(limit)))
     }
 
+    @Test(
+        arguments: [
+            ("0616d2fc403a01", ["button"]), ("0816d2fc403a003a01", ["button_2"]), ("0816d2fc403a013a00", ["button_1"]),
+            ("0816d2fc403a013a01", ["button_1", "button_2"]), ("0a16d2fc403c00003c0103", ["dimmer_2"]),
+            // A percentage out of range, and an empty text.
+            ("0816d2fc402eff2e32", ["humidity_2"]), ("0916d2fc405300530161", ["text_2"]),
+            // The firmware is not a reading.
+            ("0b16d2fc40f20000015401ab", ["raw"]),
+        ] as [(String, [String])]
+    )
+    func equalNamesAreNumberedByObjects(packet: String, names: [String]) {
+        var decoder = SensorDecoder()
+        #expect(decode(packet, &decoder)?.readings.map(\.name) == names)
+    }
+
     /// The test vectors of https://docs.ruuvi.com/communication/bluetooth-advertisements/data-format-5-rawv2.
     @Test func ruuviFormat5() {
         var decoder = SensorDecoder()
@@ -109,6 +124,20 @@ import Testing
         #expect(accepts(11, 150))
         #expect(accepts(51, 151))
         #expect(!accepts(12, 152))
+    }
+
+    @Test(arguments: [ReplayFilter.Width.bits32, .bits8])
+    func highestCounterIsRejectedAfterRestart(width: ReplayFilter.Width) {
+        var filter = ReplayFilter(now: Instant(nanoseconds: 0))
+        func accepts(_ counter: UInt32, _ seconds: UInt64) -> Bool {
+            let now = Instant(nanoseconds: seconds * 1_000_000_000)
+            return filter.accept(counter, width: width, now: now, silence: .seconds(100))
+        }
+        #expect(accepts(50, 0))
+        #expect(accepts(10, 100))
+        #expect(!accepts(50, 101))
+        #expect(accepts(11, 102))
+        #expect(accepts(51, 103))
     }
 
     @Test func mutatedReportsDoNotTrap() {

@@ -1,4 +1,5 @@
-/// A decimal float of IEEE 11073-20601: a signed mantissa times a power of ten. Some mantissas are no numbers.
+/// A decimal float of IEEE 11073-20601: a signed mantissa times a power of ten. With the exponent 0, some
+/// mantissas are no numbers.
 ///
 /// | type | exponent | mantissa | NaN | NRes | +INFINITY | -INFINITY | reserved |
 /// |---|---|---|---|---|---|---|---|
@@ -11,25 +12,27 @@ enum MedicalFloat: Hashable {
 
     /// Decodes an SFLOAT. `shift` is added to the exponent.
     init(short bits: UInt16, shift: Int = 0) {
-        self.init(mantissa: Int(bits & 0xFFF), width: 12, exponent: Int(Int16(bitPattern: bits) >> 12) + shift)
+        let exponent = Int(Int16(bitPattern: bits) >> 12)
+        self.init(mantissa: Int(bits & 0xFFF), width: 12, exponent: exponent, shift: shift)
     }
 
     /// Decodes a FLOAT. `shift` is added to the exponent.
     init(_ bits: UInt32, shift: Int = 0) {
-        self.init(mantissa: Int(bits & 0xFF_FFFF), width: 24, exponent: Int(Int32(bitPattern: bits) >> 24) + shift)
+        let exponent = Int(Int32(bitPattern: bits) >> 24)
+        self.init(mantissa: Int(bits & 0xFF_FFFF), width: 24, exponent: exponent, shift: shift)
     }
 
-    private init(mantissa: Int, width: Int, exponent: Int) {
+    private init(mantissa: Int, width: Int, exponent: Int, shift: Int) {
         let half = 1 << (width - 1)
-        switch mantissa {
-        case half - 1: self = .special("not a number")
-        case half: self = .special("not at this resolution")
-        case half - 2: self = .special("+infinity")
-        case half + 2: self = .special("-infinity")
-        case half + 1: self = .special("reserved")
+        switch (mantissa, exponent) {
+        case (half - 1, 0): self = .special("not a number")
+        case (half, 0): self = .special("not at this resolution")
+        case (half - 2, 0): self = .special("+infinity")
+        case (half + 2, 0): self = .special("-infinity")
+        case (half + 1, 0): self = .special("reserved")
         default:
             let signed = mantissa < half ? mantissa : mantissa - 2 * half
-            self = .finite(Double("\(signed)e\(exponent)") ?? .nan)
+            self = .finite(Double("\(signed)e\(exponent + shift)") ?? .nan)
         }
     }
 }

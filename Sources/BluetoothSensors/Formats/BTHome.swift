@@ -44,25 +44,31 @@ enum BTHome {
 
     /// Decodes objects up to the first that is unknown or truncated, as the length of an unknown object is not known.
     /// Returns the packet number, if there is one.
+    ///
+    /// Readings with the same name are numbered by their objects: a device with two buttons sends two objects, and the
+    /// object of a button that was not pressed has no reading.
     static func decode(_ content: RawSpan, into report: inout SensorReport) -> UInt8? {
         var reader = ByteReader(content)
         var packetNumber: UInt8?
-        while let identifier = try? reader.readUInt8() {
+        var omitted: [(name: String, index: Int)] = []
+        objects: while let identifier = try? reader.readUInt8() {
             let layout = BTHomeObject.layout(identifier)
             var length = layout.length
             switch layout.kind {
-            case .none:
-                report.readings.numberEqualNames()
-                return packetNumber
+            case .none: break objects
             case .text, .raw: length = (try? reader.readUInt8()).map { Int($0) } ?? .max
             case .command: length = (try? reader.readUInt8()).map { Int($0 & 0x1F) + 1 } ?? .max
             default: break
             }
             guard let value = try? reader.readBytes(count: length) else { break }
             if identifier == 0 { packetNumber = value[checked: 0] }
+            let count = report.readings.count
             BTHomeObject.decode(value, layout, into: &report)
+            if layout.isReading, report.readings.count == count {
+                omitted.append((name: layout.deviceClass.rawValue, index: count))
+            }
         }
-        report.readings.numberEqualNames()
+        report.readings.numberEqualNames(omitted: omitted)
         return packetNumber
     }
 }

@@ -19,6 +19,14 @@ enum BTHomeObject {
         var factor: Double = 1
         /// The unit, if it is not the usual one of the class.
         var unit: String?
+
+        /// Whether an object with this layout is a reading. The other objects describe the device.
+        var isReading: Bool {
+            switch kind {
+            case .none, .deviceType, .firmware: false
+            default: true
+            }
+        }
     }
 
     /// Returns the layout of an object by its identifier.
@@ -96,7 +104,8 @@ enum BTHomeObject {
         }
     }
 
-    /// Decodes the value of one object. Values of events that the format does not define are left out.
+    /// Decodes the value of one object. Appends at most one reading. Events that the format does not define, empty
+    /// texts, and percentages out of range are left out.
     static func decode(_ value: RawSpan, _ layout: Layout, into report: inout SensorReport) {
         let deviceClass = layout.deviceClass
         func append(_ value: SensorReading.Value) {

@@ -32,7 +32,7 @@ extension CharacteristicLayout {
         0x2A78: CharacteristicLayout(.number("rainfall", .uint16, "mm")),
         // Wind Chill, Heat Index, Dew Point.
         0x2A79: CharacteristicLayout(.number("wind_chill", .sint8, "°C")),
-        0x2A7A: CharacteristicLayout(.number("heat_index", .uint8, "°C")),
+        0x2A7A: CharacteristicLayout(.number("heat_index", .sint8, "°C")),
         0x2A7B: CharacteristicLayout(.number("dew_point", .sint8, "°C")),
         // Magnetic Flux Density - 2D, Magnetic Flux Density - 3D, in 0.1 µT.
         0x2AA0: CharacteristicLayout(
@@ -81,7 +81,7 @@ extension CharacteristicLayout {
         // Ammonia, Carbon Monoxide, Methane, Nitrogen Dioxide Concentration.
         0x2BCF: CharacteristicLayout(.medfloat16("ammonia", "mg/m³", shift: 6)),
         0x2BD0: CharacteristicLayout(.medfloat16("carbon_monoxide", "mg/m³", shift: 6)),
-        0x2BD1: CharacteristicLayout(.medfloat16("methane", "mg/m³", shift: 6)),
+        0x2BD1: CharacteristicLayout(.medfloat16("methane", "ppb")),
         0x2BD2: CharacteristicLayout(.medfloat16("nitrogen_dioxide", "µg/m³", shift: 9)),
         // Non-Methane Volatile Organic Compounds, Ozone Concentration.
         0x2BD3: CharacteristicLayout(.medfloat16("volatile_organic_compounds", "µg/m³", shift: 9)),
