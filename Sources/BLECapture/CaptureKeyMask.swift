@@ -91,6 +91,7 @@ public struct CaptureKeyMask: Sendable {
         case 0x201A: (2, 18)  // LE Long Term Key Request Reply
         case 0x2027: (7, 39)  // LE Add Device To Resolving List
         case 0x2068: (15, 31)  // LE Create BIG
+        case 0x2069: (20, 36)  // LE Create BIG Test
         case 0x206B: (4, 20)  // LE BIG Create Sync
         default: nil
         }

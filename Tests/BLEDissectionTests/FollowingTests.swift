@@ -91,6 +91,27 @@ struct FollowingTests {
         )
     }
 
+    @Test("The service of an attribute, and the service that its value declares or includes, have their own names")
+    func declaredAndIncludedServicesHaveTheirOwnNames() throws {
+        let packets = descriptions(of: [
+            Self.connected,
+            Self.att(.hostToController, "10 0100 FFFF 0028"), Self.att(.controllerToHost, "11 06 0100 0900 0D18"),
+            Self.att(.hostToController, "0A 0100"), Self.att(.controllerToHost, "0B 0D18"),
+            Self.att(.hostToController, "08 0100 0900 0228"),
+            Self.att(.controllerToHost, "09 08 0200 1000 1200 0F18"),
+        ])
+        let texts: [String] = packets.map { packet in
+            var text = TextBuffer()
+            packet.appendJSON(to: &text)
+            #expect(repeatedMembers(ofJSON: text.bytes).isEmpty)
+            return String(decoding: text.bytes, as: UTF8.self)
+        }
+        try #require(texts.count == 7)
+        #expect(texts[2].contains(#""declaredService":"180D""#))
+        #expect(texts[4].contains(#""service":"180D""#) && texts[4].contains(#""declaredService":"180D""#))
+        #expect(texts[6].contains(#""service":"180D""#) && texts[6].contains(#""includedService":"180F""#))
+    }
+
     @Test("A response is decoded as the answer to its request")
     func responseIsDecodedAsTheAnswerToItsRequest() {
         #expect(

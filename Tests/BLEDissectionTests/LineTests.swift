@@ -43,10 +43,34 @@ struct LineTests {
         let message = try #require([UInt8](hexadecimal: digits.filter { $0 != " " }))
         let time = CaptureTime(seconds: 0, nanoseconds: 0)
         let record = CaptureRecord(monitorMessage: message.rawSpan, number: 1, time: time)
+        let packet = Dissector().dissect(record)
         var text = TextBuffer()
-        Dissector().dissect(record).appendLine(to: &text)
+        packet.appendLine(to: &text)
         let line = String(decoding: text.bytes, as: UTF8.self)
         #expect(line.hasPrefix("     1 00:00:00.000000") && line.hasSuffix(expected), "\(line)")
+        var json = TextBuffer()
+        packet.appendJSON(to: &json)
+        #expect(repeatedMembers(ofJSON: json.bytes).isEmpty)
+    }
+
+    @Test(
+        "The earliest and the latest time are shown",
+        arguments: [
+            (Int64.min, "19:59:05.224192", "-290308-12-21T19:59:05.224192Z"),
+            (Int64.max, "04:00:54.775807", "294247-01-10T04:00:54.775807Z"),
+        ]
+    )
+    func earliestAndLatestTimesAreShown(seconds: Int64, clock: String, time: String) {
+        let message: [UInt8] = [0x01, 0x00, 0x02, 0x00, 0x00, 0x00]
+        let recordTime = CaptureTime(seconds: seconds, nanoseconds: 0)
+        let record = CaptureRecord(monitorMessage: message.rawSpan, number: 1, time: recordTime)
+        let packet = Dissector().dissect(record)
+        var text = TextBuffer()
+        packet.appendLine(to: &text)
+        #expect(String(decoding: text.bytes, as: UTF8.self) == "     1 \(clock) hci2 = Delete Index")
+        var json = TextBuffer()
+        packet.appendJSON(to: &json)
+        #expect(String(decoding: json.bytes, as: UTF8.self).contains("\"time\":\"\(time)\""))
     }
 
     @Test(

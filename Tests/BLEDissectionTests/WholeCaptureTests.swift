@@ -39,13 +39,14 @@ struct WholeCaptureTests {
         }
     }
 
-    @Test("Every line of JSON is valid", arguments: Fixtures.names)
+    @Test("Every line of JSON is valid, and no object has a member twice", arguments: Fixtures.names)
     func everyLineOfJSONIsValid(name: String) throws {
         for packet in descriptions(inFile: try Fixtures.bytes(name)) {
             var text = TextBuffer()
             packet.appendJSON(to: &text)
             let object = try JSONSerialization.jsonObject(with: Data(text.bytes)) as? [String: Any]
             #expect(object?["index"] as? Int == packet.index)
+            #expect(repeatedMembers(ofJSON: text.bytes).isEmpty, "packet \(packet.index)")
         }
     }
 
@@ -121,4 +122,29 @@ struct WholeCaptureTests {
             packet.appendJSON(to: &text)
         }
     }
+}
+
+/// The names that an object of a valid JSON text has more than once.
+func repeatedMembers(ofJSON text: [UInt8]) -> [String] {
+    var repeated: [String] = []
+    // The names of the objects that are open at the position, from the outermost.
+    var names: [Set<String>] = []
+    var position = 0
+    while position < text.count {
+        switch text[position] {
+        case UInt8(ascii: "{"): names.append([])
+        case UInt8(ascii: "}"): names.removeLast()
+        case UInt8(ascii: "\""):
+            let start = position + 1
+            position = start
+            while text[position] != UInt8(ascii: "\"") { position += text[position] == UInt8(ascii: "\\") ? 2 : 1 }
+            // A string before a colon is a name.
+            guard position + 1 < text.count, text[position + 1] == UInt8(ascii: ":") else { break }
+            let name = String(decoding: text[start..<position], as: UTF8.self)
+            if !names[names.count - 1].insert(name).inserted { repeated.append(name) }
+        default: break
+        }
+        position += 1
+    }
+    return repeated
 }

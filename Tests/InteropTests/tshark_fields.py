@@ -220,11 +220,11 @@ btatt.offset                                att offset
 btatt.flags                                 att flags
 btatt.uuid_format                           att format
 btatt.value                                 att value : octets
-btatt.uuid16                                att attributeType uuid characteristic service : uuid
-btatt.uuid128                               att attributeType uuid characteristic service : uuid
+btatt.uuid16                                att attributeType uuid characteristic service declaredService includedService : uuid
+btatt.uuid128                               att attributeType uuid characteristic service declaredService includedService : uuid
 btatt.handle_inferred                       asking handle valueHandle
-btatt.uuid16_inferred                       asking attributeType uuid characteristic service : uuid
-btatt.uuid128_inferred                      asking attributeType uuid characteristic service : uuid
+btatt.uuid16_inferred                       asking attributeType uuid characteristic service declaredService includedService : uuid
+btatt.uuid128_inferred                      asking attributeType uuid characteristic service declaredService includedService : uuid
 btatt.request_in_frame_inferred             answers index
 bthci_evt.command_in_frame                  answers index
 btatt.characteristic_properties             att properties

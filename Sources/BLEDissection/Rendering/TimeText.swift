@@ -10,7 +10,8 @@ extension TextBuffer {
 
     /// Appends the time of day: `12:00:00.123456`.
     mutating func append(clock microseconds: Int64) {
-        let time = microseconds - microseconds.flooredQuotient(86_400_000_000) * 86_400_000_000
+        let rest = microseconds % 86_400_000_000
+        let time = rest < 0 ? rest + 86_400_000_000 : rest
         append(pair: time / 3_600_000_000)
         append(ascii: ":")
         append(pair: time / 60_000_000 % 60)

@@ -11,7 +11,10 @@ enum AttributeNames {
     static let ending = FieldName("Ending Handle")
     static let end = FieldName("Group End Handle")
     static let uuid = FieldName("UUID")
+    /// The service that contains an attribute.
     static let service = FieldName("Service")
+    static let declaredService = FieldName("Declared Service")
+    static let includedService = FieldName("Included Service")
     static let characteristic = FieldName("Characteristic")
     static let type = FieldName("Attribute Type")
     static let value = FieldName("Value")
@@ -84,7 +87,7 @@ extension AttributeReading {
         case .primaryService?, .secondaryService?:
             if let uuid = try? BluetoothUUID(decoding: value.rawSpan) {
                 fields[0] = Field(AttributeNames.value, .octets(value))
-                fields.append(Field(AttributeNames.service, .uuid(uuid), isInLine: true))
+                fields.append(Field(AttributeNames.declaredService, .uuid(uuid), isInLine: true))
             }
         case .characteristic?:
             guard let properties = try? reader.readUInt8(), let handle = try? reader.readUInt16(),
@@ -99,7 +102,7 @@ extension AttributeReading {
             fields.append(Field(AttributeNames.starting, .hexadecimal(UInt64(handle), digits: 4), isInLine: true))
             fields.append(Field(AttributeNames.ending, .hexadecimal(UInt64(end), digits: 4), isInLine: true))
             if let uuid = try? BluetoothUUID(decoding: reader.readRemaining()) {
-                fields.append(Field(AttributeNames.service, .uuid(uuid), isInLine: true))
+                fields.append(Field(AttributeNames.includedService, .uuid(uuid), isInLine: true))
             }
         case .clientCharacteristicConfiguration?:
             guard value.count == 2, let bits = try? reader.readUInt16() else { break }

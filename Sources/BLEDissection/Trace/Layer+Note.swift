@@ -3,7 +3,7 @@ import BLECapture
 import BluetoothTypes
 
 private enum NoteNames {
-    static let name = FieldName("Name")
+    static let adapterName = FieldName("Adapter Name")
     static let address = FieldName("Address")
     static let bus = FieldName("Bus")
     static let controllerType = FieldName("Controller Type")
@@ -58,7 +58,7 @@ extension Layer {
         switch opcode {
         case .newIndex:
             guard let index = try? MonitorNewIndex(decoding: bytes) else { break }
-            fields.append(Field(NoteNames.name, .text(Layer.string(index.name)), isInLine: true))
+            fields.append(Field(NoteNames.adapterName, .text(Layer.string(index.name)), isInLine: true))
             fields.append(Field(NoteNames.address, .address(index.address), isInLine: true))
             fields.append(Field(NoteNames.bus, .number(Int64(index.bus))))
             fields.append(Field(NoteNames.controllerType, .number(Int64(index.type))))
