@@ -3,6 +3,8 @@ import BluetoothTypes
 
 extension VirtualController {
     /// The properties of a controller.
+    ///
+    /// A controller replaces values out of their ranges by the nearest allowed ones.
     public struct Configuration: Sendable {
         /// The public device address.
         public var address: DeviceAddress
@@ -14,17 +16,17 @@ extension VirtualController {
         public var filterAcceptListSize: UInt8
         /// Maximum number of devices on the resolving list.
         public var resolvingListSize: UInt8
-        /// The number of advertising sets.
+        /// The number of advertising sets, 1 to 240.
         public var advertisingSetCount: UInt8
         /// Maximum number of data bytes of an advertising set or a periodic train, 31 to 1,650.
         public var maximumAdvertisingDataLength: UInt16
-        /// Maximum number of simultaneous links.
+        /// Maximum number of simultaneous links, 1 to 3,584.
         public var maximumLinks: Int
         /// The supported features. Commands that need a missing feature are unknown to the controller.
         public var features: LEFeatures
-        /// The transmit power, in dBm. On links, it is the greatest power.
+        /// The transmit power, -127 to 20 dBm. On links, it is the greatest power.
         public var transmitPower: Int8
-        /// The least transmit power on links, in dBm.
+        /// The least transmit power on links, -127 dBm to ``transmitPower``.
         public var minimumTransmitPower: Int8
         /// The initial position.
         public var position: Position
@@ -49,18 +51,32 @@ extension VirtualController {
             pacesPackets: Bool = true
         ) {
             self.address = address
-            self.aclDataLength = max(27, aclDataLength)
-            self.aclPacketCount = max(1, aclPacketCount)
+            self.aclDataLength = aclDataLength
+            self.aclPacketCount = aclPacketCount
             self.filterAcceptListSize = filterAcceptListSize
             self.resolvingListSize = resolvingListSize
-            self.advertisingSetCount = max(1, advertisingSetCount)
-            self.maximumAdvertisingDataLength = max(31, min(1650, maximumAdvertisingDataLength))
-            self.maximumLinks = max(1, min(maximumLinks, 0x0E00))
+            self.advertisingSetCount = advertisingSetCount
+            self.maximumAdvertisingDataLength = maximumAdvertisingDataLength
+            self.maximumLinks = maximumLinks
             self.features = features
             self.transmitPower = transmitPower
-            self.minimumTransmitPower = min(minimumTransmitPower ?? transmitPower, transmitPower)
+            self.minimumTransmitPower = minimumTransmitPower ?? transmitPower
             self.position = position
             self.pacesPackets = pacesPackets
+            self = limited
+        }
+
+        /// The configuration with all values in their ranges.
+        var limited: Configuration {
+            var limited = self
+            limited.aclDataLength = max(27, aclDataLength)
+            limited.aclPacketCount = max(1, aclPacketCount)
+            limited.advertisingSetCount = max(1, min(advertisingSetCount, 0xF0))
+            limited.maximumAdvertisingDataLength = max(31, min(maximumAdvertisingDataLength, 1650))
+            limited.maximumLinks = max(1, min(maximumLinks, 0x0E00))
+            limited.transmitPower = max(-127, min(transmitPower, 20))
+            limited.minimumTransmitPower = max(-127, min(minimumTransmitPower, limited.transmitPower))
+            return limited
         }
     }
 

@@ -20,7 +20,7 @@ import BluetoothTypes
 ///
 /// Its supported commands and features name them. It answers any other command with Unknown HCI Command.
 public final class VirtualController {
-    /// The properties with which the controller was created.
+    /// The properties with which the controller was created, all in their ranges.
     public let configuration: Configuration
     /// The position of the controller. Signals weaken with the distance; a controller too far away is not heard.
     public var position: Position {
@@ -68,6 +68,7 @@ public final class VirtualController {
         random: any RandomNumberGenerator,
         emit: @escaping (RawSpan) -> Void
     ) {
+        let configuration = configuration.limited
         self.configuration = configuration
         self.air = air
         self.random = random

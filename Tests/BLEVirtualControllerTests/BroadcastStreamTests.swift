@@ -188,15 +188,40 @@ struct BroadcastStreamTests {
         #expect(world.controllers[1].isochronous.broadcastStreams.isEmpty)
     }
 
-    @Test func endOfTheGroupReachesItsReceivers() {
+    @Test(
+        arguments: [.remoteUserTerminatedConnection, .remoteDeviceTerminatedConnectionDueToPowerOff]
+            as [HCIErrorCode]
+    )
+    func endOfTheGroupReachesItsReceivers(_ reason: HCIErrorCode) {
         let world = Self.established()
-        world.succeed(LETerminateBIG(bigHandle: 1, reason: .remoteUserTerminatedConnection), at: 0)
+        world.succeed(LETerminateBIG(bigHandle: 1, reason: reason), at: 0)
         world.run(.milliseconds(50))
         #expect(world.events(LETerminateBIGComplete.subeventCode, at: 0) == [[1, 0x16]])
         #expect(Self.lost(world) == [[7, 0x13]])
         #expect(world.controllers.allSatisfy { $0.isochronous.broadcastStreams.isEmpty })
         // The train can announce another group.
         world.succeed(Self.create(), at: 0)
+    }
+
+    @Test func groupThatIsEndedBeforeItIsSentIsNotCreated() {
+        func statuses(_ world: World) -> [HCIErrorCode] {
+            world.events(LECreateBIGComplete.subeventCode, at: 0).compactMap {
+                (try? LECreateBIGComplete(decoding: $0.rawSpan))?.status
+            }
+        }
+        let world = PeriodicAdvertisingTests.world(3)
+        world.succeed(
+            Self.create(),
+            LETerminateBIG(bigHandle: 1, reason: .remoteUserTerminatedConnection),
+            at: 0
+        )
+        #expect(statuses(world) == [.operationCancelledByHost])
+        #expect(world.events(LETerminateBIGComplete.subeventCode, at: 0) == [[1, 0x16]])
+        #expect(world.controllers[0].isochronous.broadcastStreams.isEmpty)
+        // Another group can be created at once.
+        world.succeed(Self.create(), at: 0)
+        world.run(.seconds(1))
+        #expect(statuses(world) == [.operationCancelledByHost, .success])
     }
 
     @Test func groupThatIsNotHeardIsLostAfterTheTimeout() {

@@ -59,6 +59,24 @@ struct CommandTests {
         )
     }
 
+    @Test("Properties of the configuration that are out of their ranges are replaced by the nearest allowed values")
+    func propertiesOutOfTheirRangesAreReplaced() {
+        let world = World(count: 1) {
+            $0.aclDataLength = 0
+            $0.aclPacketCount = 0
+            $0.advertisingSetCount = 255
+            $0.maximumAdvertisingDataLength = 2000
+            $0.maximumLinks = -1
+            $0.transmitPower = 30
+            $0.minimumTransmitPower = -128
+        }
+        let configuration = world.controllers[0].configuration
+        #expect(configuration.aclDataLength == 27 && configuration.aclPacketCount == 1)
+        #expect(configuration.advertisingSetCount == 240 && configuration.maximumAdvertisingDataLength == 1650)
+        #expect(configuration.maximumLinks == 1)
+        #expect(configuration.transmitPower == 20 && configuration.minimumTransmitPower == -127)
+    }
+
     @Test("Masked events are not sent: no LE events after Reset")
     func maskedEventsAreNotSent() {
         let world = World(count: 1)

@@ -27,6 +27,19 @@ struct ConnectedStreamTests {
         )
     }
 
+    private static let creation = LECreateCIS(
+        streams: [.init(cisConnectionHandle: handle, aclConnectionHandle: LinkWorld.handle)]
+    )
+    private static let acceptance = LEAcceptCISRequest(connectionHandle: handle)
+    private static let disconnection = Disconnect(connectionHandle: handle, reason: .remoteUserTerminatedConnection)
+
+    /// The statuses of the events about the establishment of the stream.
+    private static func statuses(_ world: LinkWorld, _ index: Int) -> [HCIErrorCode] {
+        world.world.events(LECISEstablishedV2.subeventCode, at: index).compactMap { $0.first }.map {
+            HCIErrorCode(rawValue: $0)
+        }
+    }
+
     /// Two connected controllers whose hosts support streams.
     private static func world() -> LinkWorld {
         LinkWorld(prepare: { world in
@@ -59,14 +72,15 @@ struct ConnectedStreamTests {
         return world
     }
 
-    private static func send(_ bytes: [UInt8], _ number: UInt16, in world: LinkWorld) {
+    /// Sends an SDU, or its first fragment if it has more bytes.
+    private static func send(_ bytes: [UInt8], _ number: UInt16, ofLength length: UInt16? = nil, in world: LinkWorld) {
         world.central.receive(
             PacketBuffer.bytes { buffer in
                 buffer.append(PacketType.iso.rawValue)
                 ISOPacket.encodeStart(
-                    of: ISODataLoadHeader(packetSequenceNumber: number, sduLength: UInt16(bytes.count)),
+                    of: ISODataLoadHeader(packetSequenceNumber: number, sduLength: length ?? UInt16(bytes.count)),
                     on: handle,
-                    isComplete: true,
+                    isComplete: length == nil,
                     fragment: bytes.rawSpan,
                     into: &buffer
                 )
@@ -185,6 +199,107 @@ struct ConnectedStreamTests {
         world.world.succeed(LERemoveCIG(cigID: 1), at: 0)
         #expect(world.central.isochronous.streams.isEmpty && world.peripheral.isochronous.streams.isEmpty)
     }
+
+    // MARK: Cancelling
+
+    @Test(
+        "A stream is cancelled by the central before the request, after it, and after its acceptance",
+        arguments: 0...2
+    )
+    func creationIsCancelledByTheCentral(answers: Int) {
+        let world = Self.world()
+        world.world.succeed(Self.parameters(), Self.creation, at: 0)
+        if answers > 0 { world.run(.milliseconds(100)) }
+        if answers > 1 { world.world.succeed(Self.acceptance, at: 1) }
+        world.world.succeed(Self.disconnection, at: 0)
+        #expect(Self.statuses(world, 0) == [.operationCancelledByHost])
+        #expect(world.told(0).last == [0x04, 0x05, 0x04, 0x00, 0x60, 0x0E, 0x16])
+        world.run(.seconds(6))
+        #expect(Self.statuses(world, 0) == [.operationCancelledByHost])
+        #expect(Self.statuses(world, 1) == (answers == 0 ? [] : [.operationCancelledByHost]))
+        #expect(world.peripheral.isochronous.streams.isEmpty)
+        world.world.succeed(LERemoveCIG(cigID: 1), at: 0)
+    }
+
+    @Test("The answer to a request that was cancelled has no effect on the next one", arguments: [true, false])
+    func answerToACancelledRequestHasNoEffectOnTheNext(isAccepted: Bool) {
+        let world = Self.world()
+        world.world.succeed(Self.parameters(), Self.creation, at: 0)
+        world.run(.milliseconds(100))
+        let rejection = LERejectCISRequest(
+            connectionHandle: Self.handle,
+            reason: .connectionRejectedDueToLimitedResources
+        )
+        if isAccepted { world.world.succeed(Self.acceptance, at: 1) } else { world.world.succeed(rejection, at: 1) }
+        world.world.succeed(Self.disconnection, Self.creation, at: 0)
+        world.world.forget()
+        world.run(.milliseconds(100))
+        world.world.succeed(Self.acceptance, at: 1)
+        world.run(.milliseconds(15))
+        #expect(Self.statuses(world, 0) == [.success] && Self.statuses(world, 1).last == .success)
+    }
+
+    @Test func streamThatCannotBeDisconnectedIsRefused() {
+        let world = Self.world()
+        world.world.succeed(Self.parameters(), at: 0)
+        #expect(world.world.status(of: Self.disconnection, to: 0) == .commandDisallowed)
+        let twice = LECreateCIS(streams: Self.creation.streams + Self.creation.streams)
+        #expect(world.world.status(of: twice, to: 0) == .invalidHCICommandParameters)
+        world.world.succeed(Self.creation, at: 0)
+        world.run(.milliseconds(100))
+        #expect(world.world.status(of: Self.disconnection, to: 1) == .commandDisallowed)
+        world.world.succeed(Self.acceptance, at: 1)
+        #expect(world.world.status(of: Self.acceptance, to: 1) == .commandDisallowed)
+    }
+
+    // MARK: Data paths
+
+    @Test func dataPathsAreSetUpBeforeTheStreamIsEstablished() {
+        let world = Self.world()
+        let remove = LERemoveISODataPath(connectionHandle: Self.handle, dataPathDirection: .input)
+        let input = LESetupISODataPath(connectionHandle: Self.handle, dataPathDirection: .input)
+        let output = LESetupISODataPath(connectionHandle: Self.handle, dataPathDirection: .output)
+        world.world.succeed(Self.parameters(), input, remove, at: 0)
+        #expect(world.world.status(of: remove, to: 0) == .commandDisallowed)
+        world.world.succeed(input, Self.creation, at: 0)
+        world.run(.milliseconds(100))
+        #expect(world.world.status(of: output, to: 1) == .commandDisallowed)
+        world.world.succeed(Self.acceptance, output, at: 1)
+        world.run(.milliseconds(15))
+        Self.send([7], 0, in: world)
+        world.run(.milliseconds(30))
+        #expect(Self.received(in: world) == [Received(status: .valid, data: [7])])
+    }
+
+    @Test func dataPathsOfTheCentralOutliveADisconnection() {
+        let world = Self.established()
+        for number: UInt16 in 0..<3 { Self.send([1], number, in: world) }
+        world.world.succeed(Self.disconnection, at: 0)
+        #expect(world.central.isochronous.packetsHeld == 0)
+        world.run(.milliseconds(50))
+        let input = LESetupISODataPath(connectionHandle: Self.handle, dataPathDirection: .input)
+        #expect(world.world.status(of: input, to: 0) == .commandDisallowed)
+        world.world.succeed(Self.creation, at: 0)
+        world.run(.milliseconds(100))
+        let output = LESetupISODataPath(connectionHandle: Self.handle, dataPathDirection: .output)
+        world.world.succeed(Self.acceptance, output, at: 1)
+        world.run(.milliseconds(15))
+        world.world.forget()
+        Self.send([7], 0, in: world)
+        world.run(.milliseconds(30))
+        #expect(Self.received(in: world) == [Received(status: .valid, data: [7])])
+        #expect(world.completed(0) == 1 && world.central.isochronous.packetsHeld == 0)
+    }
+
+    @Test func removalOfADataPathReturnsTheBuffersOfAPartialSDU() {
+        let world = Self.established()
+        Self.send([1], 0, ofLength: 10, in: world)
+        #expect(world.central.isochronous.packetsHeld == 1)
+        world.world.send(LERemoveISODataPath(connectionHandle: Self.handle, dataPathDirection: .input), to: 0)
+        #expect(world.completed(0) == 1 && world.central.isochronous.packetsHeld == 0)
+    }
+
+    // MARK: The end of the link, and requests
 
     @Test func endOfTheLinkEndsItsStreamsFirst() {
         let world = Self.established()

@@ -150,6 +150,96 @@ struct EncryptionOrderTests {
         expectEncrypted(link, request, isRefresh: mode.isRefresh)
     }
 
+    /// What the peripheral sends besides the procedures of ``Request``.
+    enum Message: String, CaseIterable, CustomTestStringConvertible {
+        case syncTransfer
+        case powerChange
+        case channelSounding
+
+        var testDescription: String { rawValue }
+
+        func send(in link: LinkWorld) {
+            switch self {
+            case .syncTransfer:
+                link.world.succeed(
+                    LEPeriodicAdvertisingSetInfoTransfer(
+                        connectionHandle: 0x0040,
+                        serviceData: 0,
+                        advertisingHandle: 3
+                    ),
+                    at: 1
+                )
+            case .powerChange: link.peripheral.setTransmitPower(-4)
+            case .channelSounding:
+                link.world.succeed(LECSReadRemoteSupportedCapabilities(connectionHandle: 0x0040), at: 1)
+            }
+        }
+
+        /// Whether the host that the message is for, or that has requested it, has its result.
+        func hasArrived(in link: LinkWorld) -> Bool {
+            let events =
+                switch self {
+                case .syncTransfer:
+                    link.world.events(LEPeriodicAdvertisingSyncTransferReceivedV2.subeventCode, at: 0)
+                case .powerChange: link.world.events(LETransmitPowerReporting.subeventCode, at: 0)
+                case .channelSounding:
+                    link.world.events(LECSReadRemoteSupportedCapabilitiesComplete.subeventCode, at: 1)
+                }
+            return !events.isEmpty
+        }
+    }
+
+    /// A link whose peripheral can send each ``Message``, because its peer wants it.
+    private func worldWithMessages() -> LinkWorld {
+        let link = LinkWorld(
+            configure: { $0.minimumTransmitPower = -20 },
+            prepare: { world in
+                for index in 0...1 { world.succeed(LESetHostFeature(bitNumber: 47, bitValue: true), at: index) }
+                world.succeed(
+                    ExtendedAdvertisingTests.parameters(),
+                    LESetPeriodicAdvertisingParameters(
+                        advertisingHandle: 3,
+                        periodicAdvertisingIntervalMin: 80,
+                        periodicAdvertisingIntervalMax: 80
+                    ),
+                    LESetPeriodicAdvertisingEnable(enable: .enabled, advertisingHandle: 3),
+                    ExtendedAdvertisingTests.enable,
+                    at: 1
+                )
+            }
+        )
+        link.world.succeed(
+            LESetTransmitPowerReportingEnable(connectionHandle: 0x0040, localEnable: false, remoteEnable: true),
+            LESetPeriodicAdvertisingSyncTransferParameters(
+                connectionHandle: 0x0040,
+                mode: .reportingEnabled,
+                syncTimeout: 100
+            ),
+            at: 0
+        )
+        link.world.succeed(LEReadRemoteFeatures(connectionHandle: 0x0040), at: 1)
+        link.run(.seconds(1))
+        link.world.forget()
+        return link
+    }
+
+    @Test("Other PDUs of the peripheral wait until encryption has started", arguments: Message.allCases)
+    func messageDuringTheStartOfEncryptionWaitsForIt(message: Message) {
+        let link = worldWithMessages()
+        enable(link)
+        #expect(link.run { isAsked(link) } != nil)
+        let reply = LELongTermKeyRequestReply(connectionHandle: 0x0040, longTermKey: key)
+        link.world.succeed(reply, at: 1)
+        message.send(in: link)
+        link.run(.seconds(2))
+        for index in 0...1 {
+            #expect(link.told(index).contains([0x04, 0x08, 0x04, 0x00, 0x40, 0x00, 0x01]))
+            #expect(!link.told(index).contains { $0.starts(with: [0x04, 0x05]) }, "the link ended")
+            #expect(link.world.controllers[index].end(LinkWorld.handle)?.procedure == nil)
+        }
+        #expect(message.hasArrived(in: link))
+    }
+
     @Test("A procedure that waited for encryption runs if the host has no key")
     func waitingProcedureRunsIfTheHostHasNoKey() {
         let link = LinkWorld()

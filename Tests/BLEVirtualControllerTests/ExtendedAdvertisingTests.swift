@@ -300,6 +300,55 @@ struct ExtendedAdvertisingTests {
         #expect(world.terminated(at: 0).map(\.status) == [.advertisingTimeout])
     }
 
+    @Test(
+        "Connectable data must fit one PDU, whose room depends on its other fields",
+        arguments: [
+            (.connectable, 245), ([.connectable, .includeTXPower], 244), ([.connectable, .directed], 239),
+        ] as [(AdvertisingEventProperties, Int)]
+    )
+    func connectableDataMustFitOnePDU(_ properties: AdvertisingEventProperties, _ room: Int) {
+        let world = World(count: 1)
+        let parameters = Self.parameters(properties) { $0.peerAddress = World.address(1) }
+        world.succeed(parameters, Self.data(room + 1)[0], at: 0)
+        #expect(world.status(of: Self.enable, to: 0) == .invalidHCICommandParameters)
+        world.succeed(Self.data(room)[0], Self.enable, at: 0)
+        #expect(world.status(of: Self.data(room + 1)[0], to: 0) == .invalidHCICommandParameters)
+    }
+
+    @Test("Data that takes longer than the interval is refused, and all of it is discarded")
+    func dataThatTakesLongerThanTheIntervalIsDiscarded() throws {
+        func parameters(_ properties: AdvertisingEventProperties) -> ExtendedParameters {
+            Self.parameters(properties) {
+                $0.primaryAdvertisingIntervalMin = 0x20
+                $0.primaryAdvertisingIntervalMax = 0x20
+                $0.secondaryAdvertisingPHY = .leCoded
+            }
+        }
+        let train = LESetPeriodicAdvertisingParameters(
+            advertisingHandle: 3,
+            periodicAdvertisingIntervalMin: 16,
+            periodicAdvertisingIntervalMax: 16
+        )
+        let trainData = Self.fragments(502).map {
+            LESetPeriodicAdvertisingData(
+                advertisingHandle: 3,
+                operation: $0,
+                advertisingData: PeriodicAdvertisingDataFragment($1)
+            )
+        }
+        let world = World(count: 1)
+        world.succeed(parameters([]), Self.data(502)[0], train, trainData[0], at: 0)
+        #expect(world.status(of: Self.data(502)[1], to: 0) == .packetTooLong)
+        #expect(world.status(of: trainData[1], to: 0) == .packetTooLong)
+        world.succeed(parameters(.scannable), Self.responseData(502)[0], at: 0)
+        #expect(world.status(of: Self.responseData(502)[1], to: 0) == .packetTooLong)
+        let set = try #require(world.controllers[0].advertiser.sets.first)
+        let trainPayload = try #require(set.train?.payload)
+        for payload in [set.data, set.scanResponse, trainPayload] {
+            #expect(payload.bytes.isEmpty && payload.isComplete)
+        }
+    }
+
     @Test("Data that is too long for the controller is discarded completely")
     func tooLongDataIsDiscarded() {
         let world = Self.world()

@@ -139,6 +139,51 @@ struct LinkProcedureTests {
         )
     }
 
+    @Test("The classification of the central's host applies to later links, and that of the peripheral's does not")
+    func channelClassificationOfTheCentralAppliesToLaterLinks() {
+        let link = LinkWorld(prepare: { world in
+            world.succeed(LESetHostChannelClassification(channelMap: ChannelMap(rawValue: 0x1F00)), at: 0)
+            world.succeed(LESetHostChannelClassification(channelMap: ChannelMap(rawValue: 0xFF)), at: 1)
+        })
+        let expected: [UInt8] = [0x04, 0x0E, 0x0B, 0x01, 0x15, 0x20, 0x00, 0x40, 0x00, 0x00, 0x1F, 0, 0, 0]
+        for index in 0...1 {
+            #expect(link.world.send(LEReadChannelMap(connectionHandle: 0x0040), to: index) == [expected])
+        }
+    }
+
+    // MARK: Waiting procedures
+
+    @Test("64 procedures wait for the active one; a command that begins another one is refused as busy")
+    func commandBeyondTheWaitingProceduresIsRefusedAsBusy() {
+        let link = LinkWorld()
+        let read = LEReadRemoteFeatures(connectionHandle: 0x0040)
+        for _ in 0...64 { link.world.succeed(read, at: 0) }
+        let length = LESetDataLength(connectionHandle: 0x0040, txOctets: 100, txTime: 2120)
+        let map = LESetHostChannelClassification(channelMap: ChannelMap(rawValue: 0x1F00))
+        let commands: [any Command] = [read, length, map, update, setPHY(.le2M, .le2M)]
+        for command in commands {
+            #expect(link.world.status(of: command, to: 0) == .controllerBusy, "\(command)")
+        }
+        link.run(.seconds(1))
+        #expect(link.world.events(LEReadRemoteFeaturesComplete.subeventCode, at: 0).count == 65)
+        link.world.succeed(length, at: 0)
+    }
+
+    @Test("Procedures that end at once need neither stack nor timers, however many wait")
+    func proceduresThatEndAtOnceNeedNeitherStackNorTimers() throws {
+        let link = LinkWorld()
+        link.world.succeed(LEReadRemoteFeatures(connectionHandle: 0x0040), at: 0)
+        link.run(.seconds(60))
+        let end = try #require(link.central.end(LinkWorld.handle))
+        let actions = link.air.counts.actions
+        end.begin(.ping)
+        for _ in 0..<20_000 { end.begin(.features) }
+        link.run(.seconds(1))
+        #expect(link.world.events(LEReadRemoteFeaturesComplete.subeventCode, at: 0).count == 20_001)
+        // Only the ping has a timer.
+        #expect(link.air.counts.actions == actions + 1)
+    }
+
     // MARK: PHYs
 
     private func setPHY(_ transmit: PHYSet, _ receive: PHYSet) -> LESetPHY {

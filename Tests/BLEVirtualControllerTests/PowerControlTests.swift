@@ -91,6 +91,29 @@ struct PowerControlTests {
         #expect(powerReports(link, 0).first == report(0, -20, limits: 0b01, delta: -16))
     }
 
+    @Test("A power below the minimum of the configuration is the minimum too")
+    func powerBelowTheMinimumIsTheMinimumToo() {
+        let link = Self.linked { $0.transmitPower = -30 }
+        let level = UInt8(bitPattern: -30)
+        #expect(link.world.send(LEReadTransmitPower(), to: 0).first?.suffix(2) == [level, level])
+        link.central.setTransmitPower(-40)
+        link.central.setTransmitPower(4)
+        #expect(link.central.end(Self.handle)?.power.power == -30)
+    }
+
+    @Test("Changes that wait for another procedure are reported as one")
+    func changesThatWaitAreReportedAsOne() {
+        let link = Self.linked()
+        link.world.succeed(Self.reportAll, at: 0)
+        link.run(.milliseconds(200))
+        link.world.forget()
+        link.peripheral.end(Self.handle)?.begin(.ping)
+        link.peripheral.setTransmitPower(-4)
+        link.peripheral.setTransmitPower(-8)
+        link.run(.milliseconds(300))
+        #expect(powerReports(link, 0) == [report(1, -8, delta: -12)])
+    }
+
     @Test func changeIsNotReportedToAHostThatDoesNotWantIt() {
         let link = Self.linked()
         link.central.setTransmitPower(-4)

@@ -2,7 +2,8 @@ import BLEHCI
 
 /// Data that the host sets whole or in fragments. It is sent in one PDU or in a chain of PDUs.
 struct AdvertisingPayload {
-    /// The number of data bytes in one PDU of a chain: 255 bytes of payload less an extended header.
+    /// The number of data bytes in one PDU of a chain: 255 bytes of payload less an extended header with the address of
+    /// the advertiser and the ADI field.
     static let bytesPerPDU = 245
 
     private(set) var bytes: [UInt8] = []

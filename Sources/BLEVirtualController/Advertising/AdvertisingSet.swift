@@ -28,6 +28,15 @@ struct AdvertisingSet {
         var isHighDutyCycle: Bool { properties.contains(.highDutyCycleDirectedConnectable) }
         /// A directed legacy PDU has no data. A scannable extended advertisement has data only in its scan response.
         var supportsData: Bool { !properties.contains(usesLegacyPDUs ? .directed : .scannable) }
+        /// Maximum number of data bytes of connectable extended PDUs, which have no chain; nil for other PDUs.
+        ///
+        /// AUX_ADV_IND has the advertiser's address and the ADI field, and may have the transmit power and the target's
+        /// address (Vol 6, Part B, 2.3.1.6).
+        var connectableDataLimit: Int? {
+            guard !usesLegacyPDUs, properties.contains(.connectable) else { return nil }
+            return AdvertisingPayload.bytesPerPDU - (properties.contains(.includeTXPower) ? 1 : 0)
+                - (properties.contains(.directed) ? 6 : 0)
+        }
         /// Periodic advertising requires extended advertising that names the advertiser and accepts no requests.
         var supportsPeriodicAdvertising: Bool {
             properties.isDisjoint(with: [.connectable, .scannable, .useLegacyPDUs, .omitAdvertiserAddress])
@@ -59,6 +68,11 @@ struct AdvertisingSet {
     var train: PeriodicTrain?
 
     var isEnabled: Bool { run != nil }
+
+    /// Whether connectable extended PDUs have no room for the data.
+    var needsChainToConnect: Bool {
+        parameters.connectableDataLimit.map { data.bytes.count > $0 } ?? false
+    }
 
     /// Whether the air time of the data exceeds the time between two events.
     var isTooLong: Bool {

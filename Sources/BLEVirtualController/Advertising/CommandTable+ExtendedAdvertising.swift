@@ -177,10 +177,16 @@ extension VirtualController {
                 guard !set.isEnabled else { return .commandDisallowed }
             }
             var changed = set
-            let status = changed.data.take(bytes, operation, limit: limit)
-            guard !changed.isTooLong else { return .packetTooLong }
+            var status = changed.data.take(bytes, operation, limit: limit)
+            if changed.isTooLong {
+                // All data is discarded (7.8.54).
+                changed.data = AdvertisingPayload()
+                status = .packetTooLong
+            }
+            guard !set.isEnabled || !changed.needsChainToConnect else { return .invalidHCICommandParameters }
+            guard status != .commandDisallowed else { return status }
             changed.dataIdentifier = identifier
-            if status == .success || status == .memoryCapacityExceeded { set = changed }
+            set = changed
             return status
         }
     }
@@ -209,10 +215,15 @@ extension VirtualController {
                 return .commandDisallowed
             }
             var changed = set
-            let status = changed.scanResponse.take(bytes, operation, limit: limit)
-            guard !changed.isTooLong else { return .packetTooLong }
+            var status = changed.scanResponse.take(bytes, operation, limit: limit)
+            if changed.isTooLong {
+                // All data is discarded (7.8.55).
+                changed.scanResponse = AdvertisingPayload()
+                status = .packetTooLong
+            }
+            guard status != .commandDisallowed else { return status }
             changed.dataIdentifier = identifier
-            if status == .success || status == .memoryCapacityExceeded { set = changed }
+            set = changed
             return status
         }
     }
@@ -261,7 +272,7 @@ extension VirtualController {
         guard set.data.isComplete, set.scanResponse.isComplete else { return .commandDisallowed }
         let isScannable = set.parameters.properties.contains(.scannable)
         if isScannable, !set.parameters.usesLegacyPDUs, set.scanResponse.bytes.isEmpty { return .commandDisallowed }
-        guard ownAddress(of: set) != nil else { return .invalidHCICommandParameters }
+        guard ownAddress(of: set) != nil, !set.needsChainToConnect else { return .invalidHCICommandParameters }
         return set.isTooLong ? .packetTooLong : nil
     }
 }

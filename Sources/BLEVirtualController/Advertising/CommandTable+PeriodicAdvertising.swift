@@ -109,7 +109,11 @@ extension VirtualController {
             }
             var payload = train.payload
             let status = payload.take(bytes, operation, limit: limit)
-            guard bytes.isEmpty || !train.isTooLong(payload, set.parameters) else { return .packetTooLong }
+            guard bytes.isEmpty || !train.isTooLong(payload, set.parameters) else {
+                // All data is discarded (7.8.62).
+                train.payload = AdvertisingPayload()
+                return .packetTooLong
+            }
             train.payload = payload
             return status
         }

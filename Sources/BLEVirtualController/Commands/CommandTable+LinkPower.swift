@@ -34,7 +34,7 @@ extension CommandTable {
                 supervisionTimeout: command.supervisionTimeout
             )
             if let error = end.obstacle(to: wanted) { return .refused(error) }
-            return .begun { end.begin(.subrate(wanted)) }
+            return end.answer(beginning: .subrate(wanted))
         }
     }
 
@@ -62,7 +62,7 @@ extension CommandTable {
             guard controller.configuration.hasPower(on: command.phy) else {
                 return .refused(.unsupportedFeatureOrParameterValue)
             }
-            return .begun { end.begin(.power(command.phy, delta: 0, isWantedByHost: true)) }
+            return end.answer(beginning: .power(command.phy, delta: 0, isWantedByHost: true))
         }
         answer(LESetTransmitPowerReportingEnable.self, needs: .powerControlRequest) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {

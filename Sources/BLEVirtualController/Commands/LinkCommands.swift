@@ -5,8 +5,12 @@ extension CommandTable {
     /// Adds the commands for a link (Vol 4, Part E, 7.1, 7.5 and 7.8).
     mutating func addLinks() {
         begin(Disconnect.self) { controller, command in
-            if let stream = controller.isochronous.streams[command.connectionHandle], stream.phase == .established {
-                return .begun { stream.terminate(command.reason) }
+            if let stream = controller.isochronous.streams[command.connectionHandle] {
+                switch stream.phase {
+                case .established: return .begun { stream.terminate(command.reason) }
+                case .creating where stream.isCentral: return .begun { stream.cancel() }
+                case .creating, .idle: return .refused(.commandDisallowed)
+                }
             }
             guard let end = controller.end(command.connectionHandle) else {
                 return .refused(.unknownConnectionIdentifier)
@@ -21,13 +25,13 @@ extension CommandTable {
             guard let end = controller.end(command.connectionHandle) else {
                 return .refused(.unknownConnectionIdentifier)
             }
-            return .begun { end.begin(.version) }
+            return end.answer(beginning: .version)
         }
         begin(LEReadRemoteFeatures.self) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {
                 return .refused(.unknownConnectionIdentifier)
             }
-            return .begun { end.begin(.features) }
+            return end.answer(beginning: .features)
         }
         answer(ReadRSSI.self) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {
@@ -50,10 +54,10 @@ extension CommandTable {
             let map = command.channelMap
             // At least two channels are required (7.8.19).
             guard map.rawValue.nonzeroBitCount >= 2 else { return .invalidHCICommandParameters }
+            let ends = controller.links.compactMap { $0?.end }.filter { $0.role == .central }
+            guard ends.allSatisfy(\.canBegin) else { return .controllerBusy }
             controller.linkDefaults.channelMap = map
-            for place in controller.links {
-                if let end = place?.end, end.role == .central { end.begin(.channelMap(map)) }
-            }
+            for end in ends { end.begin(.channelMap(map)) }
             return .success
         }
     }
@@ -88,7 +92,7 @@ extension CommandTable {
             }
             let hasProcedure = controller.configuration.features.contains(.connectionParametersRequestProcedure)
             guard end.role == .central || hasProcedure else { return .refused(.unsupportedRemoteFeature) }
-            return .begun { end.begin(.connectionUpdate(wanted, isWantedByHost: true)) }
+            return end.answer(beginning: .connectionUpdate(wanted, isWantedByHost: true))
         }
         answer(
             LERemoteConnectionParameterRequestReply.self,
@@ -131,6 +135,7 @@ extension CommandTable {
             guard CommandTable.isDataLength(octets: command.txOctets, time: command.txTime) else {
                 return .failure(.invalidHCICommandParameters)
             }
+            guard end.canBegin else { return .failure(.controllerBusy) }
             let maximum = controller.configuration.maximumDataLength
             end.transmitLength.maxTXOctets = min(command.txOctets, maximum.maxTXOctets)
             end.transmitLength.maxTXTime = min(command.txTime, maximum.maxTXTime)
@@ -199,6 +204,7 @@ extension CommandTable {
             }
             switch PHYChoice.make(command.allPHYs, command.txPHYs, command.rxPHYs, of: controller.configuration) {
             case .success(let choice):
+                guard end.canBegin else { return .refused(.controllerBusy) }
                 return .begun {
                     end.prefersS2Coding = command.phyOptions == .preferS2Coding
                     end.begin(.phys(choice, isWantedByHost: true))

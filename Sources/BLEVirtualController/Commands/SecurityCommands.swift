@@ -13,7 +13,7 @@ extension CommandTable {
                 return .refused(.unknownConnectionIdentifier)
             }
             guard end.role == .central, !end.isEncrypting else { return .refused(.commandDisallowed) }
-            return .begun { end.begin(.encryption(command)) }
+            return end.answer(beginning: .encryption(command))
         }
         answer(LELongTermKeyRequestReply.self, needs: .encryption) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {

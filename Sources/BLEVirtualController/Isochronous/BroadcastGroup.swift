@@ -67,7 +67,7 @@ final class BroadcastGroup {
 
     /// The announcement of the group in its train, for the host of a receiver.
     func announcement(on syncHandle: UInt16) -> LEBIGInfoAdvertisingReport? {
-        guard !isEnding, streams.first?.isSent == true else { return nil }
+        guard !isEnding, isSent else { return nil }
         return LEBIGInfoAdvertisingReport(
             syncHandle: syncHandle,
             numBIS: command.numBIS,
@@ -91,8 +91,16 @@ final class BroadcastGroup {
     func begin() {
         guard !isEnding else { return }
         for stream in streams { stream.isSent = true }
+        tellCreated(.success)
+        runEvents(from: 0)
+    }
+
+    private var isSent: Bool { streams.first?.isSent == true }
+
+    private func tellCreated(_ status: HCIErrorCode) {
         controller.tellLE(
             LECreateBIGComplete(
+                status: status,
                 bigHandle: command.bigHandle,
                 bigSyncDelay: timing.transportLatency,
                 phy: phy,
@@ -100,7 +108,6 @@ final class BroadcastGroup {
                 connectionHandles: streams.map(\.handle)
             )
         )
-        runEvents(from: 0)
     }
 
     private func runEvents(from counter: UInt64) {
@@ -146,17 +153,30 @@ final class BroadcastGroup {
 
     // MARK: The end
 
-    /// Ends the group by request of the host. Receivers that hear the announcement of the end report it.
-    func terminate(_ reason: HCIErrorCode) {
-        isEnding = true
-        controller.schedule(after: interval) { [self] controller in
-            // The end is announced in six events (Vol 6, Part B, 4.4.6.6).
-            for reception in receptions where reaches(reception.controller, attempts: 6) { reception.end(reason) }
+    /// Ends the group by request of the host. A group that is not sent yet is not created (Vol 4, Part E, 7.8.105).
+    ///
+    /// Receivers that hear the announcement of the end report it, always with the same reason (7.7.65.30).
+    func terminate() {
+        guard isSent else {
             abandon()
-            controller.tellLE(
-                LETerminateBIGComplete(bigHandle: command.bigHandle, reason: .connectionTerminatedByLocalHost)
-            )
+            tellCreated(.operationCancelledByHost)
+            return tellTerminated()
         }
+        isEnding = true
+        controller.schedule(after: interval) { [self] _ in
+            // The end is announced in six events (Vol 6, Part B, 4.4.6.6).
+            for reception in receptions where reaches(reception.controller, attempts: 6) {
+                reception.end(.remoteUserTerminatedConnection)
+            }
+            abandon()
+            tellTerminated()
+        }
+    }
+
+    private func tellTerminated() {
+        controller.tellLE(
+            LETerminateBIGComplete(bigHandle: command.bigHandle, reason: .connectionTerminatedByLocalHost)
+        )
     }
 
     /// Ends the group without a report.

@@ -9,7 +9,7 @@ extension CommandTable {
             guard let group = controller.isochronous.broadcasts[command.bigHandle], !group.isEnding else {
                 return .refused(.unknownAdvertisingIdentifier)
             }
-            return .begun { group.terminate(command.reason) }
+            return .begun { group.terminate() }
         }
         begin(LEBIGCreateSync.self, needs: .synchronizedReceiver) { $0.receiveBroadcast($1) }
         answer(LEBIGTerminateSync.self, needs: .synchronizedReceiver) { controller, command in
@@ -55,7 +55,7 @@ extension VirtualController {
         isochronous.broadcasts[command.bigHandle] = group
         for stream in group.streams { isochronous.broadcastStreams[stream.handle] = stream }
         train.broadcast = group
-        return .begun { [self] in schedule(after: group.interval) { _ in group.begin() } }
+        return .begun { [self] in schedule(after: group.interval) { [weak group] _ in group?.begin() } }
     }
 
     fileprivate func receiveBroadcast(_ command: LEBIGCreateSync) -> CommandTable.Beginning {

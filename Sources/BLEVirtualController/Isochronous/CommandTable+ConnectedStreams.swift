@@ -48,6 +48,9 @@ extension CommandTable {
             return .success(.init(cigID: command.cigID, connectionHandles: handles))
         }
         begin(LECreateCIS.self, needs: .connectedIsochronousStreamCentral) { controller, command in
+            guard !command.streams.isEmpty,
+                Set(command.streams.map(\.cisConnectionHandle)).count == command.streams.count
+            else { return .refused(.invalidHCICommandParameters) }
             var pairs: [(StreamEnd, LinkEnd)] = []
             for pair in command.streams {
                 guard let stream = controller.isochronous.streams[pair.cisConnectionHandle],
@@ -56,7 +59,6 @@ extension CommandTable {
                 guard stream.phase == .idle else { return .refused(.connectionAlreadyExists) }
                 pairs.append((stream, link))
             }
-            guard !pairs.isEmpty else { return .refused(.invalidHCICommandParameters) }
             guard controller.hostFeatures.contains(.connectedIsochronousStreamHostSupport),
                 !controller.isochronous.streams.values.contains(where: { $0.phase == .creating && $0.isCentral })
             else { return .refused(.commandDisallowed) }
@@ -80,14 +82,18 @@ extension CommandTable {
             guard let stream = controller.isochronous.streams[command.connectionHandle] else {
                 return .refused(.unknownConnectionIdentifier)
             }
-            guard stream.phase == .creating, !stream.isCentral else { return .refused(.commandDisallowed) }
+            guard stream.phase == .creating, !stream.isCentral, !stream.isAccepted else {
+                return .refused(.commandDisallowed)
+            }
             return .begun { controller.accept(stream) }
         }
         answer(LERejectCISRequest.self, needs: .connectedIsochronousStreamPeripheral) { controller, command in
             guard let stream = controller.isochronous.streams[command.connectionHandle] else {
                 return .failure(.unknownConnectionIdentifier)
             }
-            guard stream.phase == .creating, !stream.isCentral else { return .failure(.commandDisallowed) }
+            guard stream.phase == .creating, !stream.isCentral, !stream.isAccepted else {
+                return .failure(.commandDisallowed)
+            }
             controller.reject(stream, command.reason)
             return .success(.init(connectionHandle: command.connectionHandle))
         }
@@ -102,7 +108,7 @@ extension CommandTable {
                 return .failure(.unsupportedFeatureOrParameterValue)
             }
             let path: ISODataPathDirections = command.dataPathDirection == .input ? .input : .output
-            guard stream.isEstablished, stream.possiblePaths.contains(path), !stream.paths.contains(path) else {
+            guard stream.takesPaths, stream.possiblePaths.contains(path), !stream.paths.contains(path) else {
                 return .failure(.commandDisallowed)
             }
             stream.paths.insert(path)
@@ -114,6 +120,7 @@ extension CommandTable {
             }
             guard stream.paths.isSuperset(of: command.dataPathDirection) else { return .failure(.commandDisallowed) }
             stream.paths.subtract(command.dataPathDirection)
+            if !stream.paths.contains(.input) { controller.discardPartialSDU(of: stream) }
             return .success(.init(connectionHandle: command.connectionHandle))
         }
         answer(LEReadISOTXSync.self, needsAnyOf: .sentStreams) { controller, command in

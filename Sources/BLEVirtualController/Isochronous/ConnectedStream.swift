@@ -59,6 +59,8 @@ final class StreamEnd: StreamEndpoint {
     /// The connection that the stream belongs to, while it is created or established.
     weak var link: LinkEnd?
     weak var other: StreamEnd?
+    /// Incremented whenever the stream, or an attempt to establish it, ends.
+    private var generation: UInt64 = 0
 
     init(controller: VirtualController, handle: ConnectionHandle, parameters: StreamParameters) {
         self.parameters = parameters
@@ -66,6 +68,16 @@ final class StreamEnd: StreamEndpoint {
     }
 
     override var isEstablished: Bool { phase == .established }
+    /// As the central: with the configuration of the stream. As the peripheral: once the host has accepted the request.
+    override var takesPaths: Bool { isConfigured || isAccepted }
+
+    /// As the central: whether the stream belongs to a group, so that the handle outlives the connection.
+    private var isConfigured: Bool {
+        controller.isochronous.groups[parameters.cigID]?.contains(handle) == true
+    }
+
+    /// The other side, unless that has ended the stream, or establishes it again.
+    var partner: StreamEnd? { other?.other === self ? other : nil }
 
     var isCentral: Bool { link?.role == .central }
     private var timing: SDUTiming { isCentral ? parameters.central : parameters.peripheral }
@@ -148,12 +160,28 @@ final class StreamEnd: StreamEndpoint {
 
     // MARK: The end
 
+    /// Runs an action after a delay, unless the stream, or the attempt to establish it, has ended by then.
+    func schedule(after delay: Duration, _ action: @escaping (StreamEnd) -> Void) {
+        let generation = generation
+        controller.schedule(after: delay) { [self] _ in
+            if generation == self.generation { action(self) }
+        }
+    }
+
     /// Ends the stream by request of the host, on both sides.
     func terminate(_ reason: HCIErrorCode) {
-        let other = other
+        let partner = partner
         end(.connectionTerminatedByLocalHost)
-        guard let other else { return }
-        controller.schedule(after: parameters.interval) { _ in other.end(reason) }
+        partner?.schedule(after: parameters.interval) { $0.end(reason) }
+    }
+
+    /// As the central: cancels the establishment of the stream by request of the host, on both sides (Vol 4, Part E,
+    /// 7.1.6).
+    func cancel() {
+        let partner = partner
+        end(.operationCancelledByHost)
+        controller.tell(DisconnectionComplete(connectionHandle: handle, reason: .connectionTerminatedByLocalHost))
+        partner?.schedule(after: parameters.interval) { $0.end(.operationCancelledByHost) }
     }
 
     /// Ends the stream at this side, and reports it to the host.
@@ -168,14 +196,17 @@ final class StreamEnd: StreamEndpoint {
         }
     }
 
-    /// Ends the stream at this side without a report to the host.
+    /// Ends the stream at this side without a report to the host. At the central, the handle and the data paths remain
+    /// until the group is removed (Vol 4, Part E, 7.7.5).
     func abandon() {
+        generation += 1
         phase = .idle
+        isAccepted = false
         link = nil
         other = nil
-        dropData()
-        if controller.isochronous.groups[parameters.cigID]?.contains(handle) != true {
-            controller.isochronous.streams[handle] = nil
-        }
+        dropSDUs()
+        guard !isConfigured else { return }
+        paths = []
+        controller.isochronous.streams[handle] = nil
     }
 }

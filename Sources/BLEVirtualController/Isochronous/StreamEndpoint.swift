@@ -26,8 +26,10 @@ class StreamEndpoint {
         self.handle = handle
     }
 
-    /// Whether the stream can have data paths.
+    /// Whether the stream carries data.
     var isEstablished: Bool { false }
+    /// Whether the host may set up data paths (Vol 4, Part E, 7.8.109).
+    var takesPaths: Bool { isEstablished }
     /// The longest SDU of the host, in bytes.
     var maximumSDU: Int { 0 }
     /// The data paths that the stream may have.
@@ -44,9 +46,14 @@ class StreamEndpoint {
         return unit
     }
 
-    /// Drops the SDUs of the host, and the data paths. The host knows that their buffers are free.
+    /// Drops the SDUs of the host, and the data paths.
     func dropData() {
         paths = []
+        dropSDUs()
+    }
+
+    /// Drops the SDUs of the host. The host knows that their buffers are free.
+    func dropSDUs() {
         let held = units.reduce(partial?.packetCount ?? 0) { $0 + $1.packetCount }
         controller.isochronous.packetsHeld -= held
         units = []

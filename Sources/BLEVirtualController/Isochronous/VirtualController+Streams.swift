@@ -58,8 +58,8 @@ extension VirtualController {
         stream.link = link
         let peer = link.other
         let delay = link.link.parameters.intervalDuration
-        schedule(after: delay) { _ in
-            guard stream.phase == .creating, !link.isGone else { return }
+        stream.schedule(after: delay) { stream in
+            guard !link.isGone else { return }
             guard !peer.isGone else { return stream.end(.connectionFailedToBeEstablished) }
             peer.controller.receiveRequest(of: stream, on: peer)
         }
@@ -76,12 +76,11 @@ extension VirtualController {
         stream.other = central
         central.other = stream
         isochronous.streams[handle] = stream
-        schedule(after: IsochronousState.acceptTimeout) { _ in
+        stream.schedule(after: IsochronousState.acceptTimeout) { stream in
             guard stream.phase == .creating, !stream.isAccepted else { return }
-            let isWaiting = central.other === stream
+            let central = stream.partner
             stream.end(.connectionAcceptTimeoutExceeded)
-            guard isWaiting else { return }
-            central.end(.connectionAcceptTimeoutExceeded)
+            central?.end(.connectionAcceptTimeoutExceeded)
         }
         tellLE(
             LECISRequest(
@@ -95,12 +94,10 @@ extension VirtualController {
 
     /// Handles the acceptance of a request by the host.
     func accept(_ stream: StreamEnd) {
-        guard let central = stream.other, central.phase == .creating else {
-            return stream.end(.connectionFailedToBeEstablished)
-        }
+        guard stream.partner != nil else { return stream.end(.connectionFailedToBeEstablished) }
         stream.isAccepted = true
-        schedule(after: stream.parameters.interval) { _ in
-            guard stream.phase == .creating, central.phase == .creating else { return }
+        stream.schedule(after: stream.parameters.interval) { stream in
+            guard let central = stream.partner else { return }
             for end in [central, stream] {
                 end.phase = .established
                 end.tellEstablished()
@@ -111,9 +108,9 @@ extension VirtualController {
 
     /// Handles the rejection of a request by the host.
     func reject(_ stream: StreamEnd, _ reason: HCIErrorCode) {
-        let central = stream.other
+        let central = stream.partner
         stream.abandon()
-        schedule(after: stream.parameters.interval) { _ in central?.end(reason) }
+        central?.schedule(after: stream.parameters.interval) { $0.end(reason) }
     }
 
     /// Runs one event of a stream in each ISO interval, until the stream has ended.
@@ -163,7 +160,7 @@ extension VirtualController {
         }
         isochronous.packetsHeld += 1
         if let header = packet.loadHeader {
-            if let partial = stream.partial { discard(partial.packetCount, of: stream) }
+            discardPartialSDU(of: stream)
             stream.partial = (header, [], 0)
         }
         guard var partial = stream.partial else {
@@ -182,6 +179,13 @@ extension VirtualController {
             return discard(partial.packetCount, of: stream)
         }
         stream.enqueue(StreamEndpoint.Unit(bytes: partial.bytes, packetCount: partial.packetCount))
+    }
+
+    /// Discards the fragments of an SDU whose other fragments the host has not sent, and returns their buffers.
+    func discardPartialSDU(of stream: StreamEndpoint) {
+        guard let partial = stream.partial else { return }
+        stream.partial = nil
+        discard(partial.packetCount, of: stream)
     }
 
     /// Returns the buffers of packets that are not sent.

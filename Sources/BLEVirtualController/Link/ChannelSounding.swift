@@ -47,8 +47,6 @@ struct SoundingState {
     /// The roles that the host has enabled.
     var roles: ChannelSoundingRoles = []
     var configurations: [UInt8: ChannelSoundingConfiguration] = [:]
-    /// The configurations that the peer has not answered.
-    var requested: [UInt8: ChannelSoundingConfiguration] = [:]
     var schedules: [UInt8: SoundingSchedule] = [:]
     var isSecure = false
     /// The configuration whose procedures run.
@@ -64,7 +62,7 @@ extension CommandTable {
             .success(.init(capabilities: VirtualController.soundingCapabilities))
         }
         sound(LECSReadRemoteSupportedCapabilities.self, \.connectionHandle) { end, _ in
-            .begun { end.send(.channelSounding(.capabilitiesRequest)) }
+            end.answer(beginning: .channelSounding(.capabilitiesRequest))
         }
         answer(LECSSetDefaultSettings.self, needs: .channelSounding) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {
@@ -83,22 +81,19 @@ extension CommandTable {
             guard command.isSentToPeer else {
                 return .begun { end.keepConfig(command.configID, command.configuration) }
             }
-            return .begun {
-                end.sounding.requested[command.configID] = command.configuration
-                end.send(.channelSounding(.configRequest(command.configID, command.configuration)))
-            }
+            return end.answer(beginning: .channelSounding(.configRequest(command.configID, command.configuration)))
         }
         sound(LECSRemoveConfig.self, \.connectionHandle) { end, command in
             guard end.sounding.configurations[command.configID] != nil else {
                 return .refused(.invalidHCICommandParameters)
             }
             guard end.sounding.running != command.configID else { return .refused(.commandDisallowed) }
-            return .begun { end.send(.channelSounding(.configRequest(command.configID, nil))) }
+            return end.answer(beginning: .channelSounding(.configRequest(command.configID, nil)))
         }
         sound(LECSSecurityEnable.self, \.connectionHandle) { end, _ in
             guard end.role == .central else { return .refused(.commandDisallowed) }
             guard end.encryption.state == .on else { return .refused(.insufficientSecurity) }
-            return .begun { end.send(.channelSounding(.securityRequest)) }
+            return end.answer(beginning: .channelSounding(.securityRequest))
         }
         answer(LECSSetProcedureParameters.self, needs: .channelSounding) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {
@@ -119,15 +114,16 @@ extension CommandTable {
             }
             guard command.enable else {
                 guard end.sounding.running == command.configID else { return .refused(.commandDisallowed) }
+                guard end.canBegin else { return .refused(.controllerBusy) }
                 return .begun {
-                    end.send(.channelSounding(.terminate(command.configID)))
+                    end.begin(.message(.channelSounding(.terminate(command.configID))))
                     end.stopSounding()
                 }
             }
             guard let schedule = end.sounding.schedules[command.configID], end.sounding.isSecure,
                 end.sounding.running == nil
             else { return .refused(.commandDisallowed) }
-            return .begun { end.send(.channelSounding(.procedureRequest(command.configID, schedule))) }
+            return end.answer(beginning: .channelSounding(.procedureRequest(command.configID, schedule)))
         }
     }
 
@@ -160,14 +156,27 @@ extension LinkEnd {
             }
         case .capabilitiesResponse(let capabilities):
             tellCapabilities(.success, capabilities)
-        case .configResponse(let identifier): finishConfig(identifier)
+            finishRequest()
+        case .configResponse(let identifier):
+            finishConfig(identifier)
+            finishRequest()
         case .securityResponse:
             sounding.isSecure = true
             controller.tellLE(LECSSecurityEnableComplete(connectionHandle: handle))
-        case .procedureResponse(let identifier, let schedule): startSounding(identifier, schedule)
+            finishRequest()
+        case .procedureResponse(let identifier, let schedule):
+            startSounding(identifier, schedule)
+            finishRequest()
         case .terminate(let identifier): if sounding.running == identifier { stopSounding() }
-        case .refusal(let request, let reason): wasRefused(request, reason)
+        case .refusal(let request, let reason):
+            wasRefused(request, reason)
+            finishRequest()
         }
+    }
+
+    /// Ends the procedure of this side's request, which the peer has answered.
+    private func finishRequest() {
+        if case .channelSounding? = procedure { finish() }
     }
 
     /// Why a request of the peer is refused; nil if it is accepted.
@@ -214,7 +223,8 @@ extension LinkEnd {
 
     /// Handles the peer's answer to a configuration that this end has sent, or removed.
     private func finishConfig(_ identifier: UInt8) {
-        if let configuration = sounding.requested.removeValue(forKey: identifier) {
+        guard case .channelSounding(.configRequest(identifier, let configuration))? = procedure else { return }
+        if let configuration {
             keepConfig(identifier, configuration)
         } else if let removed = sounding.configurations.removeValue(forKey: identifier) {
             tellConfig(identifier, removed, isCreated: false)
@@ -225,7 +235,6 @@ extension LinkEnd {
         switch request {
         case .capabilitiesRequest: tellCapabilities(reason, ChannelSoundingCapabilities())
         case .configRequest(let identifier, let configuration):
-            sounding.requested[identifier] = nil
             tellConfig(identifier, configuration ?? .init(), isCreated: configuration != nil, reason)
         case .securityRequest: controller.tellLE(LECSSecurityEnableComplete(status: reason, connectionHandle: handle))
         case .procedureRequest(let identifier, _):

@@ -17,7 +17,7 @@ final class Link {
     private let parties: (central: LinkParty, peripheral: LinkParty)
     private let places: (central: Int, peripheral: Int)
     private(set) var parameters: LinkParameters
-    private(set) var channelMap = ChannelMap.all
+    private(set) var channelMap: ChannelMap
     private(set) var subrate = Subrate()
     /// The number of the last event with data.
     private var lastData: UInt64?
@@ -55,6 +55,8 @@ final class Link {
         self.parameters = parameters
         air = parties.central.controller.air
         phys = (phy, phy)
+        // The host's classification applies to later links too (Vol 4, Part E, 7.8.19).
+        channelMap = parties.central.controller.linkDefaults.channelMap
         // The transmit window begins 1.25 ms after the indication. The first packet is sent within it.
         anchor = air.now + .microseconds(1250 + 1250)
     }

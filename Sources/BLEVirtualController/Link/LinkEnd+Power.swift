@@ -69,7 +69,19 @@ extension LinkEnd {
     func setPower(_ new: Int8) {
         let change = changePower(by: Int(new) - Int(power.power))
         guard change != 0, power.isWatchedByPeer, hasPowerControl else { return }
-        send(.powerChange(sendingPHY, powerLimits, delta: Int8(clamping: change), power: power.power))
+        indicatePower(change)
+    }
+
+    /// Informs the peer of a change of the power, in dB. A change that still waits becomes part of it.
+    private func indicatePower(_ change: Int) {
+        var change = change
+        if let index = waiting.firstIndex(where: { if case .message(.powerChange) = $0 { true } else { false } }),
+            case .message(.powerChange(_, _, let earlier, _)) = waiting.remove(at: index)
+        {
+            change += Int(earlier)
+        }
+        guard change != 0 else { return }
+        begin(.message(.powerChange(sendingPHY, powerLimits, delta: Int8(clamping: change), power: power.power)))
     }
 
     /// - Returns: by how much the power has changed, in dB.
@@ -106,9 +118,15 @@ extension LinkEnd {
         judgePathLoss()
     }
 
+    /// Whether a request for the peer's power is active or waits.
+    private var isRequestingPower: Bool {
+        ([procedure].compactMap { $0 } + waiting).contains { if case .power = $0 { true } else { false } }
+    }
+
     /// Asks for the peer's power, and so to be informed of changes, if that has not happened yet.
     private func watchPeerPower() {
         guard power.peer == nil else { return controlPeerPower() }
+        guard !isRequestingPower else { return }
         begin(.power(link.airPHY(from: other), delta: 0, isWantedByHost: false))
     }
 
@@ -151,8 +169,7 @@ extension LinkEnd {
     /// reports do this, so other links exchange no such packets.
     private func controlPeerPower() {
         guard power.reportsRemote || power.pathLoss.isEnabled, let peer = power.peer, !isGone else { return }
-        if case .power? = procedure { return }
-        if waiting.contains(where: { if case .power = $0 { true } else { false } }) { return }
+        guard !isRequestingPower else { return }
         let strength = Int(link.rssi(at: self))
         let delta: Int
         if strength > Self.wantedStrength.upperBound, !peer.limits.contains(.minimum) {

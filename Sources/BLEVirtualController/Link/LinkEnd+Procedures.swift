@@ -1,25 +1,19 @@
 import BLEHCI
 import BluetoothTypes
 
-/// A Link Layer control procedure that one side has started or queued (Vol 6, Part B, 5.1). Each side runs one at a
-/// time.
-enum Procedure {
-    case features
-    case version
-    case connectionUpdate(ConnectionParameters, isWantedByHost: Bool)
-    case channelMap(ChannelMap)
-    case dataLength
-    case phys(PHYChoice, isWantedByHost: Bool)
-    case encryption(LEEnableEncryption)
-    case ping
-    case subrate(SubrateRange)
-    /// To ask for the peer's power on a PHY, and to change it by `delta` dB.
-    case power(PHY, delta: Int8, isWantedByHost: Bool)
-}
-
 extension LinkEnd {
     /// Maximum time for the peer's answer (Vol 6, Part B, 5.2).
     private static let responseTimeout = Duration.seconds(40)
+    /// Maximum number of procedures of the host's commands that wait.
+    private static let maximumWaiting = 64
+
+    /// Whether a command of the host may begin a procedure. Otherwise, the controller is busy.
+    var canBegin: Bool { waiting.count < LinkEnd.maximumWaiting }
+
+    /// Returns the answer to a command that begins a procedure: Controller Busy if too many procedures wait.
+    func answer(beginning new: Procedure) -> CommandTable.Beginning {
+        canBegin ? .begun { [self] in begin(new) } : .refused(.controllerBusy)
+    }
 
     /// Starts the procedures that the Link Layer runs on its own after a connection.
     func beginDefaultProcedures() {
@@ -39,14 +33,24 @@ extension LinkEnd {
 
     /// Starts the next waiting procedure, unless one is active or encryption is being started (Vol 6, Part B, 5.1.3.1).
     func beginNext() {
+        // A procedure that ends at once calls this method again. The loop starts the next one, without recursion.
+        guard !isBeginning else { return }
+        isBeginning = true
+        defer { isBeginning = false }
         while procedure == nil, !isGone, !encryption.pausesData, let next = waiting.popFirst() {
             procedure = next
             procedures += 1
-            let number = procedures
-            air.schedule(after: LinkEnd.responseTimeout) { [self] in
-                if procedure != nil, procedures == number { end(.lmpOrLLResponseTimeout) }
-            }
             start(next)
+            if procedure != nil { watchResponse() }
+        }
+    }
+
+    /// Ends the link if the active procedure does not end in time.
+    private func watchResponse() {
+        let number = procedures
+        air.schedule(after: LinkEnd.responseTimeout) { [weak self] in
+            guard let self, procedure != nil, procedures == number else { return }
+            end(.lmpOrLLResponseTimeout)
         }
     }
 
@@ -72,7 +76,14 @@ extension LinkEnd {
         case .ping: send(.pingRequest)
         case .subrate(let wanted): startSubrate(wanted)
         case .power(let phy, let delta, _): startPowerRequest(phy, delta: delta)
+        case .channelSounding(let request): send(.channelSounding(request))
+        case .message(let pdu): send(pdu)
         }
+    }
+
+    /// Ends the procedure of a PDU without response, because the peer has acknowledged it.
+    func wasAcknowledged(_ pdu: ControlPDU) {
+        if case .message(let sent)? = procedure, sent == pdu { finish() }
     }
 
     /// Reports failure for the procedures whose results the host awaits.

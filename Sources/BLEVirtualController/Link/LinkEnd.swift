@@ -21,6 +21,7 @@ final class LinkEnd {
     private var lastDelivery: Instant
 
     // The state of transmission.
+    /// It stays short: each side runs one procedure at a time.
     private var control: Deque<ControlPDU> = []
     private var data: Deque<OutgoingPacket> = []
     private var inFlight: DataPhysicalChannelPDU?
@@ -39,6 +40,8 @@ final class LinkEnd {
     var procedure: Procedure?
     var waiting: Deque<Procedure> = []
     var procedures: UInt64 = 0
+    /// Whether ``beginNext()`` starts procedures now.
+    var isBeginning = false
     /// The peer's connection parameter request that the host has not answered.
     var askedParameters: ConnectionParameters?
     var encryption = Encryption()
@@ -187,7 +190,8 @@ final class LinkEnd {
             giveBackBuffer()
         case .control(.terminate): end(.connectionTerminatedByLocalHost)
         case .control(.subrateIndication): subrateWasAcknowledged()
-        case .data, .control: break
+        case .control(let pdu): wasAcknowledged(pdu)
+        case .data: break
         }
     }
 

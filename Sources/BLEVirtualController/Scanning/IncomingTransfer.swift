@@ -114,7 +114,8 @@ extension LinkEnd {
         guard peerFeatures?.contains(.periodicAdvertisingSyncTransferRecipient) == true else {
             return .failure(.unsupportedRemoteFeature)
         }
-        send(.periodicSync(transfer))
+        guard canBegin else { return .failure(.controllerBusy) }
+        begin(.message(.periodicSync(transfer)))
         return .success(())
     }
 
