@@ -301,7 +301,9 @@ struct AdvertisingTests {
             }
         )
         try fixture.run {
-            _ = try await host.startAdvertising(AdvertisementConfiguration(isScannable: false, advertisingData: long))
+            _ = try await host.startAdvertising(
+                AdvertisementConfiguration(isConnectable: false, isScannable: false, advertisingData: long)
+            )
         }
         let pieces = fixture.controller.commands.compactMap { $0.decode(LESetExtendedAdvertisingData.self) }
         #expect(pieces.map(\.operation) == [.firstFragment, .intermediateFragment, .lastFragment])

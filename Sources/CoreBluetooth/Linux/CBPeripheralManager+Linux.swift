@@ -46,7 +46,7 @@ extension CBPeripheralManager {
         /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``.
         ///
         /// - Parameters:
-        ///   - advertisingData: up to 31 bytes; with extended advertising, up to the maximum of the controller.
+        ///   - advertisingData: up to 31 bytes; with extended advertising, up to 245 bytes.
         ///   - scanResponse: up to 31 bytes; not sent if the advertising data is longer than 31 bytes.
         ///   - interval: 20 ms to 10.24 s; nil for the host's default.
         public func startAdvertising(

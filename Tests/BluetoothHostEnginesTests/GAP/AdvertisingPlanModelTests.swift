@@ -136,12 +136,15 @@ struct AdvertisingPlanModelTests {
         }
 
         mutating func start() {
-            let length = fixture.context.information.usesExtendedCommands && chance(2) ? 600 : 20
+            let isLong = fixture.context.information.usesExtendedCommands && chance(2)
+            let isConnectable = chance(2)
+            // Connectable data must fit one PDU.
+            let length = isLong ? (isConnectable ? 200 : 600) : 20
             let data = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
             let address = chance(2) ? GAPSample.address(UInt64.random(in: 1...9, using: &random)) : nil
             let hasTrain = fixture.context.information.usesExtendedCommands && chance(3)
             let configuration = AdvertisementConfiguration(
-                isConnectable: !hasTrain && chance(2),
+                isConnectable: !hasTrain && isConnectable,
                 isScannable: !hasTrain,
                 advertisingData: AdvertisingData(decoding: data),
                 address: fixture.context.information.usesExtendedCommands ? address : nil,

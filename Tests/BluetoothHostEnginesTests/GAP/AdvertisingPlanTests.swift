@@ -44,10 +44,10 @@ struct AdvertisingPlanTests {
     func longDataIsFragmented() throws {
         var fixture = Fixture()
         let data = (0..<600).map { UInt8(truncatingIfNeeded: $0) }
-        try fixture.start(AdvertisementConfiguration(advertisingData: AdvertisingData(decoding: data)))
+        try fixture.start(.init(isConnectable: false, advertisingData: AdvertisingData(decoding: data)))
         #expect(
             fixture.settle() == [
-                Fixture.parameters(0, .connectable), Fixture.data(0, Array(data[..<251]), .firstFragment),
+                Fixture.parameters(0, []), Fixture.data(0, Array(data[..<251]), .firstFragment),
                 Fixture.data(0, Array(data[251..<502]), .intermediateFragment),
                 Fixture.data(0, Array(data[502...]), .lastFragment), Fixture.enable(0),
             ]

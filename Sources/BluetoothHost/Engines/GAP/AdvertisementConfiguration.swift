@@ -2,6 +2,12 @@ import BLEHCI
 import BluetoothTypes
 
 /// The parameters and data of an advertisement.
+///
+/// # Length of the data
+/// - Legacy PDUs have room for 31 bytes of advertising data, and for 31 bytes of scan response data.
+/// - Connectable extended PDUs have room for 245 bytes of both together, or for 239 bytes if the advertisement is
+///   directed: they have no chain (Vol 4, Part E, 7.8.56).
+/// - Other extended PDUs have room for as much as the controller accepts, up to 1,650 bytes.
 public struct AdvertisementConfiguration: Sendable, Hashable {
     /// Whether centrals may connect.
     public var isConnectable: Bool
@@ -9,7 +15,8 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     public var isScannable: Bool
     /// The advertising interval: 20 ms to 10.24 s, in steps of 0.625 ms.
     public var interval: Duration
-    /// The data that is sent to all scanners: up to 31 bytes in legacy PDUs.
+    /// The data that is sent to all scanners: up to 31 bytes in legacy PDUs, and up to 245 bytes in connectable
+    /// extended PDUs, which have the scan response data too.
     public var advertisingData: AdvertisingData
     /// The data that is sent in answer to scan requests: up to 31 bytes in legacy PDUs.
     public var scanResponseData: AdvertisingData
@@ -152,7 +159,19 @@ extension AdvertisementConfiguration {
                     + "\(information.maximumAdvertisingDataLength)"
             )
         }
+        guard !isConnectable || length <= connectableDataLimit else {
+            throw .invalidArgument(
+                "advertising data has \(length) bytes; connectable extended PDUs have room for "
+                    + "\(connectableDataLimit); shorten the data, or advertise it in a set that is not connectable"
+            )
+        }
     }
+
+    /// Maximum number of data bytes in connectable extended PDUs.
+    ///
+    /// All data must fit the AUX_ADV_IND PDU: 255 bytes of payload less an extended header with the address of the
+    /// advertiser, that of the target if there is one, and the ADI field (Vol 6, Part B, 2.3.1.6).
+    private var connectableDataLimit: Int { peer == nil ? 245 : 239 }
 
     /// Whether extended PDUs are requested, or are needed for the length of the data.
     func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
