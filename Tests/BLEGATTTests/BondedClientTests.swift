@@ -279,6 +279,26 @@ struct BondedClientTests {
         #expect(fixture.kept?.knownDatabaseHash == nil)
     }
 
+    @Test(
+        "A late confirmation of an earlier Service Changed does not make an aware client unaware",
+        arguments: [false, true]
+    )
+    func lateConfirmationKeepsAwareness(isConfirmedBeforeRead: Bool) throws {
+        let fixture = try BondedFixture()
+        try fixture.configureCaching()
+        let read = [0x0A] + octets(fixture.heart.valueHandle)
+        try fixture.change()
+        let earlier = fixture.session.databaseRevision
+        try fixture.change()
+        #expect(fixture.send([0x08, 1, 0, 0xFF, 0xFF, 0x2A, 0x2B]).first == 0x09)
+        if isConfirmedBeforeRead { fixture.session.serviceChangedConfirmed(revision: earlier) }
+        #expect(fixture.send(read) == [0x0B, 60])
+        if !isConfirmedBeforeRead { fixture.session.serviceChangedConfirmed(revision: earlier) }
+        #expect(fixture.kept?.knownDatabaseHash == fixture.server.databaseHash)
+        #expect(fixture.session.isServiceChangedOwed, "the second indication is not confirmed")
+        #expect(fixture.send(read) == [0x0B, 60])
+    }
+
     @Test("Awareness lasts over connections: a client gets Service Changed only if it missed a change")
     func clientGetsServiceChangedOnlyIfItMissedAChange() throws {
         let fixture = try BondedFixture()

@@ -40,10 +40,15 @@ struct ChangeAwareness: Equatable {
         if state != .aware(of: revision) { state = .told(of: revision) }
     }
 
-    /// Records that the client has confirmed a Service Changed indication of this revision.
+    /// Records that the client has confirmed a Service Changed indication of this revision. The client may know a later
+    /// one already: it can read the Database Hash before it confirms.
     mutating func confirm(_ revision: UInt64) {
         hasBeenTold = true
-        state = .aware(of: revision)
+        switch state {
+        case .aware(let known) where known > revision: break
+        case .told(let known) where known > revision: break
+        case .aware, .told, .unaware: state = .aware(of: revision)
+        }
     }
 
     /// Records that the client has missed a change while it was not connected.

@@ -70,7 +70,7 @@ extension ServerSession {
     /// queued. This does not make a client with several bearers change-aware (Vol 3, Part G, 2.5.2.1).
     public func serviceChangedConfirmed(revision: UInt64) {
         if bearerCount == 1 { awareness.confirm(revision) }
-        announcedRevision = revision
+        announcedRevision = announcedRevision.map { max($0, revision) } ?? revision
         persistentStateChanged()
     }
 
