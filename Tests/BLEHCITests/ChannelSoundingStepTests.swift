@@ -76,6 +76,19 @@ struct ChannelSoundingStepTests {
         }
     }
 
+    @Test(arguments: [1, 5, 9, 17]) func stepOfMode2HasOneToneForEachPathAndOneMore(count: Int) throws {
+        let data = [UInt8](repeating: 0, count: count)
+        let step = ChannelSoundingStep(mode: .mode2, channel: 5, data: data.rawSpan)
+        #expect(throws: PacketDecodingError.invalidLength(count, field: "Step_Data_Length")) {
+            _ = try step.tones(antennaPaths: 2).count
+        }
+        // The number of tones is not known without that of the antenna paths.
+        #expect(try step.tones(antennaPaths: 0).count == count / 4)
+        let complete = [UInt8](repeating: 0, count: 13)
+        let other = ChannelSoundingStep(mode: .mode2, channel: 5, data: complete.rawSpan)
+        #expect(try other.tones(antennaPaths: 2).count == 3)
+    }
+
     @Test(arguments: 0...3 as ClosedRange<UInt8>) func stepWithoutDataHasNoMeasurements(mode: UInt8) throws {
         let step = ChannelSoundingStep(mode: .init(rawValue: mode), channel: 5, data: RawSpan())
         #expect(try step.packet(antennaPaths: 1) == nil)
@@ -126,6 +139,10 @@ struct ChannelSoundingStepTests {
         #expect(packet?.rssi == nil && packet?.frequencyOffset == nil)
         let reflector = ChannelSoundingStep(mode: .mode0, channel: 5, data: calibration.rawSpan.extracting(first: 3))
         #expect(try reflector.packet(antennaPaths: 0)?.frequencyOffset == nil)
+        let timing = bytes("00ffce341201" + "ffffffff" + "ffffffff")
+        let sounding = ChannelSoundingStep(mode: .mode1, channel: 5, data: timing.rawSpan)
+        let measured = try sounding.packet(antennaPaths: 0)
+        #expect(measured?.phases == nil && measured?.timeDifference == 0x1234)
     }
 
     @Test func overrideParametersAreCutToTheLengthOfACommand() {

@@ -68,7 +68,10 @@ public struct ChannelSoundingStep: ~Escapable {
         }
         let permutation = try reader.readUInt8()
         let bytes = reader.readRemaining()
-        guard bytes.byteCount.isMultiple(of: ChannelSoundingTones.toneLength) else {
+        let length = ChannelSoundingTones.toneLength
+        // An event without antenna paths does not say how many tones there are.
+        let count = antennaPaths == 0 ? bytes.byteCount / length : Int(antennaPaths) + 1
+        guard bytes.byteCount == length * count else {
             throw .invalidLength(data.byteCount, field: "Step_Data_Length")
         }
         return ChannelSoundingTones(antennaPermutation: permutation, bytes: bytes)
@@ -103,7 +106,8 @@ public struct ChannelSoundingPacket: Hashable, Sendable {
     /// The time between the arrival and the departure of packets less the nominal time, in units of 0.5 ns; nil if it is not
     /// known, and in mode 0. For the initiator it is the time of flight twice plus what the reflector's value contains.
     public var timeDifference: Int16?
-    /// The phases of a sounding sequence, in the form of ``ChannelSoundingTone``; nil if they were not measured.
+    /// The phases of a sounding sequence, in the form of ``ChannelSoundingTone``; nil if they were not measured, or if
+    /// one of them is not available.
     public var phases: (first: ChannelSoundingTone, second: ChannelSoundingTone)? {
         firstPhase.flatMap { first in secondPhase.map { (first, $0) } }
     }
@@ -129,11 +133,15 @@ public struct ChannelSoundingPacket: Hashable, Sendable {
         timeDifference = time == .min ? nil : time
         antenna = try reader.readUInt8()
         guard hasPhases else { return }
-        firstPhase = ChannelSoundingTone(phase: try reader.readUInt32())
-        secondPhase = ChannelSoundingTone(phase: try reader.readUInt32())
+        firstPhase = Self.known(try reader.readUInt32())
+        secondPhase = Self.known(try reader.readUInt32())
     }
 
     private static func known(_ rssi: Int8) -> Int8? { rssi == 0x7F ? nil : rssi }
+
+    private static func known(_ phase: UInt32) -> ChannelSoundingTone? {
+        phase == 0xFFFF_FFFF ? nil : ChannelSoundingTone(phase: phase)
+    }
 }
 
 /// The phase and amplitude of a received tone: its phase correction term (PCT).

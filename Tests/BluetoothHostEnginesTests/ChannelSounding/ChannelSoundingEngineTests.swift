@@ -202,6 +202,24 @@ struct ChannelSoundingEngineTests {
         #expect(last.count == 3 && last[1] == .ended(nil, session: 1))
     }
 
+    @Test func antennaPathsOfFurtherResultsAreUsed() throws {
+        var link = try Fixture.running(count: 0)
+        #expect(link.result(Self.steps, count: 2, .partial, .partial, paths: 0) == [])
+        // A step of mode 3: 6 bytes of its packet, the permutation, and two tones.
+        let further: [UInt8] = [3, 10, 15] + [UInt8](repeating: 0, count: 15)
+        guard case .subevent(let subevent, session: 1) = link.more(further, count: 1, .partial, .complete).first else {
+            Issue.record("not reported")
+            return
+        }
+        #expect(subevent.antennaPaths == 1 && subevent.stepCount == 3)
+        var counts: [Int] = []
+        try subevent.forEachStep { step in
+            let tones = try step.tones(antennaPaths: subevent.antennaPaths)
+            counts.append(tones.count)
+        }
+        #expect(counts == [0, 0, 2])
+    }
+
     @Test func furtherResultsWithoutTheFirstAreIgnored() throws {
         var link = try Fixture.running(count: 0)
         #expect(link.more(Self.steps, count: 2, .partial, .complete) == [])

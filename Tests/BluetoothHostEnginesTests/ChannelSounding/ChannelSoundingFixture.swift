@@ -80,13 +80,15 @@ struct ChannelSoundingFixture {
         count: UInt8,
         _ procedure: ChannelSoundingDoneStatus,
         _ subevent: ChannelSoundingDoneStatus,
-        id: UInt8 = 0
+        id: UInt8 = 0,
+        paths: UInt8 = 1
     ) -> [ChannelSoundingEffect] {
         let event = LECSSubeventResult(
             connectionHandle: Self.handle.rawValue,
             configID: id,
             procedureCounter: 7,
             progress: .init(procedureDoneStatus: procedure, subeventDoneStatus: subevent),
+            numAntennaPaths: paths,
             numStepsReported: count,
             stepBytes: steps.rawSpan
         )

@@ -74,6 +74,81 @@ struct ChannelSoundingSequenceTests {
         }
     }
 
+    @Test func roleThatIsBeingEnabledAtAStopIsDisabled() throws {
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        #expect(link.engine.stop(1, at: link.now) == Fixture.sends(Fixture.disableRole))
+        #expect(link.succeeded(Fixture.defaults(.reflector)) == [] && !link.engine.isActive)
+        #expect(link.succeeded(Fixture.disableRole) == [] && !link.engine.isActive)
+    }
+
+    @Test func roleIsDisabledIfItCannotBeEnabled() throws {
+        let refused = CommandFailure.status(.commandDisallowed, LECSSetDefaultSettings.opcode)
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        #expect(
+            link.engine.commandFailed(Fixture.defaults(.reflector), refused, session: 1, at: link.now)
+                == [.ended(.command(refused), session: 1), .command(Fixture.disableRole, session: 1)]
+        )
+        #expect(link.engine.commandFailed(Fixture.disableRole, refused, session: 1, at: link.now) == [])
+        #expect(!link.engine.isActive)
+    }
+
+    /// A link whose session as the reflector was stopped before the peer started procedures.
+    private func stoppedReflector() throws -> Fixture {
+        var link = Fixture()
+        _ = try link.start(.init(role: .reflector))
+        _ = link.succeeded(Fixture.defaults(.reflector))
+        _ = link.config(id: 2, role: .reflector)
+        _ = link.security()
+        #expect(link.engine.stop(1, at: link.now) == Fixture.sends(Fixture.disableRole))
+        return link
+    }
+
+    private static let disablePeerProcedures = ChannelSoundingCommand.disable(
+        .init(connectionHandle: Fixture.handle, configID: 2, enable: false)
+    )
+
+    @Test(arguments: [true, false]) func proceduresThatCrossAStop(startsAgain: Bool) throws {
+        var link = try stoppedReflector()
+        guard startsAgain else {
+            #expect(link.procedures(count: 0, id: 2) == Fixture.sends(Self.disablePeerProcedures))
+            #expect(link.engine.isActive && link.engine.deadline != nil)
+            #expect(link.procedures(isOn: false, id: 2) == [] && !link.engine.isActive)
+            return
+        }
+        #expect(
+            try link.start(.init(role: .reflector), as: 2)
+                == Fixture.sends(Fixture.defaults(.reflector), session: 2)
+        )
+        guard case .started(let procedures, session: 2) = link.procedures(count: 0, id: 2).first else {
+            Issue.record("not started")
+            return
+        }
+        #expect(procedures.configuration.role == .reflector)
+        #expect(link.succeeded(Fixture.defaults(.reflector), session: 2) == [])
+        #expect(
+            link.procedures(isOn: false, id: 2)
+                == [.ended(nil, session: 2), .command(Fixture.disableRole, session: 2)]
+        )
+    }
+
+    @Test func failedProceduresThatCrossAStopAreIgnored() throws {
+        var link = try stoppedReflector()
+        #expect(link.procedures(.unsupportedRemoteFeature, id: 2) == [] && !link.engine.isActive)
+        _ = try link.start(.init(role: .reflector), as: 2)
+        #expect(link.procedures(.unsupportedRemoteFeature, id: 2) == [] && link.engine.isActive)
+    }
+
+    @Test func roleThatTheControllerKeepsForProceduresIsDisabledAfterThem() throws {
+        var link = try stoppedReflector()
+        let refused = CommandFailure.status(.commandDisallowed, LECSSetDefaultSettings.opcode)
+        #expect(link.engine.commandFailed(Fixture.disableRole, refused, session: 1, at: link.now) == [])
+        #expect(link.procedures(count: 0, id: 2) == Fixture.sends(Self.disablePeerProcedures))
+        #expect(link.procedures(isOn: false, id: 2) == Fixture.sends(Fixture.disableRole))
+        #expect(!link.engine.isActive)
+    }
+
     @Test func stoppedReflectorWaitsForTheEndOfThePeersConfiguration() throws {
         var link = Fixture()
         _ = try link.start(.init(role: .reflector))

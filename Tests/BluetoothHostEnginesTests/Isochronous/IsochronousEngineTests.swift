@@ -296,6 +296,27 @@ struct IsochronousEngineTests {
         #expect(Self.commands(effects) == [LESetCIGParameters.opcode])
     }
 
+    @Test func eachOpeningFailsIfTheControllerKeepsAllGroups() throws {
+        var engine = IsochronousEngine()
+        _ = try engine.open(1, to: [Self.link], ConnectedGroupParameters())
+        for cigID in 1...0xEF as ClosedRange<UInt8> {
+            engine.groups[cigID] = IsochronousEngine.Group(removal: .refused)
+        }
+        for number in [2, 3] as [UInt64] {
+            #expect(try engine.open(number, to: [Self.other], ConnectedGroupParameters()) == [])
+        }
+        _ = engine.cancelOpening(1)
+        let effects = Self.answer(
+            &engine,
+            .setParameters(cigID: 0),
+            [0, 0, 1, 0x60, 0],
+            of: LESetCIGParameters.opcode
+        )
+        // The controller is asked to remove each group once.
+        #expect(Self.commands(effects) == Array(repeating: LERemoveCIG.opcode, count: 0xF0))
+        #expect(Array(effects.suffix(2)) == [.failed(2, .notReady), .failed(3, .notReady)])
+    }
+
     @Test func handlesOfAnotherNumberThanRequestedFailTheOpening() throws {
         var engine = IsochronousEngine()
         _ = try engine.open(1, to: [Self.link, Self.other], ConnectedGroupParameters())

@@ -140,6 +140,29 @@ struct IsochronousSenderTests {
         #expect(!sender.hasRoom(Self.handle))
     }
 
+    @Test(arguments: [(8, 4, false), (9, 4, true), (251, 0, false)] as [(Int, Int, Bool)])
+    func streamsNeedBuffersForTheirHeaders(_ length: Int, _ count: Int, _ canSend: Bool) {
+        var controller = ControllerInformation(
+            identityAddress: DeviceAddress(0x0011_2233_4455, isRandom: false),
+            manufacturer: CompanyIdentifier(rawValue: 0),
+            commands: SupportedCommands()
+        )
+        controller.commands.insert(LESetupISODataPath.self)
+        controller.commands.insert(LECreateBIG.self)
+        controller.commands.insert(LESetPeriodicAdvertisingEnable.self)
+        controller.usesExtendedCommands = true
+        controller.features = [
+            .connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral, .isochronousBroadcaster,
+        ]
+        controller.enabledHostFeatures = .connectedIsochronousStreamHostSupport
+        controller.isoDataLength = length
+        controller.isoPacketCount = count
+        #expect(controller.canUseConnectedStreams(asCentral: true) == canSend)
+        #expect(controller.canUseConnectedStreams(asCentral: false) == canSend)
+        #expect(controller.canBroadcastStreams == canSend)
+        #expect((Self.sender(length: length, count: count).longestSDU > 0) == canSend)
+    }
+
     @Test func endOfAStreamFreesItsBuffers() {
         var sender = Self.sender(count: 1)
         for _ in 0..<2 { sender.enqueue([1], timeStamp: nil, on: Self.handle, at: start) }

@@ -23,6 +23,8 @@ extension ChannelSoundingEngine {
         guard phase == .running, event.configID == configuration?.identifier else { return [] }
         guard var result = subevent.take() else { return procedureEnded(event.progress, at: now) }
         result.progress = event.progress
+        // A controller may report 0 for results without phases.
+        if event.numAntennaPaths != 0 { result.antennaPaths = event.numAntennaPaths }
         let error = result.append(event.stepBytes, count: event.numStepsReported)
         return (error.map { [.malformed($0)] } ?? []) + take(result, at: now)
     }

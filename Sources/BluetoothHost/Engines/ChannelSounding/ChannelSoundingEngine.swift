@@ -21,6 +21,9 @@ import BluetoothTypes
 /// A session ends after the results of its last procedure, when the peer stops the procedures, when the app stops it, or with
 /// the link. The host then disables the procedures that still run, removes the configuration that it has created, and disables
 /// the role. If the app starts a session before that is done, the session waits. At most one session waits.
+///
+/// Until the role is disabled, the peer may start procedures. The host disables them if no session runs. A new session
+/// as the reflector uses them instead.
 struct ChannelSoundingEngine {
     enum Phase: Equatable {
         case idle
@@ -77,7 +80,7 @@ struct ChannelSoundingEngine {
     var configuration: (identifier: UInt8, ChannelSoundingConfiguration)?
     /// Whether this host has created the configuration in the controllers.
     var ownsConfiguration = false
-    /// Whether the controller has a role enabled on this link.
+    /// Whether the controller may have a role enabled on this link.
     var isRoleEnabled = false
     private var security = Security.off
     private var capabilities: ChannelSoundingCapabilities?
@@ -161,7 +164,6 @@ struct ChannelSoundingEngine {
         guard session == self.session else { return [] }
         switch (command, phase) {
         case (.setDefaults, .settingDefaults):
-            isRoleEnabled = true
             if parameters.role == .reflector {
                 phase = .awaitingPeer
                 deadline = nil
@@ -195,6 +197,8 @@ struct ChannelSoundingEngine {
         at now: Instant
     ) -> [ChannelSoundingEffect] {
         if case .enableSecurity = command, security == .starting { security = .off }
+        // The controller may keep the roles that it had. It refuses to disable a role that is in use.
+        if case .setDefaults = command { isRoleEnabled = true }
         guard session == self.session, isCurrent(command) else { return [] }
         return fail(.command(failure), at: now)
     }
@@ -287,15 +291,18 @@ struct ChannelSoundingEngine {
     }
 
     mutating func received(_ event: LECSProcedureEnableComplete, at now: Instant) -> [ChannelSoundingEffect] {
+        let isEnabled = event.status == .success && event.state
+        let isOfPeer = configurations[event.configID]?.role == .reflector
         switch phase {
-        case .disabling(let identifier)
-        where event.configID == identifier && (!event.state || event.status != .success):
+        // The peer has started procedures before the controller disabled the role.
+        case .idle where isEnabled: return disable(event.configID, at: now)
+        case .disabling(let identifier) where event.configID == identifier && !isEnabled:
             return removeConfig(at: now)
         case .abandoningProcedures where event.configID == configID:
-            let isEnabled = event.status == .success && event.state
             return isEnabled ? disable(event.configID, at: now) : removeConfig(at: now)
         case .enabling where event.configID == configID: break
-        case .awaitingPeer where configurations[event.configID]?.role == .reflector:
+        case .awaitingPeer where isOfPeer,
+            .settingDefaults where isOfPeer && isEnabled && parameters.role == .reflector:
             configuration = configurations[event.configID].map { (event.configID, $0) }
         case .running where event.configID == configuration?.identifier && !event.state:
             return end(nil) + removeConfig(at: now)
@@ -339,6 +346,8 @@ struct ChannelSoundingEngine {
             roleEnable: parameters.role == .reflector ? .reflector : .initiator,
             maxTXPower: parameters.maximumTransmitPower
         )
+        // The session may end before the answer.
+        isRoleEnabled = true
         return step(.settingDefaults, .setDefaults(command), at: now)
     }
 

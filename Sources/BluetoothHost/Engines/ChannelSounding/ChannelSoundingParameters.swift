@@ -98,7 +98,7 @@ public struct ChannelSoundingSubevent: Hashable, Sendable {
     /// The reference power in dBm; nil if it does not apply.
     public let referencePower: Int?
     /// The number of antenna paths: 1 to 4; 0 if no phases are measured.
-    public let antennaPaths: UInt8
+    public internal(set) var antennaPaths: UInt8
     /// Whether the subevent and its procedure are complete.
     public internal(set) var progress: ChannelSoundingProgress
     /// The number of steps.

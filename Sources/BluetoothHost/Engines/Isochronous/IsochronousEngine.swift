@@ -110,16 +110,20 @@ struct IsochronousEngine {
     }
 
     private mutating func startNext() -> [IsochronousEffect] {
+        var effects: [IsochronousEffect] = []
         while currentGroup == nil, let opening = waiting.popFirst() {
-            let removals = removeRefusedGroups()
+            effects += removeRefusedGroups()
             guard let cigID = (0...0xEF as ClosedRange<UInt8>).first(where: { groups[$0] == nil }),
                 let command = try? opening.parameters.command(cigID: cigID, streamCount: opening.links.count)
-            else { return removals + [.failed(opening.number, .notReady)] }
+            else {
+                effects.append(.failed(opening.number, .notReady))
+                continue
+            }
             groups[cigID] = Group(opening: opening)
             currentGroup = cigID
-            return removals + [.send(CommandRequest(command, .isochronous(.setParameters(cigID: cigID))))]
+            effects.append(.send(CommandRequest(command, .isochronous(.setParameters(cigID: cigID)))))
         }
-        return []
+        return effects
     }
 
     /// Ends the turn of a group that creates streams.

@@ -50,14 +50,16 @@ struct IsochronousSender {
 
     /// Maximum number of unsent SDUs per stream.
     static let unitLimit = 8
+    /// The longest fields before the data in the first packet of an SDU, in bytes.
+    static let maximumHeaderLength = 8
 
     /// The longest load of one ISO packet in bytes, with the fields before the data.
     private(set) var packetLength = 0
     /// The number of ISO packets that the controller can hold.
     private(set) var packetCount = 0
     /// The longest SDU that fits into the controller's buffers, in bytes. A controller may free the buffers of an SDU only
-    /// when all of it was sent. The headers of the first packet take at most 8 bytes.
-    var longestSDU: Int { max(0, packetLength * packetCount - 8) }
+    /// when all of it was sent.
+    var longestSDU: Int { max(0, packetLength * packetCount - Self.maximumHeaderLength) }
     /// Free ISO buffers of the controller.
     private(set) var credits = 0
     private var queues: OrderedDictionary<ConnectionHandle, Queue> = [:]
@@ -67,8 +69,7 @@ struct IsochronousSender {
     /// Starts with the buffers of a controller that holds nothing.
     mutating func configure(packetLength: Int, packetCount: Int) {
         self = IsochronousSender()
-        // The fields before the data take up to 8 bytes.
-        guard packetLength > 8 else { return }
+        guard packetLength > Self.maximumHeaderLength else { return }
         self.packetLength = packetLength
         self.packetCount = packetCount
         credits = packetCount

@@ -57,9 +57,12 @@ public struct ControllerInformation: Sendable, Equatable {
     /// The features of the host that its configuration enables.
     var wantedHostFeatures: LEFeatures = []
 
+    /// Whether the controller has ISO buffers, and one holds at least a byte after the fields before the data.
+    private var hasISOBuffers: Bool { isoPacketCount > 0 && isoDataLength > IsochronousSender.maximumHeaderLength }
+
     /// Whether this host and the controller support connected isochronous streams in a role.
     func canUseConnectedStreams(asCentral: Bool) -> Bool {
-        enabledHostFeatures.contains(.connectedIsochronousStreamHostSupport) && isoPacketCount > 0
+        enabledHostFeatures.contains(.connectedIsochronousStreamHostSupport) && hasISOBuffers
             && features.contains(
                 asCentral ? .connectedIsochronousStreamCentral : .connectedIsochronousStreamPeripheral
             )
@@ -68,7 +71,7 @@ public struct ControllerInformation: Sendable, Equatable {
 
     /// Whether the controller can send broadcast isochronous groups.
     var canBroadcastStreams: Bool {
-        features.contains(.isochronousBroadcaster) && isoPacketCount > 0 && canAdvertisePeriodically
+        features.contains(.isochronousBroadcaster) && hasISOBuffers && canAdvertisePeriodically
             && commands.contains(LECreateBIG.self) && commands.contains(LESetupISODataPath.self)
     }
 
