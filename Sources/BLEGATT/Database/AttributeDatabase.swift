@@ -21,6 +21,9 @@ struct Attribute {
         let permissions: AttributePermissions
         /// The last handle of the service for a service declaration; otherwise the attribute's own handle.
         let groupEnd: AttributeHandle
+        /// The revision of the database that added the attribute. Requests and prepared writes that arrived earlier do
+        /// not reach it: its handle may have belonged to a removed attribute then.
+        let publishedAt: UInt64
     }
 
     let metadata: Metadata
@@ -113,9 +116,13 @@ struct AttributeDatabase {
 
     /// Adds services. Attributes without a handle get the next handles after the end of the database.
     ///
+    /// - Parameter revision: the revision of the database with the services.
     /// - Returns: the services with their handles, in the order given.
-    mutating func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
-        var builder = DatabaseBuilder(existing: attributes, services: services)
+    mutating func publish(
+        _ definitions: [ServiceDefinition],
+        at revision: UInt64 = 0
+    ) throws(DatabaseError) -> [PublishedService] {
+        var builder = DatabaseBuilder(existing: attributes, services: services, revision: revision)
         let published = try builder.add(definitions)
         attributes = builder.attributes
         services.append(contentsOf: published)

@@ -8,11 +8,14 @@ struct DatabaseBuilder {
 
     private(set) var attributes: [Attribute]
     private let services: [PublishedService]
+    private let revision: UInt64
     private var nextHandle: AttributeHandle?
 
-    init(existing: [Attribute], services: [PublishedService]) {
+    /// - Parameter revision: the revision of the database with the new services.
+    init(existing: [Attribute], services: [PublishedService], revision: UInt64) {
         attributes = existing
         self.services = services
+        self.revision = revision
         let end = services.map { $0.endHandle }.max() ?? .invalid
         nextHandle = end.next
     }
@@ -187,7 +190,8 @@ struct DatabaseBuilder {
             type: type,
             source: content.source,
             permissions: permissions,
-            groupEnd: groupEnd ?? handle
+            groupEnd: groupEnd ?? handle,
+            publishedAt: revision
         )
         attributes.append(Attribute(metadata, value: content.value))
     }

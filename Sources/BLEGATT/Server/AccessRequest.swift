@@ -52,6 +52,8 @@ public struct SignedWrite: Hashable, Sendable {
     public let message: [UInt8]
     /// 12 bytes: the sign counter, then the MAC.
     public let signature: [UInt8]
+    /// The revision of the database at the arrival of the write.
+    let revision: UInt64
 }
 
 /// The security level of a valid signature.

@@ -6,6 +6,9 @@ import BluetoothTypes
 struct RequestContext {
     let session: ServerSession
     let answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>]
+    /// The revision of the database at the arrival of the request. The request does not reach newer attributes, because
+    /// their handles may have belonged to a service that was removed while the request waited for the app.
+    let revision: UInt64
 
     typealias Interruption = ServerSession.Interruption
 
@@ -123,7 +126,8 @@ struct RequestContext {
         if writer.isEmpty { throw .error(.attributeNotFound, request.range.start) }
     }
 
-    /// Walks the attributes of a range, or those of one type, until `body` returns false.
+    /// Walks the attributes of a range, or those of one type, until `body` returns false. Leaves out attributes that
+    /// were published after the request arrived.
     private func forEachAttribute(
         in range: HandleRange,
         ofType type: BluetoothUUID? = nil,
@@ -134,7 +138,9 @@ struct RequestContext {
         var index = database.firstIndex(atOrAfter: range.start)
         while index < database.attributes.count, database.attributes[index].handle <= range.end {
             // Attributes of other types are not copied.
-            if type == nil || database.attributes[index].type == type {
+            if type == nil || database.attributes[index].type == type,
+                database.attributes[index].metadata.publishedAt <= revision
+            {
                 if !(try body(database.attributes[index])) { return }
             }
             index += 1
@@ -144,7 +150,8 @@ struct RequestContext {
     // MARK: Reading
 
     private func readable(_ handle: AttributeHandle) throws(Interruption) -> Attribute {
-        guard let attribute = session.server.database.attribute(handle) else { throw .error(.invalidHandle, handle) }
+        guard let attribute = session.server.database.attribute(handle), attribute.metadata.publishedAt <= revision
+        else { throw .error(.invalidHandle, handle) }
         try session.check(.read, attribute.metadata)
         return attribute
     }
@@ -224,16 +231,20 @@ struct RequestContext {
 
     // MARK: Writing
 
-    private func writable(_ handle: AttributeHandle) throws(Interruption) -> (index: Int, metadata: Attribute.Metadata)
-    {
-        guard let attribute = session.server.database.lookUp(handle) else { throw .error(.invalidHandle, handle) }
+    /// The attribute that had this handle at a revision of the database, if the client may write it now.
+    private func writable(
+        _ handle: AttributeHandle,
+        asOf revision: UInt64
+    ) throws(Interruption) -> (index: Int, metadata: Attribute.Metadata) {
+        guard let attribute = session.server.database.lookUp(handle), attribute.metadata.publishedAt <= revision
+        else { throw .error(.invalidHandle, handle) }
         try session.check(.write, attribute.metadata)
         return attribute
     }
 
     private func write(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {
         guard let request = try? WriteRequest(decoding: pdu) else { throw .error(.invalidPDU, .invalid) }
-        let attribute = try writable(request.handle)
+        let attribute = try writable(request.handle, asOf: revision)
         if !session.overwrite(attribute, with: request.value) {
             let write = AttributeWrite(handle: request.handle, offset: 0, value: [UInt8](copying: request.value))
             if case .handled = attribute.metadata.source {
@@ -248,13 +259,14 @@ struct RequestContext {
 
     private func prepareWrite(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {
         guard let request = try? PrepareWriteRequest(decoding: pdu) else { throw .error(.invalidPDU, .invalid) }
-        _ = try writable(request.handle)
+        _ = try writable(request.handle, asOf: revision)
         try session.prepare(
             AttributeWrite(
                 handle: request.handle,
                 offset: Int(request.offset),
                 value: [UInt8](copying: request.partValue)
-            )
+            ),
+            at: revision
         )
         PrepareWriteResponse(handle: request.handle, offset: request.offset, partValue: request.partValue)
             .encode(into: &buffer)
@@ -276,11 +288,12 @@ struct RequestContext {
         ExecuteWriteResponse().encode(into: &buffer)
     }
 
-    private func execute(_ writes: [AttributeWrite]) throws(Interruption) {
+    private func execute(_ writes: [ServerSession.PreparedWrite]) throws(Interruption) {
         var results: [AttributeHandle: [UInt8]] = [:]
         var handled: [AttributeWrite] = []
-        for write in writes {
-            let attribute = try writable(write.handle).metadata
+        for prepared in writes {
+            let write = prepared.write
+            let attribute = try writable(write.handle, asOf: prepared.revision).metadata
             if case .handled = attribute.source {
                 guard write.offset + write.value.count <= maximumAttributeValueLength else {
                     throw .error(.invalidAttributeValueLength, write.handle)
@@ -291,9 +304,9 @@ struct RequestContext {
             }
         }
         if let first = handled.first { try answer(to: .execute(handled), at: first.handle) }
-        for write in writes where results[write.handle] != nil {
-            guard let attribute = database.lookUp(write.handle) else { continue }
-            try session.apply(write, to: attribute, isCommand: false)
+        for prepared in writes where results[prepared.write.handle] != nil {
+            guard let attribute = database.lookUp(prepared.write.handle) else { continue }
+            try session.apply(prepared.write, to: attribute, isCommand: false)
         }
     }
 }

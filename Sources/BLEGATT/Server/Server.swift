@@ -60,7 +60,8 @@ public final class Server {
 
     /// Publishes services. The owner then reports the changed handles to connected clients by Service Changed.
     public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
-        let published = try change { (database) throws(DatabaseError) in try database.publish(definitions) }
+        let next = revision + 1
+        let published = try change { (database) throws(DatabaseError) in try database.publish(definitions, at: next) }
         for service in published
         where service.uuid == .genericAccessService || service.uuid == .genericAttributeService {
             coreServices.append(service.handle...service.endHandle)

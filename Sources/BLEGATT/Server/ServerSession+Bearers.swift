@@ -10,7 +10,7 @@ extension ServerSession {
     public struct BearerState {
         /// ATT_MTU of the bearer, in bytes.
         public var mtu: Int
-        var preparedWrites: [AttributeWrite] = []
+        var preparedWrites: [PreparedWrite] = []
         var preparedBytes = 0
         var pending: Pending?
         var isAuthorizationRefused = false
@@ -23,7 +23,7 @@ extension ServerSession {
 
         init(
             mtu: Int,
-            preparedWrites: [AttributeWrite],
+            preparedWrites: [PreparedWrite],
             preparedBytes: Int,
             pending: Pending?,
             isAuthorizationRefused: Bool,
@@ -41,8 +41,10 @@ extension ServerSession {
         public var awaitedAnswer: UInt64? { pending?.identifier }
 
         /// Returns the identifier of the request of the bearer that waits for the app's answer to an access to an
-        /// attribute in `range`; nil if there is none.
-        public func awaitedAnswer(in range: HandleRange) -> UInt64? { pending?.awaitedAnswer(in: range) }
+        /// attribute in `range`, or to prepared writes of which any is to such an attribute; nil if there is none.
+        public func awaitedAnswer(in range: HandleRange) -> UInt64? {
+            pending?.awaitedAnswer(in: range, queue: preparedWrites)
+        }
     }
 
     /// Takes a request or command from the client's enhanced bearer; see ``receive(_:into:)``.

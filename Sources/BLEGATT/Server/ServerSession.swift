@@ -5,7 +5,8 @@ import BluetoothTypes
 /// One client of a server: its configuration, its prepared writes, the request that is being served.
 ///
 /// If a request needs an answer of the app, the session keeps the request. With the answer, it processes the request
-/// again from its start. So the code of each request is the same for values of the server and of the app.
+/// again from its start. So the code of each request is the same for values of the server and of the app. The request
+/// does not reach attributes that were published since it arrived. The same applies to prepared writes.
 ///
 /// ## Outputs
 ///
@@ -47,7 +48,7 @@ public final class ServerSession {
     var awareness: ChangeAwareness
     /// The revision that the client knows of by Service Changed; nil if it has missed one.
     var announcedRevision: UInt64?
-    private(set) var preparedWrites: [AttributeWrite] = []
+    private(set) var preparedWrites: [PreparedWrite] = []
     private var preparedBytes = 0
 
     private var pending: Pending?
@@ -64,19 +65,31 @@ public final class ServerSession {
         let identifier: UInt64
         let question: Question
         var answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>]
+        /// The revision of the database at the arrival of the request.
+        let revision: UInt64
 
         /// The identifier, if the request waits for an access to an attribute in `range`.
-        func awaitedAnswer(in range: HandleRange) -> UInt64? {
+        ///
+        /// The app is asked about its own values only. But a request that executes the queue fails as a whole if any
+        /// queued value has lost its attribute.
+        func awaitedAnswer(in range: HandleRange, queue: [PreparedWrite]) -> UInt64? {
             guard range.isValid, case .access(let access) = question else { return nil }
             let handles = range.start...range.end
             let isInRange =
                 switch access {
                 case .read(let handle, _): handles.contains(handle)
                 case .write(let write, _): handles.contains(write.handle)
-                case .execute(let writes): writes.contains { handles.contains($0.handle) }
+                case .execute: queue.contains { handles.contains($0.write.handle) }
                 }
             return isInRange ? identifier : nil
         }
+    }
+
+    /// A part of a value in the queue of prepared writes.
+    struct PreparedWrite {
+        let write: AttributeWrite
+        /// The revision of the database at the arrival of the part.
+        let revision: UInt64
     }
 
     enum Question {
@@ -132,7 +145,7 @@ public final class ServerSession {
                 error.encode(into: &buffer)
                 return .respond
             }
-            return process(opcode, pdu, answers: [:], into: &buffer)
+            return process(opcode, pdu, answers: [:], revision: server.revision, into: &buffer)
         default: return .nothing
         }
     }
@@ -154,8 +167,10 @@ public final class ServerSession {
     }
 
     /// Returns the identifier of the request of the fixed channel's bearer that waits for the app's answer to an access
-    /// to an attribute in `range`; nil if there is none.
-    public func awaitedAnswer(in range: HandleRange) -> UInt64? { pending?.awaitedAnswer(in: range) }
+    /// to an attribute in `range`, or to prepared writes of which any is to such an attribute; nil if there is none.
+    public func awaitedAnswer(in range: HandleRange) -> UInt64? {
+        pending?.awaitedAnswer(in: range, queue: preparedWrites)
+    }
 
     /// Takes the app's answer to a request for authorization. An authorized client stays so on this connection.
     public func complete(
@@ -178,17 +193,18 @@ public final class ServerSession {
     ) -> ServerAction {
         pending = nil
         guard let opcode = request.request.first.flatMap(ATTOpcode.init(rawValue:)) else { return .nothing }
-        return process(opcode, request.request.rawSpan, answers: answers, into: &buffer)
+        return process(opcode, request.request.rawSpan, answers: answers, revision: request.revision, into: &buffer)
     }
 
     private func process(
         _ opcode: ATTOpcode,
         _ pdu: RawSpan,
         answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>],
+        revision: UInt64,
         into buffer: inout PacketBuffer
     ) -> ServerAction {
         let start = buffer.count
-        var context = RequestContext(session: self, answers: answers)
+        var context = RequestContext(session: self, answers: answers, revision: revision)
         do throws(Interruption) {
             try context.process(opcode, pdu, into: &buffer)
             return .respond
@@ -204,7 +220,8 @@ public final class ServerSession {
                     request: [UInt8](copying: pdu),
                     identifier: identifier,
                     question: .access(kind),
-                    answers: answers
+                    answers: answers,
+                    revision: revision
                 )
                 return .access(AccessRequest(identifier: identifier, kind: kind))
             case .authorization(let handle, let isWrite):
@@ -213,7 +230,8 @@ public final class ServerSession {
                     request: [UInt8](copying: pdu),
                     identifier: identifier,
                     question: .authorization,
-                    answers: answers
+                    answers: answers,
+                    revision: revision
                 )
                 return .authorize(AuthorizationRequest(identifier: identifier, handle: handle, isWrite: isWrite))
             }
@@ -239,7 +257,11 @@ public final class ServerSession {
             guard acceptsSignedWrite(to: command.handle) else { return .nothing }
             let message = pdu.extracting(first: pdu.byteCount - SignedWriteCommand.signatureLength)
             return .verify(
-                SignedWrite(message: [UInt8](copying: message), signature: [UInt8](copying: command.signature))
+                SignedWrite(
+                    message: [UInt8](copying: message),
+                    signature: [UInt8](copying: command.signature),
+                    revision: server.revision
+                )
             )
         default:
             return .nothing
@@ -252,13 +274,14 @@ public final class ServerSession {
         return (try? check(.write, attribute.metadata, signature: .authenticated)) != nil
     }
 
-    /// Executes a signed write whose signature is valid.
+    /// Executes a signed write whose signature is valid, unless its attribute was removed since it arrived.
     public func receiveVerified(_ write: SignedWrite, _ strength: SignatureStrength) -> ServerAction {
         var reader = ByteReader(write.message.rawSpan)
         guard !isOutOfSync, (try? reader.readUInt8()) == ATTOpcode.signedWriteCommand.rawValue,
-            let handle = try? reader.readUInt16()
+            let handle = try? AttributeHandle(reader.readUInt16()),
+            let attribute = server.database.lookUp(handle), attribute.metadata.publishedAt <= write.revision
         else { return .nothing }
-        return self.write(reader.readRemaining(), to: AttributeHandle(handle), signature: strength)
+        return self.write(reader.readRemaining(), to: handle, signature: strength)
     }
 
     /// Executes a write command; a write that is not allowed is ignored (Vol 3, Part F, 3.4.5.3).
@@ -328,28 +351,31 @@ public final class ServerSession {
 
     // MARK: Prepared writes
 
-    func prepare(_ write: AttributeWrite) throws(Interruption) {
+    func prepare(_ write: AttributeWrite, at revision: UInt64) throws(Interruption) {
         guard preparedWrites.count < limits.preparedWrites,
             preparedBytes + write.value.count <= limits.preparedBytes
         else { throw .error(.prepareQueueFull, write.handle) }
-        preparedWrites.append(write)
+        preparedWrites.append(PreparedWrite(write: write, revision: revision))
         preparedBytes += write.value.count
     }
 
-    /// The prepared parts, with consecutive parts merged.
-    func mergedPreparedWrites() -> [AttributeWrite] {
-        var merged: [AttributeWrite] = []
-        for write in preparedWrites {
-            if let last = merged.lastIndex(where: { $0.handle == write.handle }),
-                merged[last].offset + merged[last].value.count == write.offset
+    /// The prepared parts, with consecutive parts merged. A merged part keeps the revision of its first part, which is
+    /// the lowest: if the attribute is newer than that, the queue fails anyway.
+    func mergedPreparedWrites() -> [PreparedWrite] {
+        var merged: [PreparedWrite] = []
+        for prepared in preparedWrites {
+            let write = prepared.write
+            if let index = merged.lastIndex(where: { $0.write.handle == write.handle }),
+                merged[index].write.offset + merged[index].write.value.count == write.offset
             {
-                merged[last] = AttributeWrite(
-                    handle: write.handle,
-                    offset: merged[last].offset,
-                    value: merged[last].value + write.value
+                let first = merged[index]
+                let value = first.write.value + write.value
+                merged[index] = PreparedWrite(
+                    write: AttributeWrite(handle: write.handle, offset: first.write.offset, value: value),
+                    revision: first.revision
                 )
             } else {
-                merged.append(write)
+                merged.append(prepared)
             }
         }
         return merged
