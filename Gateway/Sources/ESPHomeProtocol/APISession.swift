@@ -138,6 +138,13 @@ public struct APISession: Sendable {
         }
     }
 
+    /// Leaves out the time of silence until now. To be called if the caller did not read in that time, so it could not
+    /// receive a sign of life.
+    public mutating func excuseSilence(until now: NIODeadline) {
+        lastReceived = now
+        hasPinged = false
+    }
+
     // MARK: Output
 
     /// Appends the frame of a message to `buffer`; nothing before the handshake and after the end.

@@ -89,9 +89,11 @@ public final class Gateway: Service {
             eventLoop: group.next(),
             logger: logger
         )
+        let names = AdapterRunner.names(of: sources)
         let runners = sources.enumerated().map { index, source in
             AdapterRunner(
                 index: index,
+                name: names[index],
                 source: source,
                 watch: watch,
                 scanner: scanner,

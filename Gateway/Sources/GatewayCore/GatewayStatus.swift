@@ -4,7 +4,7 @@ import BLE
 public struct GatewayStatus: Sendable, Codable, Equatable {
     /// An adapter.
     public struct AdapterStatus: Sendable, Codable, Equatable {
-        /// The specification that it was opened by, or its number.
+        /// The specification that it was opened by, or its number. No other adapter has the same name.
         public var name: String
         /// Whether it is open.
         public var isOpen: Bool

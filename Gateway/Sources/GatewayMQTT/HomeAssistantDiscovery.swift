@@ -99,20 +99,12 @@ struct HomeAssistantDiscovery {
         _ identifier: String,
         _ observation: SensorObservation
     ) -> String {
-        let path = "value_json.readings[\(JSONText.string(reading.name))]"
-        let value = component == .binarySensor ? "{{ 'ON' if \(path).value else 'OFF' }}" : "{{ \(path).value }}"
         let words = reading.name.split(separator: "_").joined(separator: " ")
         var fields = [
             ("name", JSONText.string(words.prefix(1).uppercased() + words.dropFirst())),
             ("unique_id", JSONText.string(identifier)),
             ("state_topic", JSONText.string(topics.readings(of: observation.address, by: "+"))),
-            (
-                "value_template",
-                JSONText.string(
-                    "{% if \(JSONText.string(reading.name)) in value_json.readings %}\(value)"
-                        + "{% else %}{{ this.state }}{% endif %}"
-                )
-            ),
+            ("value_template", JSONText.string(valueTemplate(of: reading))),
             // Other gateways may publish the readings too, so the status of this one does not say whether they are available.
             ("expire_after", "\(observation.report.expiryInSeconds)"),
         ]
@@ -131,6 +123,23 @@ struct HomeAssistantDiscovery {
         device.append(("model", JSONText.string(observation.report.model ?? observation.report.format.rawValue)))
         fields.append(("device", JSONText.object(device)))
         return JSONText.object(fields)
+    }
+
+    /// The template by which Home Assistant takes the value of a reading from a message.
+    ///
+    /// A message may lack the reading, which then keeps its value. Home Assistant ignores an empty result for numbers
+    /// and binary sensors. A text would become empty, so its template repeats the state. The template of a number must
+    /// not: the state is in the unit that the user has chosen, and Home Assistant would convert it again.
+    private func valueTemplate(of reading: SensorReading) -> String {
+        let key = JSONText.string(reading.name)
+        let path = "value_json.readings[\(key)].value"
+        var value = "{{ \(path) }}"
+        switch reading.value {
+        case .boolean: value = "{{ 'ON' if \(path) else 'OFF' }}"
+        case .text: value += "{% else %}{{ this.state }}"
+        case .number, .event: break
+        }
+        return "{% if \(key) in value_json.readings %}\(value){% endif %}"
     }
 }
 

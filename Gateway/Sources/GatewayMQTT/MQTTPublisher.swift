@@ -10,35 +10,10 @@ import Synchronization
 ///
 /// Calls return at once: everything happens on a queue of the publisher. The messages of a sensor keep their order.
 public final class MQTTPublisher: Service {
-    fileprivate struct State {
-        var outbox: Outbox
-        var discovery: HomeAssistantDiscovery?
-        var connection: BrokerConnection?
-        var deliveredCount: UInt64 = 0
-        var lastReason: String?
-        /// The announcements and states, which are worthless later.
-        var announcements = AnnouncementProgress()
-        /// The number of messages that were sent.
-        var sentCount: UInt64 = 0
-        /// The messages that the broker has not confirmed, but announcements and states: how many were sent before each.
-        var places: [Int32: UInt64] = [:]
-        var progress = DeliveryProgress()
-        /// The connections that the gateway can make; nil until it has said so.
-        var slots: ConnectionSlots?
-        /// The commands from the broker; nil if the gateway takes none.
-        var channel: CommandChannel?
-        /// Whether the gateway has said that it goes.
-        var isEnding = false
-        /// Resumed when the broker has confirmed everything.
-        var drained: CheckedContinuation<Void, Never>?
-    }
-
     /// The greatest number of announcements that the broker has not confirmed. Others follow with later readings.
     private static let announcementLimit = 256
     /// The greatest number of messages from the broker that wait for the queue. Others wait at the broker.
     private static let receptionLimit = 64
-    /// How often the gateway looks whether the broker confirms anything.
-    private static let stallCheckInterval = DispatchTimeInterval.seconds(10)
     /// How long the broker may take to confirm the last messages.
     private static let drainTimeout = DispatchTimeInterval.seconds(2)
 
@@ -48,9 +23,9 @@ public final class MQTTPublisher: Service {
     /// Distinguishes the runs of a gateway: eight hexadecimal digits.
     private let boot: String
     private let queue = DispatchQueue(label: "ble-gateway.mqtt")
-    private let start = ContinuousClock.now
-    /// The time since the start.
-    private var now: Duration { .now - start }
+    private let checkInterval: DispatchTimeInterval
+    private let timeSinceStart: @Sendable () -> Duration
+    private var now: Duration { timeSinceStart() }
     private let intake = Mutex(ObservationIntake())
     /// Used on the queue only.
     private let state: Mutex<State>
@@ -59,8 +34,23 @@ public final class MQTTPublisher: Service {
     private let client = Mutex<MQTTClient?>(nil)
 
     /// - Throws: ``MQTTError`` if the configuration cannot be used.
-    public init(_ configuration: MQTTConfiguration) throws(MQTTError) {
+    public convenience init(_ configuration: MQTTConfiguration) throws(MQTTError) {
+        let start = ContinuousClock.now
+        try self.init(configuration, timeSinceStart: { ContinuousClock.now - start })
+    }
+
+    /// - Parameters:
+    ///   - checkInterval: how often the publisher looks whether the broker confirms anything and which devices are
+    ///     silent.
+    ///   - timeSinceStart: returns the time since any moment before.
+    init(
+        _ configuration: MQTTConfiguration,
+        checkInterval: DispatchTimeInterval = .seconds(10),
+        timeSinceStart: @escaping @Sendable () -> Duration
+    ) throws(MQTTError) {
         self.configuration = configuration
+        self.checkInterval = checkInterval
+        self.timeSinceStart = timeSinceStart
         var logger = configuration.logger
         logger[metadataKey: "broker"] = "\(configuration.broker)"
         self.logger = logger
@@ -102,12 +92,8 @@ public final class MQTTPublisher: Service {
         }
         client?.start()
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(
-            deadline: .now() + Self.stallCheckInterval,
-            repeating: Self.stallCheckInterval,
-            leeway: .seconds(1)
-        )
-        timer.setEventHandler { [weak self] in self?.endStalledConnection() }
+        timer.schedule(deadline: .now() + checkInterval, repeating: checkInterval, leeway: .seconds(1))
+        timer.setEventHandler { [weak self] in self?.performTimedWork() }
         timer.resume()
         defer { timer.cancel() }
         try? await gracefulShutdown()
@@ -195,15 +181,19 @@ public final class MQTTPublisher: Service {
         if needsTurn { queue.async { self.publishWaiting() } }
     }
 
-    private func endStalledConnection() {
+    /// Ends a connection on which the broker confirms nothing. Otherwise looks at the devices that are silent.
+    private func performTimedWork() {
         change { state in
+            guard let connection = state.connection else { return }
+            let sendsOneAtATime = state.progress.sendsOneAtATime
             // Messages that are sent one at a time wait for the states before them.
-            let start = state.progress.sendsOneAtATime ? state.announcements.firstTime : nil
-            guard let connection = state.connection, state.progress.checkStalled(at: now, waitingSince: start) else {
-                return
+            let start = sendsOneAtATime ? state.announcements.firstTime : nil
+            if state.progress.checkStalled(at: now, waitingSince: start) {
+                logger.warning("the broker confirms nothing; the gateway connects again")
+                connection.abort()
+            } else if !sendsOneAtATime {
+                forgetSilentDevices(&state)
             }
-            logger.warning("the broker confirms nothing; the gateway connects again")
-            connection.abort()
         }
     }
 
@@ -374,50 +364,4 @@ extension MQTTReception {
     /// Whether a message about the gateway's status says that the gateway has gone. One that the broker has kept is from
     /// before this connection.
     var isWill: Bool { !isRetained && payload?.elementsEqual("offline".utf8) == true }
-}
-
-extension MQTTPublisher.State {
-    /// Sends the messages that wait, as far as the broker confirms them.
-    fileprivate mutating func sendAll() {
-        guard let connection else { return }
-        var remaining = Int.max
-        if progress.sendsOneAtATime { remaining = areMessagesConfirmed && announcements.isConfirmed ? 1 : 0 }
-        // Taken, so that they are changed in place.
-        var (sentCount, places) = (self.sentCount, self.places)
-        self.places = [:]
-        let send: (MQTTMessage) -> Int32? = { message in
-            guard remaining > 0, let number = connection.publish(message) else { return nil }
-            remaining -= 1
-            places[number] = sentCount
-            sentCount += 1
-            return number
-        }
-        // Results are few, and somebody waits for them.
-        channel?.sendAll(send)
-        outbox.sendAll(send)
-        (self.sentCount, self.places) = (sentCount, places)
-    }
-
-    /// Whether the broker has confirmed all messages but announcements and states.
-    fileprivate var areMessagesConfirmed: Bool { outbox.isConfirmed && channel?.isConfirmed != false }
-
-    /// Drops the message that the broker refuses, which is the only one that it has not confirmed.
-    fileprivate mutating func dropRefused() {
-        channel?.dropUnconfirmed()
-        outbox.dropUnconfirmed()
-    }
-
-    /// Sends a message that is worthless later, if the broker is there.
-    fileprivate mutating func announce(_ message: MQTTMessage, isState: Bool = true, at now: Duration) {
-        guard announcements.sends(to: message.topic, isState: isState, at: now),
-            let number = connection?.publish(message)
-        else { return }
-        announcements.send(number, to: message.topic, place: sentCount, isState: isState, at: now)
-        sentCount += 1
-    }
-
-    fileprivate mutating func endDrain() {
-        drained?.resume()
-        drained = nil
-    }
 }

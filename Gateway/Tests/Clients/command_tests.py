@@ -56,6 +56,34 @@ async def check_failures(world: World):
     expect((await run(world.gateway_binary, "check", "--prot", "1")).status, 64, "the status of a wrong option")
 
 
+@test("check: refuses what run refuses, and nothing else")
+async def check_like_run(world: World):
+    state = world.directory / "state"
+    state.mkdir(mode=0o700)
+    key = state / "encryption.key"
+    key.write_text("no key\n")
+    key.chmod(0o600)
+
+    async def refused(*words: str, adapter: bool = True, directory=state, **variables: str):
+        options = ["--host", "127.0.0.1", "--port", "0", "--log-level", "critical", "--state-dir", str(directory)]
+        if adapter:
+            options += ["--adapter", "virtual"]
+        for command in ("check", "run"):
+            (await run(world.gateway_binary, command, *options, **variables)).failed(*words)
+
+    await refused("encryption.key", "holds no key")
+    outcome = await run(world.gateway_binary, "check", "--no-api", "--state-dir", str(state))
+    assert "required" not in outcome.succeeded().output, outcome.output
+    key.unlink()
+    await refused('"usb"', adapter=False, BLE_ADAPTER="usb")
+    missing = str(world.directory / "none.pem")
+    broker = {"BLE_GATEWAY_MQTT": "mqtts://127.0.0.1"}
+    await refused(missing, "cannot be read", **broker, BLE_GATEWAY_MQTT_AUTHORITY=missing)
+    pair = {"BLE_GATEWAY_MQTT_CERTIFICATE": missing, "BLE_GATEWAY_MQTT_PRIVATE_KEY": missing}
+    await refused(missing, "cannot be read", **broker, **pair)
+    await refused("at most 107 bytes", directory=world.directory / ("x" * 108))
+
+
 @test("run: an adapter that does not exist is an error in one line")
 async def no_adapter(world: World):
     (port,) = free_ports(1)

@@ -314,6 +314,17 @@ struct APISessionTests {
         #expect(session.deadline == Self.start + .seconds(121))
     }
 
+    @Test func excusedSilenceDoesNotCount() {
+        var session = session()
+        _ = effects(&session, hello)
+        session.advance(to: Self.start + .seconds(60))
+        _ = remaining(&session)
+        session.excuseSilence(until: Self.start + .seconds(150))
+        session.advance(to: Self.start + .seconds(150))
+        #expect(remaining(&session).isEmpty)
+        #expect(session.deadline == Self.start + .seconds(210))
+    }
+
     @Test func serverAsksTheClientToDisconnect() {
         var session = session()
         _ = effects(&session, hello)

@@ -182,6 +182,33 @@ struct FleetOutputTests {
     }
 
     @Test(.timeLimit(.minutes(2)))
+    func checksDoNotPileUpWhileTheOutputIsNotRead() {
+        var descriptors: [Int32] = [0, 0]
+        #expect(pipe(&descriptors) == 0)
+        let output = FleetOutput(
+            descriptor: descriptors[1],
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        ) { _ in
+        } failed: { _ in
+        }
+        // More than a pipe holds.
+        let text = String(repeating: "x", count: 1 << 20)
+        output.write([.init(text: text, topic: nil, isRetained: false, tokens: [])])
+        var addedCount = 0
+        for _ in 0..<1000 where output.checkConfirmations() { addedCount += 1 }
+        #expect(addedCount == 1)
+        let thread = Thread { [reader = descriptors[0]] in
+            _ = FileHandle(fileDescriptor: reader, closeOnDealloc: true).readDataToEndOfFile()
+        }
+        thread.start()
+        output.stop(timeout: .seconds(30))
+        // The check comes after the lines. Then there is room for another one.
+        while !output.checkConfirmations() { usleep(1000) }
+        close(descriptors[1])
+        while !thread.isFinished { sched_yield() }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
     func lineThatTheBrokerNeverConfirmsIsLeftOut() throws {
         let broker = try SocketBroker { $0.payload == "line 2" ? .ignore : .confirm }
         defer { broker.stop() }

@@ -98,6 +98,15 @@ struct SettingsTests {
         let merged = try settings(environment: ["BLE_GATEWAY_ADAPTERS": "hci0, hci1", "BLE_GATEWAY_NAME": ""])
         #expect(merged.adapters == [.hci(index: 0, channel: .user), .hci(index: 1, channel: .user)])
         #expect(merged.name == "ble-gateway")
+        let lines = "serial:/dev/ttyAMA0,115200,flow=rtscts, hci0,serial:/dev/ttyS1, 9600, auto"
+        #expect(
+            try settings(environment: ["BLE_GATEWAY_ADAPTERS": lines]).adapters == [
+                .serial(path: "/dev/ttyAMA0", baudRate: 115_200, usesFlowControl: true),
+                .hci(index: 0, channel: .user),
+                .serial(path: "/dev/ttyS1", baudRate: 9600, usesFlowControl: false),
+                .automatic,
+            ]
+        )
     }
 
     @Test(arguments: [
@@ -105,8 +114,18 @@ struct SettingsTests {
         (#"{"port": 70000}"#, #"gateway.json: "port": 70000 is not valid; use a number from 0 to 65535"#),
         (#"{"port": "6053"}"#, #"gateway.json: "port": the value is not an integer"#),
         (#"{"adapters": "hci0"}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"mqtt": {"host": "broker"}}"#, #"gateway.json: "mqtt": the value is not a string"#),
+        (#"{"bindKeys": {"a": "b"}}"#, #"gateway.json: "bindKeys": the value is not a list of strings"#),
+        (#"{"port": {}}"#, #"gateway.json: "port": the value is not an integer"#),
+        (#"{"mqttCommands": {"a": true}}"#, #"gateway.json: "mqttCommands": the value is not true or false"#),
+        (#"{"adapters": [{"name": "hci0"}]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"adapters": ["hci0", {}]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"adapters": ["hci0", 1]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"adapters": [["hci0"]]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"name": [{}]}"#, #"gateway.json: "name": the value is not a string"#),
         (#"{"adapters": ["usb"]}"#, #"gateway.json: "adapters": "usb" is not valid; use hci0"#),
         (#"{"adapters": ["hci0", "hci0"]}"#, "it is given twice"),
+        (#"{"adapters": ["serial:/dev/ttyS1", "9600"]}"#, "serial: needs a path and a baud rate"),
         (#"{"name": "My Gateway"}"#, #""My Gateway" is not valid; use 1 to 31 lower-case letters"#),
         (#"{"scanMode": "fast"}"#, #""fast" is not valid; use one of passive, active"#),
         (#"{"connectionLimit": 0}"#, "use a number from 1 to 255"),

@@ -117,6 +117,28 @@ struct ClientHandlerTests {
         #expect(hub.closedClientCounts == ["unresponsive": 1])
     }
 
+    @Test func clientWhoseRequestsWaitIsNotUnresponsive() throws {
+        let hub = makeHub()
+        let (channel, _) = try makeChannel(hub)
+        var request = ByteBuffer()
+        PlaintextFraming().encode(Message(.subscribeConnectionsFreeRequest), into: &request)
+        try channel.writeInbound(request)
+        let subscriber = hub.devices.state.withLock { $0.subscribers.first }
+        let client = try #require(subscriber)
+        for _ in 0..<512 { client.beginRequest() }
+        channel.pipeline.read()
+        for _ in 0..<10 { loop.advanceTime(by: APISession.pingInterval) }
+        #expect(hub.closedClientCounts.isEmpty)
+
+        // The silence counts from the time when the client is read again.
+        loop.advanceTime(by: APISession.pingInterval - .seconds(1))
+        client.finishRequests(512)
+        loop.advanceTime(by: APISession.silenceLimit - .seconds(1))
+        #expect(hub.closedClientCounts.isEmpty)
+        loop.advanceTime(by: .seconds(1))
+        #expect(hub.closedClientCounts == ["unresponsive": 1])
+    }
+
     /// Counts the reads that reach the socket.
     private final class ReadCounter: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer

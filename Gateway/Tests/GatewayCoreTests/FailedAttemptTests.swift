@@ -16,6 +16,16 @@ struct FailedAttemptTests {
         }
     }
 
+    /// Performs a command, and returns its result.
+    private func perform(
+        _ command: DeviceCommand,
+        by commands: DeviceCommands
+    ) async -> Result<DeviceCommandOutcome, DeviceCommandError> {
+        await withCheckedContinuation { waiting in
+            commands.perform(command) { waiting.resume(returning: $0) }
+        }
+    }
+
     @Test func linkThatEndsBeforeItIsUsedCountsAsAFailedAttempt() async throws {
         try await withGateway(hasSecondAdapter: true) { world in
             let client = try await world.client()
@@ -78,6 +88,30 @@ struct FailedAttemptTests {
                 commands.cancelAll(DeviceCommandError(.timeout, "test"))
                 _ = await waitForConnections(of: world) { $0 == [0, 0] }
             }
+        }
+    }
+
+    @Test func connectionsForCommandsAreEvents() async throws {
+        try await withGateway { world in
+            await world.waitForAdapters()
+            let (commands, events) = (world.gateway.commands, world.events)
+            let attempt = DeviceCommand(.connect, address: Self.absent, isRandom: true, timeout: .seconds(3600))
+            commands.perform(attempt) { _ in }
+            _ = await waitForConnections(of: world) { $0 != [0] }
+            commands.cancelAll(DeviceCommandError(.timeout, "test"))
+            _ = await waitForConnections(of: world) { $0 == [0] }
+            #expect(events.count(of: .deviceFailed) == 1)
+            #expect(events.count(of: .deviceConnected) == 0)
+
+            let device = world.devices[0].address
+            for action in [DeviceCommand.Action.connect, .disconnect] {
+                let command = DeviceCommand(action, address: device.value, isRandom: true, timeout: .seconds(60))
+                _ = try await perform(command, by: commands).get()
+            }
+            let found = events.events.filter { $0.subject == "\(device)" }
+            #expect(found.map(\.kind) == [.deviceConnected, .deviceDisconnected])
+            #expect(found.first?.detail == "for commands over MQTT")
+            #expect(events.count(of: .deviceFailed) == 1)
         }
     }
 

@@ -160,6 +160,14 @@ struct MovingAdapterTests {
         }
     }
 
+    @Test func repeatedNameOfAnAdapterHasANumber() async throws {
+        let adapters = [AdapterSpecification.automatic, Self.address(Self.first), .automatic, .automatic]
+        try await withKernel(adapters) { _, gateway, _, _ in
+            let names = await gateway.status.adapters.map(\.name)
+            #expect(names == ["auto", "addr:00:1A:7D:DA:71:01", "auto (2)", "auto (3)"])
+        }
+    }
+
     @Test func secondAdapterTakesOverScansAndConnections() async throws {
         try await withKernel([Self.address(Self.first), Self.address(Self.second)]) { kernel, gateway, device, client in
             _ = await wait(for: gateway) { $0.adapters.allSatisfy(\.isScanning) }

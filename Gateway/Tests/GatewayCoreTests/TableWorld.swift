@@ -25,6 +25,7 @@ struct TableWorld: Sendable {
         runners = adapters.enumerated().map { index, adapter in
             AdapterRunner(
                 index: index,
+                name: "adapter \(index)",
                 source: .adapter(adapter),
                 watch: watch,
                 scanner: scanner,

@@ -34,6 +34,21 @@ struct DiscoveryTests {
         #expect(object["state_class"] == nil)
     }
 
+    /// `this.state` of a number is in the unit that the user has chosen, so Home Assistant would convert it again.
+    @Test func messageWithoutTheReadingKeepsTheValue() throws {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let readings = [temperature, SensorReading(.motion, .boolean(true)), SensorReading(.text, .text("a"))]
+        let templates = try discovery.announcements(for: observation(readings), at: .zero).map {
+            try object($0)["value_template"] as? String
+        }
+        #expect(templates.map { $0?.contains("this.state") } == [false, false, true])
+        let key = "\"temperature\""
+        #expect(
+            templates[0]
+                == "{% if \(key) in value_json.readings %}{{ value_json.readings[\(key)].value }}{% endif %}"
+        )
+    }
+
     @Test func classesThatHomeAssistantDoesNotKnowAreLeftOut() throws {
         var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
         let readings = [

@@ -43,6 +43,34 @@ struct MQTTPublisherTests {
         #expect(addresses == addresses.sorted())
     }
 
+    @Test(.timeLimit(.minutes(5)))
+    func silentDeviceIsRemovedAlthoughNoOtherReadingComes() async throws {
+        let broker = try SocketBroker { _ in .confirm }
+        defer { broker.stop() }
+        let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
+        let time = Mutex(Duration.zero)
+        let publisher = try MQTTPublisher(
+            MQTTConfiguration(broker: address, gateway: "hall", logger: LogRecorder().logger),
+            checkInterval: .milliseconds(10),
+            timeSinceStart: { time.withLock { $0 } }
+        )
+        var observation = observation(1)
+        observation.report.readings = [SensorReading(.temperature, .number(21.5), unit: "°C")]
+        let topic = "homeassistant/sensor/ble_C0DE00000001_temperature/config"
+        var isPublished = false
+        try await run(publisher) {
+            guard publisher.status.isConnected else { return false }
+            if !isPublished { publisher.publish(observation) }
+            isPublished = true
+            // Later, a reading without a confirmation would end the connection.
+            guard publisher.status.deliveredCount == 1 else { return false }
+            time.withLock { $0 = max($0 + .seconds(600), .seconds(86_400)) }
+            return broker.messages.contains(SocketBroker.Message(topic: topic, payload: ""))
+        }
+        let announcements = broker.messages.filter { $0.topic == topic }
+        #expect(announcements.map(\.payload.isEmpty) == [false, true])
+    }
+
     // MARK: Brokers that misbehave
 
     private func makePublisher(_ broker: SocketBroker, _ log: LogRecorder = LogRecorder()) throws -> MQTTPublisher {

@@ -1,4 +1,5 @@
 import CoreMetrics
+import Synchronization
 import Testing
 
 @testable import GatewayWeb
@@ -161,5 +162,21 @@ struct MetricsRegistryTests {
         #expect(try #require(families["process_open_fds"]) >= 3)
         #expect(try #require(families["process_max_fds"]) >= 64)
         #expect(try #require(families["process_start_time_seconds"]) > 1_600_000_000)
+    }
+
+    @Test func startTimeFollowsTheClockWhenThatIsSet() throws {
+        let clock = Mutex(10_000.0)
+        let metrics = ProcessMetrics(systemTime: { clock.withLock { $0 } }, timeSinceBoot: { 1000 })
+        func startTime() throws -> Double {
+            try #require(metrics.families.first { $0.name == "process_start_time_seconds" }).samples[0].value
+        }
+        let first = try startTime()
+        clock.withLock { $0 += 0.5 }
+        #expect(try startTime() == first)
+        clock.withLock { $0 += 1_700_000_000 }
+        let second = try startTime()
+        #expect(abs(second - first - 1_700_000_000.5) < 0.001)
+        clock.withLock { $0 -= 0.5 }
+        #expect(try startTime() == second)
     }
 }

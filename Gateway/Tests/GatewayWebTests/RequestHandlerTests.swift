@@ -157,6 +157,14 @@ struct RequestHandlerTests {
         #expect(!connection.isOpen)
     }
 
+    @Test(arguments: ["/", "/open", "/missing"])
+    func requestToUpgradeEndsTheConnection(path: String) throws {
+        let connection = try Connection()
+        let response = connection.get(path, "Host: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n")
+        #expect(response.contains("\r\nConnection: close\r\n"))
+        #expect(!connection.isOpen)
+    }
+
     @Test func hostOfAnotherServerIsMisdirected() throws {
         let connection = try Connection()
         let foreign = "Host: attacker.example:8053\r\n"
@@ -191,6 +199,14 @@ struct RequestHandlerTests {
         }
         let connection = try Connection()
         #expect(connection.get("/" + String(repeating: "a", count: 9000)).hasPrefix("HTTP/1.1 4"))
+        #expect(!connection.isOpen)
+    }
+
+    @Test func spacesBeforeAValueAreLimited() throws {
+        let connection = try Connection()
+        #expect(connection.send("GET / HTTP/1.1\r\nX:").isEmpty)
+        #expect(connection.isOpen)
+        for _ in 0..<3 { _ = connection.send(String(repeating: " ", count: 4096)) }
         #expect(!connection.isOpen)
     }
 

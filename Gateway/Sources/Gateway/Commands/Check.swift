@@ -2,6 +2,8 @@ import ArgumentParser
 import BLE
 import Foundation
 import GatewayCore
+import GatewayMQTT
+import Logging
 
 /// Reads the configuration and prints the settings that `run` would use.
 struct Check: AsyncParsableCommand {
@@ -14,12 +16,29 @@ struct Check: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try options.settings()
-        if settings.isEncrypted { _ = try StateDirectory(path: settings.stateDirectory).keyFile.read() }
+        try settings.check()
         print(settings.text)
     }
 }
 
 extension GatewaySettings {
+    /// Checks what the settings refer to, in the order in which `run` uses it. It does not check whether adapters and
+    /// ports are free.
+    ///
+    /// - Throws: the error with which `run` would end.
+    fileprivate func check() throws {
+        if adapters.isEmpty {
+            let environment = ProcessInfo.processInfo.environment[AdapterSpecification.environmentVariable]
+            _ = try AdapterSpecification.resolve(nil, environment: environment) { true }
+        }
+        let directory = StateDirectory(path: stateDirectory)
+        if servesAPI, isEncrypted { _ = try directory.keyFile.read() }
+        // A publisher reads the files of the connection when it is created. It does nothing else before it runs.
+        let logger = Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })
+        if let configuration = publishing(events: EventLog(), logger: logger) { _ = try MQTTPublisher(configuration) }
+        try StatusServer.checkLength(of: directory.statusSocketPath)
+    }
+
     /// The settings, one in each line.
     var text: String {
         let adapterNames = adapters.map { "\($0)" }.joined(separator: ", ")
@@ -28,7 +47,7 @@ extension GatewaySettings {
             ("friendly name", friendlyName ?? name),
             ("adapters", adapters.isEmpty ? "the default adapter: $BLE_ADAPTER, or hci0" : adapterNames),
             ("listens on", servesAPI ? "\(host ?? "all addresses"), port \(port)" : "nothing: clients are not served"),
-            ("encryption", isEncrypted ? "required" : "none: everyone in the network can use the adapters"),
+            ("encryption", encryptionText),
             ("scan mode", scanMode.rawValue),
             ("readings", readings == .none ? "not written" : "\(readings.rawValue), \(bindKeys.count) keys"),
             ("connections", "at most \(connectionLimit)"),
@@ -40,5 +59,10 @@ extension GatewaySettings {
             ("log", "\(logLevel.rawValue), \(logFormat.rawValue)"),
         ]
         return lines.map { "\($0):".padding(toLength: 17, withPad: " ", startingAt: 0) + $1 }.joined(separator: "\n")
+    }
+
+    private var encryptionText: String {
+        guard servesAPI else { return "not used: clients are not served" }
+        return isEncrypted ? "required" : "none: everyone in the network can use the adapters"
     }
 }

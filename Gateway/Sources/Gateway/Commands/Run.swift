@@ -73,7 +73,8 @@ struct GatewayProcess {
     func run(whenServing: @escaping @Sendable (_ port: Int) -> Void = { _ in }) async throws {
         var configuration = configuration
         configuration.whenServing = whenServing
-        let publisher = try makePublisher()
+        let publishing = settings.publishing(events: configuration.events, logger: logger)
+        let publisher = try publishing.map { try MQTTPublisher($0) }
         let writer = settings.readings == .json ? LineWriter(descriptor: STDOUT_FILENO, logger: logger) : nil
         let devices = settings.http.map { _ in ReceivedDevices() }
         configuration.devices = devices
@@ -140,21 +141,24 @@ struct GatewayProcess {
             publisher?.publish(observation)
         }
     }
+}
 
-    private func makePublisher() throws -> MQTTPublisher? {
-        guard let broker = settings.broker else { return nil }
-        var configuration = MQTTConfiguration(broker: broker, gateway: settings.name, logger: logger)
-        configuration.events = self.configuration.events
-        configuration.password = settings.mqttPassword
-        configuration.authorityPath = settings.mqttAuthority
-        configuration.certificatePath = settings.mqttCertificate
-        configuration.privateKeyPath = settings.mqttPrivateKey
-        configuration.topicPrefix = settings.mqttTopic
-        configuration.discoveryPrefix = settings.mqttDiscovery
-        configuration.theengsTopic = settings.theengsTopic
-        configuration.storePath = directory.path + "/mqtt.sqlite"
-        configuration.storeLimit = settings.mqttStoreLimit
-        configuration.storeDays = settings.mqttStoreDays
-        return try MQTTPublisher(configuration)
+extension GatewaySettings {
+    /// How readings are published; nil without a broker.
+    func publishing(events: EventLog, logger: Logger) -> MQTTConfiguration? {
+        guard let broker else { return nil }
+        var configuration = MQTTConfiguration(broker: broker, gateway: name, logger: logger)
+        configuration.events = events
+        configuration.password = mqttPassword
+        configuration.authorityPath = mqttAuthority
+        configuration.certificatePath = mqttCertificate
+        configuration.privateKeyPath = mqttPrivateKey
+        configuration.topicPrefix = mqttTopic
+        configuration.discoveryPrefix = mqttDiscovery
+        configuration.theengsTopic = theengsTopic
+        configuration.storePath = stateDirectory + "/mqtt.sqlite"
+        configuration.storeLimit = mqttStoreLimit
+        configuration.storeDays = mqttStoreDays
+        return configuration
     }
 }

@@ -45,6 +45,8 @@ final class FleetOutput: Sendable {
     /// Whether the connection is being ended, because a line was not confirmed in time. Used on the queue only.
     private let isReconnecting = Mutex(false)
     private let hasFailed = Mutex(false)
+    /// Whether a check of the confirmations waits for the queue.
+    private let isCheckPending = Mutex(false)
     /// Whether lines may be published: the session is connected, and the end of the connection before is handled. Used on
     /// the queue only.
     private let isConnected = Mutex(false)
@@ -100,7 +102,21 @@ final class FleetOutput: Sendable {
     }
 
     /// Connects again if the broker does not confirm a line in time. To be called now and then.
-    func checkConfirmations() { queue.async { [self] in checkNow() } }
+    ///
+    /// - Returns: whether a check was added. None is added while the last one waits for lines to be written.
+    @discardableResult
+    func checkConfirmations() -> Bool {
+        let isAdded = isCheckPending.withLock { isPending in
+            defer { isPending = true }
+            return !isPending
+        }
+        guard isAdded else { return false }
+        queue.async { [self] in
+            isCheckPending.withLock { $0 = false }
+            checkNow()
+        }
+        return true
+    }
 
     /// Waits until all lines are written and confirmed, for a limited time, and ends the connection to the broker.
     func stop(timeout: Duration) {

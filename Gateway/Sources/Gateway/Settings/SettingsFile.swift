@@ -21,10 +21,10 @@ struct SettingsFile {
         }
     }
 
-    /// The keys of the object, sorted.
+    /// Returns the JSON object of the file, with a member for each setting.
     ///
     /// - Throws: ``SettingsError`` if the contents are not a JSON object.
-    func keys() throws(SettingsError) -> [String] {
+    func object() throws(SettingsError) -> [String: Any] {
         do {
             guard let object = try JSONSerialization.jsonObject(with: Data(contents)) as? [String: Any] else {
                 throw SettingsError(
@@ -33,7 +33,7 @@ struct SettingsFile {
                     advice: "the file must hold a JSON object, as in {\"port\": 6053}"
                 )
             }
-            return object.keys.sorted()
+            return object
         } catch let error as SettingsError {
             throw error
         } catch {

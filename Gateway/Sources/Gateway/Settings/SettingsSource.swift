@@ -4,6 +4,8 @@ import Foundation
 /// A place that settings come from: the options of the command, the environment, or a file.
 struct SettingsSource {
     private let snapshot: any ConfigSnapshot
+    /// Whether lists come from texts that are split at commas.
+    private var splitsAtCommas = false
     /// Names the place of a setting in an error.
     private let place: @Sendable (Setting) -> String
 
@@ -32,21 +34,25 @@ struct SettingsSource {
         }
         let provider = EnvironmentVariablesProvider(environmentVariables: variables)
             .prefixKeys(with: ConfigKey(["ble", "gateway"]))
-        return SettingsSource(snapshot: provider.snapshot()) { "environment variable \($0.environmentVariable)" }
+        return SettingsSource(snapshot: provider.snapshot(), splitsAtCommas: true) {
+            "environment variable \($0.environmentVariable)"
+        }
     }
 
     /// Settings in a file of JSON.
     ///
-    /// - Throws: ``SettingsError`` if the contents are not a JSON object, or if a key is no setting.
+    /// - Throws: ``SettingsError`` if the contents are not a JSON object, if a key is no setting, or if a value has a
+    ///   type that no setting has.
     static func file(_ file: SettingsFile) throws(SettingsError) -> SettingsSource {
-        let keys = try file.keys()
-        let known = Setting.allCases.map(\.rawValue)
-        for key in keys where !known.contains(key) {
-            throw SettingsError(
-                place: "\(file.path): \"\(key)\"",
-                value: nil,
-                advice: "there is no such setting; use one of \(known.joined(separator: ", "))"
-            )
+        for (key, value) in try file.object().sorted(by: { $0.key < $1.key }) {
+            let place = "\(file.path): \"\(key)\""
+            guard let setting = Setting(rawValue: key) else {
+                let known = Setting.allCases.map(\.rawValue).joined(separator: ", ")
+                throw SettingsError(place: place, value: nil, advice: "there is no such setting; use one of \(known)")
+            }
+            // The snapshot has no value for an object, and its error about such a list does not name the type.
+            let isOtherList = (value as? [Any])?.allSatisfy { $0 is String } == false
+            guard !(value is [String: Any]), !isOtherList else { throw setting.wrongType(at: place) }
         }
         do {
             let snapshot = try JSONSnapshot(
@@ -66,11 +72,30 @@ struct SettingsSource {
     func value(of setting: Setting) throws(SettingsError) -> LocatedValue? {
         let place = place(setting)
         do {
-            return try snapshot.value(forKey: setting.key, type: setting.type).value
-                .map { LocatedValue(content: $0.content, place: place) }
+            guard let content = try snapshot.value(forKey: setting.key, type: setting.type).value?.content else {
+                return nil
+            }
+            if splitsAtCommas, setting == .adapters, case .stringArray(let pieces) = content {
+                return LocatedValue(content: .stringArray(Self.joinSerialLines(pieces)), place: place)
+            }
+            return LocatedValue(content: content, place: place)
         } catch {
-            throw SettingsError(place: place, value: nil, advice: "the value is not \(setting.type.words)")
+            throw setting.wrongType(at: place)
         }
+    }
+
+    /// Joins the parts of adapters on serial lines, which have commas themselves: `serial:PATH,BAUD,flow=rtscts`.
+    private static func joinSerialLines(_ pieces: [String]) -> [String] {
+        var adapters: [String] = []
+        for piece in pieces {
+            let isPart = piece.first?.isNumber == true || piece.hasPrefix("flow=")
+            if isPart, let line = adapters.last, line.hasPrefix("serial:") {
+                adapters[adapters.count - 1] = "\(line),\(piece)"
+            } else {
+                adapters.append(piece)
+            }
+        }
+        return adapters
     }
 }
 
@@ -90,6 +115,13 @@ struct LocatedValue {
             default: "the value"
             }
         return SettingsError(place: place, value: text, advice: advice)
+    }
+}
+
+extension Setting {
+    /// The error that a value has another type than the setting.
+    fileprivate func wrongType(at place: String) -> SettingsError {
+        SettingsError(place: place, value: nil, advice: "the value is not \(type.words)")
     }
 }
 

@@ -17,13 +17,7 @@ struct StatusServer: Service, CustomStringConvertible {
     ///
     /// - Throws: ``StateError`` if another gateway uses the same socket, or if its path is too long.
     init(path: String, logger: Logger, status: @escaping @Sendable () async -> GatewayStatus) throws(StateError) {
-        guard path.utf8.count < 108 else {
-            throw StateError(
-                path: path,
-                failure: "a socket's path has at most 107 bytes",
-                advice: "name a shorter directory with --state-dir"
-            )
-        }
+        try Self.checkLength(of: path)
         guard !StatusClient(path: path).isServed else {
             throw StateError(
                 path: path,
@@ -34,6 +28,19 @@ struct StatusServer: Service, CustomStringConvertible {
         self.path = path
         self.logger = logger
         self.status = status
+    }
+
+    /// Checks that a path is short enough for a socket.
+    ///
+    /// - Throws: ``StateError`` if it is too long.
+    static func checkLength(of path: String) throws(StateError) {
+        guard path.utf8.count < 108 else {
+            throw StateError(
+                path: path,
+                failure: "a socket's path has at most 107 bytes",
+                advice: "name a shorter directory with --state-dir"
+            )
+        }
     }
 
     /// Serves until graceful shutdown or cancellation.

@@ -18,7 +18,7 @@ public struct GatewayEvent: Sendable, Equatable {
         case clientConnected = "client_connected"
         /// A client was disconnected, perhaps before it had greeted.
         case clientDisconnected = "client_disconnected"
-        /// A device was connected for a client.
+        /// A device was connected, for a client or for commands.
         case deviceConnected = "device_connected"
         /// A device could not be connected.
         case deviceFailed = "device_failed"

@@ -54,19 +54,44 @@ final class AdapterRunner: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(index: Int, source: Source, watch: AdapterWatch, scanner: Scanner, events: EventLog, logger: Logger) {
+    /// - Parameter name: the adapter's name for people, which no other adapter has; see ``names(of:)``.
+    init(
+        index: Int,
+        name: String,
+        source: Source,
+        watch: AdapterWatch,
+        scanner: Scanner,
+        events: EventLog,
+        logger: Logger
+    ) {
         self.index = index
+        self.name = name
         self.source = source
         self.watch = watch
         self.scanner = scanner
         self.events = events
         var logger = logger
-        switch source {
-        case .opener(let opener): name = "\(opener.specification)"
-        case .adapter: name = "adapter \(index)"
-        }
         logger[metadataKey: "adapter"] = "\(name)"
         self.logger = logger
+    }
+
+    /// Returns the names of adapters: their specifications, or their positions. A name that repeats an earlier one gets
+    /// a number, as in "auto (2)".
+    static func names(of sources: [Source]) -> [String] {
+        var used: Set<String> = []
+        return sources.enumerated().map { index, source in
+            let base =
+                switch source {
+                case .opener(let opener): "\(opener.specification)"
+                case .adapter: "adapter \(index)"
+                }
+            var (name, count) = (base, 1)
+            while !used.insert(name).inserted {
+                count += 1
+                name = "\(base) (\(count))"
+            }
+            return name
+        }
     }
 
     /// The adapter; nil while it is not open.

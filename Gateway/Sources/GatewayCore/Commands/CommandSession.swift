@@ -116,6 +116,7 @@ actor CommandSession {
         do throws(DeviceCommandError) {
             pending.finish(.success(try await perform(pending)))
         } catch {
+            if error.meansOutdatedHandles { await forgetServices() }
             pending.finish(.failure(error))
         }
     }
@@ -190,6 +191,15 @@ actor CommandSession {
             throw DeviceCommandError(.ambiguous, "\(found.count) characteristics are \(path.characteristic)\(advice)")
         }
         return characteristic
+    }
+
+    /// Forgets the services, whose handles have changed. The next command discovers them again.
+    ///
+    /// Subscriptions may have lost their handles too. So the connection ends if there are any, and their receivers are
+    /// told that they have ended.
+    private func forgetServices() async {
+        link?.services = nil
+        if link?.subscriptions.isEmpty == false { await endLink() }
     }
 
     // MARK: Subscriptions
@@ -267,6 +277,7 @@ actor CommandSession {
                 devices.connected(slot)
                 return (slot, peripheral)
             } catch {
+                devices.events.record(.deviceFailed, "\(slot.device)", "\(error)")
                 let hasFailed = error.isFailedAttempt(
                     after: ContinuousClock.now - start,
                     failedAttemptTime: devices.failedAttemptTime
@@ -284,6 +295,8 @@ actor CommandSession {
         self.link = nil
         link.observer.cancel()
         await Task { await link.peripheral.disconnect() }.value
+        let reason = await Task { try? await link.peripheral.disconnection() }.value
+        devices.events.record(.deviceDisconnected, "\(link.slot.device)", reason.map { "\($0)" })
         await devices.readBonds(of: link.slot.adapterIndex)
         devices.release(link.slot)
     }

@@ -77,3 +77,11 @@ public struct DeviceCommandError: Error, Hashable, Sendable {
         if [.disconnected, .failed, .attribute].contains(code) { code = .connectionFailed }
     }
 }
+
+extension DeviceCommandError {
+    /// Whether the device reports that the handles of its services have changed (Vol 3, Part F, 3.4.1.1).
+    var meansOutdatedHandles: Bool {
+        attributeError == ATTErrorCode.invalidHandle.rawValue
+            || attributeError == ATTErrorCode.databaseOutOfSync.rawValue
+    }
+}

@@ -66,6 +66,7 @@ extension DeviceTable {
     func connected(_ slot: DeviceSlot) {
         slot.isConnected.store(true, ordering: .relaxed)
         linkMade(through: slot.adapterIndex)
+        events.record(.deviceConnected, "\(slot.device)", "for commands over MQTT")
     }
 
     /// Frees a slot whose connection has ended.

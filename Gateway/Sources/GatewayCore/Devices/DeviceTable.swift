@@ -67,7 +67,7 @@ final class DeviceTable: Sendable {
     let adapters: AdapterSet
     let failedAttemptTime: Duration
     private let services = ServiceCache()
-    private let events: EventLog
+    let events: EventLog
     private let whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)?
     private let logger: Logger
     let state = Mutex(State())

@@ -65,7 +65,7 @@ final class Client: Sendable {
     func finishRequests(_ count: Int = 1) {
         let (old, new) = unfinishedRequestCount.wrappingSubtract(count, ordering: .relaxed)
         if old > Self.requestLimit / 2, new <= Self.requestLimit / 2 {
-            eventLoop.execute { [handler] in handler.value.resumeReading() }
+            eventLoop.execute { [handler] in handler.value.requestsFinished() }
         }
     }
 }

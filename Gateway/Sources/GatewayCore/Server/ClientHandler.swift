@@ -10,6 +10,9 @@ import NIOCore
 /// While the channel is not writable, no requests are handled and nothing is read, so the client cannot cause answers.
 /// Advertisements wait in a bounded queue. Other messages are written up to ``unsentByteLimit``; beyond it, the client
 /// is disconnected.
+///
+/// Nothing is read either while the client has too many unfinished requests. That time does not count as its silence,
+/// as long as the client takes its answers.
 final class ClientHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -92,8 +95,14 @@ final class ClientHandler: ChannelDuplexHandler {
         }
     }
 
+    /// Handles requests that wait, after devices have finished earlier ones.
+    func requestsFinished() {
+        excuseSilence()
+        resumeReading()
+    }
+
     /// Handles requests that wait, and reads from the client again.
-    func resumeReading() {
+    private func resumeReading() {
         guard !isEnding, acceptsRequests else { return }
         performEffects()
         guard isReadSuspended, acceptsRequests else { return }
@@ -111,6 +120,13 @@ final class ClientHandler: ChannelDuplexHandler {
     }
 
     // MARK: Session
+
+    /// Leaves out the time in which the client's requests wait and nothing is read from it. Silence still counts while
+    /// the client does not take its answers.
+    private func excuseSilence() {
+        guard isReadSuspended, let context, context.channel.isWritable else { return }
+        session.excuseSilence(until: context.eventLoop.now)
+    }
 
     private func performEffects() {
         while !isEnding, let effect = session.next(handlesFrames: acceptsRequests) {
@@ -138,6 +154,7 @@ final class ClientHandler: ChannelDuplexHandler {
         guard timer == nil, !isEnding, let context, let deadline = session.deadline else { return }
         timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [self] in
             timer = nil
+            excuseSilence()
             session.advance(to: context.eventLoop.now)
             performEffects()
             setTimer()

@@ -131,6 +131,8 @@ final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         setTimer(Self.responseTimeout, context)
         let (path, host) = Self.target(of: head)
         let omitsBody = head.method == .HEAD
+        // After a request to change the protocol, the decoder parses nothing and keeps what follows.
+        let isKeepAlive = head.isKeepAlive && !head.headers.contains(name: "Upgrade")
         if head.version != .http1_0, head.headers["Host"].count != 1 {
             let refusal = WebResponse.failure(.badRequest, "A request must have one Host field.")
             return send(refusal, isKeepAlive: false, omitsBody: omitsBody, context)
@@ -140,15 +142,15 @@ final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
                 .misdirectedRequest,
                 "This is no known name of the gateway. Use its address, or add the name to the setting httpNames."
             )
-            return send(refusal, isKeepAlive: head.isKeepAlive, omitsBody: omitsBody, context)
+            return send(refusal, isKeepAlive: isKeepAlive, omitsBody: omitsBody, context)
         }
         guard let response = content.response(path: path, on: context.eventLoop) else {
             let refusal = WebResponse.failure(.notFound, "There is no such page.")
-            return send(refusal, isKeepAlive: head.isKeepAlive, omitsBody: omitsBody, context)
+            return send(refusal, isKeepAlive: isKeepAlive, omitsBody: omitsBody, context)
         }
         response.hop(to: context.eventLoop).assumeIsolated().whenComplete { [self] result in
             let failure = WebResponse.failure(.internalServerError, "The response could not be made.")
-            send((try? result.get()) ?? failure, isKeepAlive: head.isKeepAlive, omitsBody: omitsBody, context)
+            send((try? result.get()) ?? failure, isKeepAlive: isKeepAlive, omitsBody: omitsBody, context)
         }
     }
 

@@ -18,6 +18,9 @@ public struct WebServer: Service, CustomStringConvertible {
         limits.maxHeaderFieldCount = 64
         return limits
     }()
+    /// The greatest number of bytes that the decoder keeps. It keeps the unfinished field of a header with the spaces
+    /// before the field's value, which its own limits do not count.
+    static let decoderBufferLimit = 8192
 
     private let address: WebAddress
     private let hosts: HostPolicy
@@ -127,13 +130,15 @@ public struct WebServer: Service, CustomStringConvertible {
 
     /// Adds the handlers of a connection.
     static func configure(_ channel: any Channel, content: any WebContent, hosts: HostPolicy) throws {
-        try channel.pipeline.syncOperations.configureHTTPServerPipeline(
-            withPipeliningAssistance: true,
-            withErrorHandling: false,
-            withEncoderConfiguration: .init(),
-            withDecoderLimitConfiguration: decoderLimits
-        )
-        try channel.pipeline.syncOperations.addHandler(RequestHandler(content: content, hosts: hosts))
+        // `configureHTTPServerPipeline` gives the decoder no limit of its buffer.
+        let decoder = HTTPRequestDecoder(limitConfiguration: decoderLimits)
+        try channel.pipeline.syncOperations.addHandlers([
+            HTTPResponseEncoder(configuration: .init()),
+            ByteToMessageHandler(decoder, maximumBufferSize: decoderBufferLimit),
+            HTTPServerPipelineHandler(),
+            NIOHTTPResponseHeadersValidator(),
+            RequestHandler(content: content, hosts: hosts),
+        ])
     }
 }
 

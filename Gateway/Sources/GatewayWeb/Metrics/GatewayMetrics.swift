@@ -61,9 +61,11 @@ enum GatewayMetrics {
             _ help: String,
             _ value: (GatewayStatus.AdapterStatus) -> Double
         ) -> MetricFamily {
-            // An adapter of a stream can be configured twice under the same name; the first one is shown.
-            var names: Set<String> = []
-            let adapters = status.adapters.filter { names.insert($0.name).inserted }
+            // Labels are cut, so two long names can give the same label; the first adapter is shown.
+            var labels: Set<Substring> = []
+            let adapters = status.adapters.filter {
+                labels.insert($0.name.prefix(Exposition.labelValueLimit)).inserted
+            }
             return MetricFamily(name, kind, help, label: "adapter", adapters.map { ($0.name, value($0)) })
         }
         func count(_ kind: GatewayEvent.Kind) -> (GatewayStatus.AdapterStatus) -> Double {

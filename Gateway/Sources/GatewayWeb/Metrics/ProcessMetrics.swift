@@ -1,12 +1,28 @@
 import Foundation
+import Synchronization
 
 /// What the system knows about this process, under the names that all of Prometheus's client libraries use.
-struct ProcessMetrics {
-    /// The system's time of the start in seconds since 1970; nil if /proc is not readable.
-    private let startTime: Double?
+final class ProcessMetrics: Sendable {
+    /// The greatest change of the computed start time, in seconds, for which the last one is still reported. Two clocks
+    /// are never read at the same moment, so it is slightly different each time.
+    private static let startTimeTolerance = 1.0
 
-    init() {
-        startTime = Self.readStartTime()
+    /// The time from the start of the system to that of the process, in seconds; nil if /proc is not readable.
+    private let startSinceBoot: Double?
+    private let systemTime: @Sendable () -> Double
+    private let timeSinceBoot: @Sendable () -> Double
+    private let lastStartTime = Mutex<Double?>(nil)
+
+    /// - Parameters:
+    ///   - systemTime: returns the system's time in seconds since 1970.
+    ///   - timeSinceBoot: returns the time since the start of the system, in seconds.
+    init(
+        systemTime: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 },
+        timeSinceBoot: @escaping @Sendable () -> Double = { ProcessMetrics.readTimeSinceBoot() }
+    ) {
+        self.systemTime = systemTime
+        self.timeSinceBoot = timeSinceBoot
+        startSinceBoot = Self.readStartSinceBoot()
     }
 
     var families: [MetricFamily] {
@@ -54,6 +70,18 @@ struct ProcessMetrics {
         return families
     }
 
+    /// The system's time of the start in seconds since 1970; nil if /proc is not readable. It changes when the system's
+    /// clock is set: a machine without a battery for its clock starts in the past.
+    private var startTime: Double? {
+        guard let startSinceBoot else { return nil }
+        let computed = systemTime() - timeSinceBoot() + startSinceBoot
+        return lastStartTime.withLock { last -> Double in
+            if let last, abs(computed - last) <= Self.startTimeTolerance { return last }
+            last = computed
+            return computed
+        }
+    }
+
     private static func read(_ path: String) -> String? {
         FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
     }
@@ -66,17 +94,21 @@ struct ProcessMetrics {
         return (pages[0] * size, pages[1] * size)
     }
 
-    /// The start in seconds since 1970; see proc(5), /proc/pid/stat. A service may see nothing of /proc but its processes, so
-    /// the time of the system's start is that of its clock.
-    private static func readStartTime() -> Double? {
+    /// The time from the start of the system to that of the process, in seconds; see proc(5), /proc/pid/stat.
+    private static func readStartSinceBoot() -> Double? {
         // The second field is a name in parentheses that can have spaces. The start is the 22nd field.
         guard let fields = read("/proc/self/stat")?.split(separator: ")").last?.split(separator: " "),
             fields.count > 19,
             let ticks = Double(fields[19])
         else { return nil }
-        var sinceBoot = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
-        let bootTime = Date().timeIntervalSince1970 - Double(sinceBoot.tv_sec) - Double(sinceBoot.tv_nsec) / 1e9
-        return bootTime + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+        return ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    /// The time since the start of the system, in seconds. A service may see nothing of /proc but its processes, so the
+    /// time is that of the clock.
+    private static func readTimeSinceBoot() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }
