@@ -158,6 +158,16 @@ extension BluetoothHost {
         return inspection
     }
 
+    /// The number of inputs that have ended, for tests that look at a host only if something has happened to it; nil in
+    /// release builds, which do not count them.
+    package var inputCount: Int? {
+        #if DEBUG
+            turn.inputCount
+        #else
+            nil
+        #endif
+    }
+
     /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0

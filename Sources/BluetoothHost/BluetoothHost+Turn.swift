@@ -36,6 +36,8 @@ struct Turn {
     var phase = Phase.idle
     /// The number of the host's tasks that have started and not ended; counted in debug builds only.
     var taskCount = 0
+    /// The number of inputs that have ended; counted in debug builds only.
+    var inputCount = 0
     let deliveries = DeliveryQueue()
 
     /// Whether a delivery can be made at once, provided that no engine is in the middle of a call.
@@ -133,6 +135,9 @@ extension BluetoothHost {
     ///
     /// Call this only when no engine is in the middle of a call.
     func endInput() {
+        #if DEBUG
+            turn.inputCount += 1
+        #endif
         guard turn.phase == .idle else { return }
         turn.phase = .performing
         sendFrames()

@@ -268,10 +268,7 @@ final class Simulation: Sendable {
     private func checkStep(_ watch: ReleaseWatch) {
         ledger.checkDeadlines()
         for (index, host) in state.hosts.enumerated() {
-            if let contradiction = host.assumeIsolated({ $0.contradiction() }) {
-                ledger.violate("device\(index): \(contradiction)")
-            }
-            watch.addLinks(of: host)
+            if let contradiction = watch.check(host) { ledger.violate("device\(index): \(contradiction)") }
         }
     }
 
