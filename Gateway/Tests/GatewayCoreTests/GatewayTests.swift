@@ -248,8 +248,10 @@ struct GatewayTests {
             try await observer.send(.subscribeConnectionsFreeRequest)
             try await client.connect(address)
             _ = try await observer.slots { $0.free == 19 }
-            try await client.send(.deviceRequest, APIClient.request(address, .disconnect))
-            try await client.send(.deviceRequest, APIClient.request(address, .connectV3WithCache))
+            try await client.send(
+                .deviceRequest,
+                together: [APIClient.request(address, .disconnect), APIClient.request(address, .connectV3WithCache)]
+            )
             _ = try await client.connectionResponse { !$0.connected }
             _ = try await observer.slots { $0.free == 20 }
             try await observer.connect(address)
