@@ -14,8 +14,8 @@ import Dispatch
 /// Each iteration is independent, and begins with the current inventory. A reader that is slow gets the newest inventory
 /// and none of those between, so at most one waits. The iteration ends when its task is cancelled.
 ///
-/// The kernel's management socket reports changes, for which no capability is needed. If there is none, as in some
-/// containers, the inventory is read every 5 s instead.
+/// The kernel's management socket reports changes, for which no capability is needed. The inventory is also read every
+/// 5 s: in some containers there is no such socket, and not every adapter that is brought up or down is reported.
 public struct AdapterMonitor: AsyncSequence, Sendable {
     public typealias Element = AdapterInventory
     public typealias Failure = Never

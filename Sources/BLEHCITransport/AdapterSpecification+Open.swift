@@ -199,14 +199,19 @@ extension TransportError {
 
 // MARK: Serial lines
 
+/// Opens and configures a serial line. Closing it does not wait for output that the controller has not accepted.
 func openSerialLine(
     _ path: String,
     rate: Int,
     usesFlowControl: Bool
 ) throws(TransportError) -> OwnedDescriptor {
-    let line = OwnedDescriptor(unsafe ble_open(path, O_RDWR | O_NOCTTY | O_NONBLOCK, 0))
-    guard line.number >= 0 else { throw .serialLine(path, errno: -line.number) }
-    let result = ble_serial_configure(line.number, UInt32(clamping: rate), usesFlowControl ? 1 : 0)
-    guard result >= 0 else { throw .serialLine(path, errno: -result) }
-    return line
+    let number = unsafe ble_open(path, O_RDWR | O_NOCTTY | O_NONBLOCK, 0)
+    guard number >= 0 else { throw .serialLine(path, errno: -number) }
+    let result = ble_serial_configure(number, UInt32(clamping: rate), usesFlowControl ? 1 : 0)
+    guard result >= 0 else {
+        // A line that is not configured, such as one that another program uses, is only closed.
+        _ = Glibc.close(number)
+        throw .serialLine(path, errno: -result)
+    }
+    return OwnedDescriptor(number, beforeClosing: { ble_serial_release($0) })
 }

@@ -4,8 +4,10 @@ import Dispatch
 ///
 /// ## States
 ///
-/// The watcher listens to the management socket. While there is none, it polls: it reads the inventory at an interval,
-/// and tries to open the socket each time. It polls also after the socket has failed.
+/// The watcher listens to the management socket, and reads the inventory when a message reports a change. It also reads
+/// the inventory at an interval. The kernel sends no message for an adapter that is brought up or down, unless a
+/// program has used the management interface for that adapter. While there is no socket, or after it has failed, the
+/// watcher tries to open one at each interval.
 package final class AdapterWatcher: Sendable {
     private final class State {
         var source: (any DispatchSourceRead)?
@@ -37,7 +39,7 @@ package final class AdapterWatcher: Sendable {
     }
 
     /// - Parameters:
-    ///   - interval: how often the inventory is read if there is no management socket.
+    ///   - interval: how often the inventory is read if no message reports a change.
     ///   - report: is called on the watcher's queue.
     init(
         interval: DispatchTimeInterval = .seconds(5),
@@ -53,7 +55,7 @@ package final class AdapterWatcher: Sendable {
     }
 
     package func start() {
-        queue.async { self.watch() }
+        queue.async { self.begin() }
     }
 
     package func stop() {
@@ -69,21 +71,22 @@ package final class AdapterWatcher: Sendable {
 
     // MARK: On the queue
 
-    /// Listens if that is possible, otherwise polls. The socket is opened first, so no change is missed.
-    private func watch() {
+    private func begin() {
+        let state = confined.value
+        guard !state.isStopped, state.timer == nil else { return }
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.schedule(deadline: .now() + interval, repeating: interval)
+        timer.setEventHandler { [weak self] in self?.poll() }
+        state.timer = timer
+        timer.activate()
+        poll()
+    }
+
+    /// Listens if that is possible, and reads the inventory. The socket is opened first, so no message is missed.
+    private func poll() {
         let state = confined.value
         guard !state.isStopped else { return }
-        if let socket = openSocket() {
-            state.timer?.cancel()
-            state.timer = nil
-            listen(to: socket)
-        } else if state.timer == nil {
-            let timer = DispatchSource.makeTimerSource(queue: queue)
-            timer.schedule(deadline: .now() + interval, repeating: interval)
-            timer.setEventHandler { [weak self] in self?.watch() }
-            state.timer = timer
-            timer.activate()
-        }
+        if state.source == nil, let socket = openSocket() { listen(to: socket) }
         reportChange()
     }
 
@@ -110,9 +113,8 @@ package final class AdapterWatcher: Sendable {
                 return
             case .success(nil), .failure:
                 state.source?.cancel()
+                // The next poll opens another one. A socket that fails each time would keep the thread busy otherwise.
                 state.source = nil
-                // Not at once: a socket that fails each time would keep the thread busy.
-                queue.asyncAfter(deadline: .now() + interval) { [weak self] in self?.watch() }
                 return reportChange()
             }
         }

@@ -8,7 +8,11 @@ import Glibc
 /// Each packet is written whole, with one call, as it passes. So the file of a process that was killed ends with a
 /// whole record. The file of a transport is confined to the loop of the transport.
 public final class CaptureFile {
-    private let descriptor: OwnedDescriptor
+    /// The bytes that a pipe holds for a reader that pauses, if the system permits so many.
+    private static let pipeCapacity: Int32 = 1 << 20
+
+    /// Nil after a failure, so that the reader of a pipe finds its end.
+    private var descriptor: OwnedDescriptor?
     private let microsecondsSince1970: @Sendable () -> Int64
     private var writer: CaptureWriter
     private var buffer = PacketBuffer(capacity: 1024, headroom: 0)
@@ -24,9 +28,12 @@ public final class CaptureFile {
 
     /// Creates the file, or empties an existing file. Only its owner may read it, because a capture contains keys.
     ///
-    /// A symbolic link is not followed: it is an error (`ELOOP`). An existing file must belong to this user, otherwise
-    /// it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it. If it fails, a new
-    /// file is removed again.
+    /// A symbolic link is not followed: it is an error (`ELOOP`). An existing file or pipe must belong to this user,
+    /// otherwise it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it. If it
+    /// fails, a new file is removed again. A device such as `/dev/null` is used as it is.
+    ///
+    /// A transport's loop does not wait for the reader of a named pipe. Without a reader, it is an error (`ENXIO`). If
+    /// the pipe is full, the capture ends (`EAGAIN`), possibly within a record.
     ///
     /// Only one capture at a time can be written to a file. Two would overwrite each other's records.
     ///
@@ -34,6 +41,8 @@ public final class CaptureFile {
     ///   - path: the file's path.
     ///   - format: the format; nil for H4 packets in the format that the path's name implies.
     ///   - masksKeys: whether keys are replaced by zeros.
+    ///   - mayWait: whether to block the thread until a named pipe has a reader, and at each packet until it has room.
+    ///     Must be false for the capture of a transport.
     ///   - microsecondsSince1970: the clock; nil for the system's realtime clock at the start, and the time since then.
     ///   - onFailure: called when the capture ends early, with ``failure``.
     /// - Throws: ``TransportError/captureFile(_:errno:)``.
@@ -41,6 +50,7 @@ public final class CaptureFile {
         path: String,
         format: CaptureWriter.Format? = nil,
         masksKeys: Bool = false,
+        mayWait: Bool = false,
         microsecondsSince1970: (@Sendable () -> Int64)? = nil,
         onFailure: (@Sendable (TransportError) -> Void)? = nil
     ) throws(TransportError) {
@@ -48,12 +58,12 @@ public final class CaptureFile {
         writer = CaptureWriter(format ?? .h4(path: path))
         self.microsecondsSince1970 = microsecondsSince1970 ?? steadyMicrosecondsSince1970()
         mask = masksKeys ? CaptureKeyMask() : nil
-        let isNew: Bool
-        (descriptor, isNew) = CaptureFile.open(path)
-        guard descriptor.number >= 0 else { throw .captureFile(path, errno: -descriptor.number) }
+        let (opened, isNew) = CaptureFile.open(path, mayWait: mayWait)
+        guard opened.number >= 0 else { throw .captureFile(path, errno: -opened.number) }
+        descriptor = opened
         do throws(Errno) {
             // The file is emptied only after its owner is verified.
-            isRegular = try makePrivate(descriptor.number)
+            isRegular = try makePrivate(opened.number, pipeCapacity: CaptureFile.pipeCapacity)
         } catch {
             if isNew { unsafe unlink(path) }
             throw .captureFile(path, errno: error.code)
@@ -68,11 +78,12 @@ public final class CaptureFile {
     }
 
     /// Opens the file. The number of the descriptor is a negative errno if that fails.
-    private static func open(_ path: String) -> (OwnedDescriptor, isNew: Bool) {
-        let new = unsafe ble_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    private static func open(_ path: String, mayWait: Bool) -> (OwnedDescriptor, isNew: Bool) {
+        let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | (mayWait ? 0 : O_NONBLOCK)
+        let new = unsafe ble_open(path, flags | O_EXCL, 0o600)
         guard new == -EEXIST else { return (OwnedDescriptor(new), true) }
         // The existing file may be removed at this moment, and is then made again.
-        return (OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600)), false)
+        return (OwnedDescriptor(unsafe ble_open(path, flags, 0o600)), false)
     }
 
     /// Appends a packet with its H4 indicator. Called on the transport's loop only.
@@ -114,9 +125,11 @@ public final class CaptureFile {
         return mask?.mask(kind, direction, packet.extracting(droppingFirst: 1)).map { [indicator] + $0 }
     }
 
-    /// Writes the buffer. After a failure, a partially written record is cut off again.
+    /// Writes the buffer. After a failure, a partially written record is cut off again. In a pipe it stays, and is
+    /// the last.
     private func flush() {
         defer { buffer.reset() }
+        guard let descriptor else { return }
         var written = 0
         while written < buffer.count {
             let rest = buffer.bytes.extracting(droppingFirst: written)
@@ -126,6 +139,7 @@ public final class CaptureFile {
                 _ = ftruncate(descriptor.number, length)
                 let failure = TransportError.captureFile(path, errno: error.code)
                 self.failure = failure
+                self.descriptor = nil
                 onFailure?(failure)
                 return
             }
@@ -134,15 +148,20 @@ public final class CaptureFile {
     }
 }
 
-/// Makes an open file accessible to its owner only, and empties it.
+/// Makes an open file or pipe accessible to its owner only. Empties a file, and enlarges a pipe if possible.
 ///
-/// - Returns: whether it is a regular file, not a pipe or the like.
-private func makePrivate(_ descriptor: CInt) throws(Errno) -> Bool {
+/// - Returns: whether it is a regular file, not a pipe or a device.
+private func makePrivate(_ descriptor: CInt, pipeCapacity: Int32) throws(Errno) -> Bool {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw Errno(code: errno) }
-    guard status.st_mode & S_IFMT == S_IFREG else { return false }
+    let type = status.st_mode & S_IFMT
+    guard type == S_IFREG || type == S_IFIFO else { return false }
     guard status.st_uid == geteuid() else { throw Errno(code: EPERM) }
     guard fchmod(descriptor, 0o600) == 0 else { throw Errno(code: errno) }
+    guard type == S_IFREG else {
+        _ = ble_pipe_enlarge(descriptor, pipeCapacity)
+        return false
+    }
     _ = try uninterrupted { Int(ftruncate(descriptor, 0)) }.get()
     return true
 }

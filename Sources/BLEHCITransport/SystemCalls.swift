@@ -136,13 +136,19 @@ func monotonicNanoseconds() -> UInt64 {
 /// A descriptor that is closed with its last reference.
 final class OwnedDescriptor: Sendable {
     let number: Int32
+    private let beforeClosing: (@Sendable (Int32) -> Void)?
 
-    /// - Parameter number: the result of a call. A negative number is not closed.
-    init(_ number: Int32) {
+    /// - Parameters:
+    ///   - number: the result of a call. A negative number is not closed.
+    ///   - beforeClosing: called with the number just before the descriptor is closed.
+    init(_ number: Int32, beforeClosing: (@Sendable (Int32) -> Void)? = nil) {
         self.number = number
+        self.beforeClosing = beforeClosing
     }
 
     deinit {
-        if number >= 0 { _ = Glibc.close(number) }
+        guard number >= 0 else { return }
+        beforeClosing?(number)
+        _ = Glibc.close(number)
     }
 }

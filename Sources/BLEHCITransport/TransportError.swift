@@ -113,6 +113,7 @@ private func serialAdvice(_ errno: Int32) -> String {
     switch errno {
     case EACCES, EPERM: "add the user to the group that owns it"
     case EBUSY: "stop the program that uses it"
+    case EINVAL: "the device does not support this rate; choose another one"
     default: "is it the right device?"
     }
 }
@@ -121,6 +122,8 @@ private func captureAdvice(_ errno: Int32) -> String {
     switch errno {
     case ENOSPC, EDQUOT: "free space or choose another path"
     case EIO: "check the disk with `dmesg`"
+    case ENXIO: "if it is a pipe, start its reader first"
+    case EAGAIN: "the pipe is full because its reader is too slow; write to a regular file instead"
     default: "choose another path"
     }
 }

@@ -324,6 +324,15 @@ static inline ssize_t ble_write_without_signal(int fd, const void *bytes, size_t
     return result;
 }
 
+/* Makes a pipe hold at least `size` bytes. Fails if this user may not have such a large pipe. */
+static inline int ble_pipe_enlarge(int fd, int size)
+{
+    /* F_SETPIPE_SZ and F_GETPIPE_SZ, which the headers define with GNU extensions only. */
+    enum { set_size = 1031, get_size = 1032 };
+    int present = fcntl(fd, get_size, 0);
+    return ble_result(present < 0 || present >= size ? present : fcntl(fd, set_size, size));
+}
+
 static inline int ble_eventfd(void)
 {
     return ble_result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -346,11 +355,12 @@ static inline int ble_baud_constant(uint32_t rate, speed_t *speed)
 
 /*
  * Makes the line raw, eight bits, no parity, one stop bit (Vol 4, Part A, 3), at `rate`, with RTS/CTS where asked, takes
- * it for this process alone and throws away what had arrived before.
+ * it for this process alone and throws away what had arrived before. Fails with EINVAL if the device does not support
+ * the rate. ble_serial_release ends the use of the line.
  */
 static inline int ble_serial_configure(int fd, uint32_t rate, int rts_cts)
 {
-    struct termios settings;
+    struct termios settings, accepted;
     speed_t speed;
     int result = ble_baud_constant(rate, &speed);
     if (result < 0)
@@ -358,6 +368,8 @@ static inline int ble_serial_configure(int fd, uint32_t rate, int rts_cts)
     if (tcgetattr(fd, &settings) < 0)
         return -errno;
     cfmakeraw(&settings);
+    /* Raw mode keeps these. An earlier program may have set them, and their XOFF would be a byte of a packet. */
+    settings.c_iflag &= ~(tcflag_t)(IXOFF | IXANY | INPCK);
     settings.c_cflag |= CLOCAL | CREAD;
     settings.c_cflag &= ~(tcflag_t)CSTOPB;
     if (rts_cts)
@@ -370,9 +382,35 @@ static inline int ble_serial_configure(int fd, uint32_t rate, int rts_cts)
         return -errno;
     if (tcsetattr(fd, TCSANOW, &settings) < 0)
         return -errno;
+    /* A device that does not support the rate keeps another one, and reports no error. */
+    if (tcgetattr(fd, &accepted) < 0)
+        return -errno;
+    if (cfgetospeed(&accepted) != speed)
+        return -EINVAL;
     if (ioctl(fd, TIOCEXCL) < 0)
         return -errno;
-    return ble_result(tcflush(fd, TCIOFLUSH));
+    if (tcflush(fd, TCIOFLUSH) < 0) {
+        int error = errno;
+        (void)ioctl(fd, TIOCNXCL);
+        return -error;
+    }
+    return 0;
+}
+
+/*
+ * Ends the use of a configured line before it is closed. Discards the output that waits, and turns off RTS/CTS for the
+ * bytes that the device has already. Otherwise close would wait up to 30 s for a controller that accepts nothing. Other
+ * programs can open the line again, also if this descriptor is not its last.
+ */
+static inline void ble_serial_release(int fd)
+{
+    struct termios settings;
+    (void)tcflush(fd, TCOFLUSH);
+    if (tcgetattr(fd, &settings) == 0 && (settings.c_cflag & CRTSCTS)) {
+        settings.c_cflag &= ~(tcflag_t)CRTSCTS;
+        (void)tcsetattr(fd, TCSANOW, &settings);
+    }
+    (void)ioctl(fd, TIOCNXCL);
 }
 
 #endif

@@ -22,7 +22,8 @@ struct AdapterMonitorTests {
             self.hasManagement = hasManagement
         }
 
-        func monitor(interval: Int = 5_000_000) -> AdapterMonitor {
+        /// - Parameter interval: in microseconds; by default longer than a test, so that only messages report changes.
+        func monitor(interval: Int = 3_600_000_000) -> AdapterMonitor {
             AdapterMonitor { [self] report in
                 AdapterWatcher(
                     interval: .microseconds(interval),
@@ -103,12 +104,26 @@ struct AdapterMonitorTests {
         #expect(await iterator.next()?.adapters.map(\.index) == [3])
     }
 
+    /// The kernel sends no message unless a program has used the management interface for the adapter.
+    @Test func changeWithoutAMessageIsFoundAtTheInterval() async {
+        let kernel = Kernel()
+        var iterator = kernel.monitor(interval: 1000).makeAsyncIterator()
+        #expect(await iterator.next()?.adapters.isEmpty == true)
+        for index in 0..<3 {
+            kernel.set([index], message: nil)
+            #expect(await iterator.next()?.adapters.map(\.index) == [index])
+        }
+        #expect(kernel.socketCount == 1, "the socket stays open")
+    }
+
     @Test func endOfTheSocketDoesNotEndTheMonitor() async {
         let kernel = Kernel()
         var iterator = kernel.monitor(interval: 1000).makeAsyncIterator()
         #expect(await iterator.next()?.adapters.isEmpty == true)
         kernel.closeSockets()
-        kernel.set([5], message: nil)
+        // Another socket is opened.
+        while kernel.socketCount == 0 { await Task.yield() }
+        kernel.set([5])
         #expect(await iterator.next()?.adapters.map(\.index) == [5])
     }
 

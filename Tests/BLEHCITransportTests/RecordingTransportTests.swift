@@ -84,6 +84,22 @@ struct RecordingTransportTests {
         #expect(throws: TransportError.captureFile(target, errno: EPERM)) { try CaptureFile(path: target) }
     }
 
+    @Test func pipeOfAnotherUserIsRefused() throws {
+        let path = folder.path + "/pipe.btsnoop"
+        try #require(mkfifo(path, 0o644) == 0)
+        let end = OwnedDescriptor(open(path, O_RDONLY | O_NONBLOCK))
+        _ = try CaptureFile(path: path)
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        guard geteuid() == 0 else { return }
+        var header = [UInt8](repeating: 0, count: 64)
+        #expect(read(end.number, into: &header, from: 0) == .success(16))
+        #expect(chown(path, 12345, 12345) == 0)
+        #expect(throws: TransportError.captureFile(path, errno: EPERM)) { try CaptureFile(path: path) }
+        #expect(read(end.number, into: &header, from: 0) == .success(0), "no header, and no writer any more")
+    }
+
     @Test func recordingHoldsNoKeysIfTheyAreMasked() throws {
         let path = folder.path + "/capture.btsnoop"
         let key = [UInt8](repeating: 0xE7, count: 16)
@@ -114,5 +130,9 @@ struct RecordingTransportTests {
         #expect(throws: TransportError.captureFile("/dev/full", errno: ENOSPC)) {
             try CaptureFile(path: "/dev/full")
         }
+    }
+
+    @Test func deviceThatDiscardsARecordingIsAllowed() throws {
+        #expect(try CaptureFile(path: "/dev/null").failure == nil)
     }
 }

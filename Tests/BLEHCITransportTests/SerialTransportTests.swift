@@ -1,5 +1,6 @@
 import CBLEBluetooth
 import Dispatch
+import FaultInjection
 import Glibc
 import Testing
 
@@ -15,6 +16,20 @@ struct SerialTransportTests {
         _ = close(line)
         let path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
         return (Peer(descriptor: OwnedDescriptor(master)), path)
+    }
+
+    private func settings(of terminal: OwnedDescriptor) throws -> termios {
+        var settings = termios()
+        try #require(tcgetattr(terminal.number, &settings) == 0)
+        return settings
+    }
+
+    /// Whether other programs cannot open the terminal.
+    private func isExclusive(_ terminal: OwnedDescriptor) throws -> Bool {
+        var value: CInt = -1
+        // TIOCGEXCL, a macro with sizeof.
+        try #require(ioctl(terminal.number, 0x8004_5440, &value) == 0)
+        return value != 0
     }
 
     @Test(arguments: ["", ",flow=rtscts"])
@@ -51,6 +66,62 @@ struct SerialTransportTests {
         let probe = Probe(opened, on: queue)
         terminal = nil
         #expect(await probe.next() == .ended(.closedByPeer))
+    }
+
+    @Test func lineIsFreeAfterTheEnd() throws {
+        let (peer, path) = try makeTerminal()
+        let observer = OwnedDescriptor(open(path, O_RDWR | O_NOCTTY))
+        var line: OwnedDescriptor? = try openSerialLine(path, rate: 115_200, usesFlowControl: false)
+        #expect(try isExclusive(observer))
+        withExtendedLifetime(line) {}
+        line = nil
+        #expect(try !isExclusive(observer))
+        // The line was taken before this step fails.
+        let trial = FaultRun([Fault(.tcflush, .fails(EIO))]) {
+            _ = try openSerialLine(path, rate: 115_200, usesFlowControl: false)
+        }
+        #expect(trial.message != nil)
+        #expect(try !isExclusive(observer))
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test func outputThatWaitsIsDiscardedAtTheEnd() throws {
+        let (peer, path) = try makeTerminal()
+        let observer = OwnedDescriptor(open(path, O_RDWR | O_NOCTTY))
+        var line: OwnedDescriptor? = try openSerialLine(path, rate: 115_200, usesFlowControl: true)
+        let number = try #require(line?.number)
+        // CRTSCTS
+        let flowControl: tcflag_t = 0x8000_0000
+        #expect(try settings(of: observer).c_cflag & flowControl != 0)
+        let flush = FaultInjection(Fault(.tcflush, .returns(0)), at: .descriptor(number))
+        withExtendedLifetime(line) {}
+        line = nil
+        #expect(flush.uses == 1)
+        #expect(try settings(of: observer).c_cflag & flowControl == 0)
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test func lineThatCannotBeConfiguredIsLeftAsItIs() throws {
+        let (peer, path) = try makeTerminal()
+        let trial = FaultRun([Fault(.tcflush, .returns(0)), Fault(.tcsetattr, .fails(EIO))]) {
+            _ = try openSerialLine(path, rate: 115_200, usesFlowControl: false)
+        }
+        #expect(trial.message != nil)
+        #expect(trial.unused.map(\.call) == [.tcflush])
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test func softwareFlowControlOfAnEarlierProgramIsTurnedOff() throws {
+        let (peer, path) = try makeTerminal()
+        let observer = OwnedDescriptor(open(path, O_RDWR | O_NOCTTY))
+        var earlier = try settings(of: observer)
+        let flags = tcflag_t(IXON | IXOFF | IXANY | INPCK)
+        earlier.c_iflag |= flags
+        try #require(tcsetattr(observer.number, TCSANOW, &earlier) == 0)
+        try #require(try settings(of: observer).c_iflag & flags == flags)
+        let line = try openSerialLine(path, rate: 115_200, usesFlowControl: false)
+        #expect(try settings(of: observer).c_iflag & flags == 0)
+        withExtendedLifetime((peer, line)) {}
     }
 
     @Test(

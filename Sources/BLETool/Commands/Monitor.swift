@@ -44,7 +44,8 @@ struct Monitor: AsyncParsableCommand {
     private func monitor(_ stop: ReadingStop) throws {
         var channel = try MonitorChannel(stop: stop)
         let file = try capture.map { path throws(TransportError) in
-            try CaptureFile(path: path, format: .monitor(path: path), masksKeys: maskKeys)
+            // This command runs on no loop: the kernel keeps the packets, and counts those it drops.
+            try CaptureFile(path: path, format: .monitor(path: path), masksKeys: maskKeys, mayWait: true)
         }
         var printer = PacketPrinter(options, printsPackets: true, summarizes: summary)
         while printer.failure == nil, let record = try channel.next(beforeWaiting: { printer.flush() }) {

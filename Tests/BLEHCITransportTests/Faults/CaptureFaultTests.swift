@@ -1,4 +1,5 @@
 import BLECapture
+import Dispatch
 import FaultInjection
 import Glibc
 import Synchronization
@@ -128,6 +129,65 @@ struct CaptureFaultTests {
         var pending = sigset_t()
         sigpending(&pending)
         #expect(sigismember(&pending, SIGPIPE) == 0)
+    }
+
+    @Test("a reader that pauses, ends the capture and does not stop the loop", arguments: [4, 1000, 6000])
+    func fullPipeEndsTheCapture(length: Int) throws {
+        try #require(mkfifo(path, 0o600) == 0)
+        let end = OwnedDescriptor(open(path, O_RDONLY | O_NONBLOCK))
+        let failures = Mutex<[TransportError]>([])
+        let file = try CaptureFile(path: path, onFailure: { error in failures.withLock { $0.append(error) } })
+        let packet = [0x02] + [UInt8](repeating: 0, count: length - 1)
+        // A pipe of 1 MiB holds fewer of the shortest records.
+        for _ in 0..<1_000_000 where file.failure == nil { append(packet, to: file) }
+        #expect(failures.withLock { $0 } == [.captureFile(path, errno: EAGAIN)])
+        #expect(
+            file.failure?.description
+                == "cannot write the capture file \(path): Resource temporarily unavailable; the pipe is full because "
+                + "its reader is too slow; write to a regular file instead"
+        )
+        // The reader finds the records before, and then the end, although the file is still in use.
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        var count = 0
+        var result = read(end.number, into: &buffer, from: 0)
+        while case .success(let part) = result, part > 0 {
+            count += part
+            result = read(end.number, into: &buffer, from: 0)
+        }
+        #expect(result == .success(0))
+        #expect(count > 16 + 24 + length)
+        // The system writes a record of up to 4096 bytes whole, or not at all.
+        if length < 4000 { #expect((count - 16) % (24 + length) == 0) }
+        append(packet, to: file)
+        #expect(read(end.number, into: &buffer, from: 0) == .success(0))
+        #expect(failures.withLock { $0.count } == 1)
+    }
+
+    @Test("a pipe without a reader, is an error")
+    func pipeWithoutAReaderIsAnError() throws {
+        try #require(mkfifo(path, 0o600) == 0)
+        #expect {
+            try CaptureFile(path: path)
+        } throws: { error in
+            "\(error)"
+                == "cannot write the capture file \(path): No such device or address; if it is a pipe, start its "
+                + "reader first"
+        }
+    }
+
+    @Test("a pipe without a reader, is overcome if the caller may wait")
+    func callerThatMayWaitGetsTheReader() throws {
+        let path = path
+        try #require(mkfifo(path, 0o600) == 0)
+        let ends = Mutex<[OwnedDescriptor]>([])
+        DispatchQueue.global().async {
+            let end = OwnedDescriptor(open(path, O_RDONLY))
+            ends.withLock { $0.append(end) }
+        }
+        let file = try CaptureFile(path: path, mayWait: true)
+        append(Sample.reset, to: file)
+        #expect(file.failure == nil)
+        ends.withLock { $0.removeAll() }
     }
 
     // MARK: The clock

@@ -189,6 +189,9 @@ struct OpeningFaultTests {
             (Fault(.open, .fails(EMFILE)), EMFILE), (Fault(.open, .fails(EACCES)), EACCES),
             (Fault(.open, .fails(EBUSY)), EBUSY), (Fault(.open, .fails(EINTR), count: 3), nil),
             (Fault(.tcgetattr, .fails(ENOTTY)), ENOTTY), (Fault(.tcsetattr, .fails(EIO)), EIO),
+            (Fault(.tcgetattr, .fails(EIO), after: 1), EIO),
+            // The line keeps the rate that it had.
+            (Fault(.tcsetattr, .returns(0)), EINVAL),
             (Fault(.ioctl, .fails(ENOTTY)), ENOTTY), (Fault(.tcflush, .fails(EIO)), EIO),
         ] as [(Fault, Int32?)]
     )
@@ -254,6 +257,11 @@ struct OpeningFaultTests {
             (
                 .serialLine("/dev/ttyS0", errno: EACCES),
                 "cannot use the serial line /dev/ttyS0: Permission denied; add the user to the group that owns it"
+            ),
+            (
+                .serialLine("/dev/ttyS0", errno: EINVAL),
+                "cannot use the serial line /dev/ttyS0: Invalid argument; the device does not support this rate; "
+                    + "choose another one"
             ),
             (
                 .captureFile("/c", errno: ENOSPC),
