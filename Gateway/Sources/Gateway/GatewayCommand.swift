@@ -9,11 +9,23 @@ struct GatewayCommand: AsyncParsableCommand {
         abstract: "Serve Bluetooth adapters to Home Assistant, and to other clients of the ESPHome native API.",
         discussion: """
             Settings come from options, then from environment variables BLE_GATEWAY_…, then from the file that --config \
-            or BLE_GATEWAY_CONFIG names. The exit status is 0 on success only, and 64 if the command line is wrong.
+            or BLE_GATEWAY_CONFIG names. The exit status is 0 on success only, 64 if the command line cannot be read, \
+            and 1 for any other error, such as an invalid value of a setting.
             """,
         version: Gateway.version,
         subcommands: [Run.self, Check.self, Key.self, Status.self, Demo.self, Announcement.self, Fleet.self]
     )
+}
+
+extension GatewayCommand {
+    /// Returns the command that shows the help for a command line without the name of the program.
+    static func helpCommand(for arguments: some Sequence<String>) -> String {
+        let names = configuration.subcommands.map { $0._commandName }
+        guard let name = arguments.first(where: { _ in true }), names.contains(name) else {
+            return "ble-gateway --help"
+        }
+        return "ble-gateway \(name) --help"
+    }
 }
 
 @main
@@ -41,10 +53,16 @@ enum Main {
     private static func report(_ error: any Error) -> Int32 {
         let code = GatewayCommand.exitCode(for: error)
         if code.isSuccess {
-            print(GatewayCommand.fullMessage(for: error))
+            do throws(OutputError) {
+                try StandardOutput.line(GatewayCommand.fullMessage(for: error))
+            } catch {
+                complain(error.oneLine)
+                return EXIT_FAILURE
+            }
         } else if code == .validationFailure {
             let message = GatewayCommand.message(for: error)
-            complain("\(message.hasSuffix(".") ? String(message.dropLast()) : message); see `ble-gateway --help`")
+            let help = GatewayCommand.helpCommand(for: CommandLine.arguments.dropFirst())
+            complain("\(message.hasSuffix(".") ? String(message.dropLast()) : message); see `\(help)`")
         } else if !(error is ExitCode) {
             complain(error.oneLine)
         }

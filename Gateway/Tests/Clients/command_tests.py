@@ -27,6 +27,24 @@ async def keys_at_once(world: World):
     expect(len({each.succeeded().output for each in found}), 1, "the number of keys")
 
 
+@test("key, check, status and announcement: an answer that cannot be written is an error in one line")
+async def full_output(world: World):
+    async def refused(*arguments: str):
+        with open("/dev/full", "w") as full:
+            process = await asyncio.create_subprocess_exec(
+                world.gateway_binary, *arguments, stdout=full, stderr=asyncio.subprocess.PIPE, env=environment()
+            )
+        _, errors = await process.communicate()
+        lines = [line for line in errors.decode().splitlines() if "made a new key" not in line]
+        expect(process.returncode, 1, f"the exit status of {arguments[0]}")
+        expect(len(lines), 1, "the number of lines of errors")
+        assert "standard output cannot be written" in lines[0], lines[0]
+
+    async with world.gateway() as gateway:
+        for command in ("key", "check", "status", "announcement"):
+            await refused(command, "--state-dir", str(gateway.state))
+
+
 @test("check: prints the settings, from options, environment and file")
 async def check(world: World):
     file = world.directory / "gateway.json"

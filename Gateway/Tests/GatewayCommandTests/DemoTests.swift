@@ -10,6 +10,11 @@ struct DemoTests {
         #expect(data.length <= 31)
     }
 
+    @Test func adapterIsRefused() throws {
+        #expect(throws: (any Error).self) { try Demo.parse(["--adapter", "hci0"]) }
+        #expect(throws: Never.self) { try Demo.parse(["--port", "0"]) }
+    }
+
     @Test func readingStaysBetweenItsBounds() {
         var reading = SimulatedReading(bounds: 0...10, step: 4)
         let values = (0..<100).map { _ in reading.next() }

@@ -59,6 +59,38 @@ struct KeyFileTests {
         }
     }
 
+    @Test func newKeyIsReportedWithItsDirectory() throws {
+        try inDirectory { directory in
+            let command = try Key.parse(["--state-dir", directory.path])
+            let output = open("/dev/null", O_WRONLY)
+            defer { close(output) }
+            var notices: [String] = []
+            for _ in 0..<2 { try command.printKey(to: output) { notices.append($0) } }
+            #expect(notices == ["ble-gateway: made a new key in \(directory.path)\n"])
+        }
+    }
+
+    @Test func keyThatCannotBePrintedIsAnError() throws {
+        try inDirectory { directory in
+            let command = try Key.parse(["--state-dir", directory.path])
+            let full = open("/dev/full", O_WRONLY)
+            defer { close(full) }
+            let error = #expect(throws: OutputError.self) { try command.printKey(to: full) { _ in } }
+            #expect(error?.errorNumber == ENOSPC)
+        }
+    }
+
+    @Test func commandForTheKeyNamesAnotherDirectoryThanTheDefault() {
+        let home = ["HOME": "/home/me", "STATE_DIRECTORY": "/var/lib/ble-gateway"]
+        func command(_ path: String, _ environment: [String: String], isRoot: Bool = false) -> String {
+            StateDirectory(path: path).keyCommand(environment: environment, isRoot: isRoot)
+        }
+        #expect(command("/home/me/.local/state/ble-gateway", home) == "ble-gateway key")
+        #expect(command("/var/lib/ble-gateway", [:], isRoot: true) == "ble-gateway key")
+        #expect(command("/var/lib/ble-gateway", home) == "ble-gateway key --state-dir /var/lib/ble-gateway")
+        #expect(command("/srv/gateway", home) == "ble-gateway key --state-dir /srv/gateway")
+    }
+
     @Test func directoryThatCannotBeMadeIsNamed() {
         let error = #expect(throws: StateError.self) { try StateDirectory(path: "/dev/null/state").create() }
         #expect(error?.path == "/dev/null/state")

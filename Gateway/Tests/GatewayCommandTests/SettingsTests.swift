@@ -32,6 +32,16 @@ struct SettingsTests {
         }
     }
 
+    @Test(
+        arguments: [
+            (["check", "--prot", "1"], "ble-gateway check --help"), (["chek"], "ble-gateway --help"),
+            ([], "ble-gateway --help"),
+        ] as [([String], String)]
+    )
+    func wrongCommandLineNamesTheHelpOfItsCommand(arguments: [String], help: String) {
+        #expect(GatewayCommand.helpCommand(for: arguments) == help)
+    }
+
     @Test func withoutSettingsTheDefaultsAreUsed() throws {
         #expect(try settings() == GatewaySettings(stateDirectory: "/state"))
     }

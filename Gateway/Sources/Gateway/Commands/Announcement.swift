@@ -9,14 +9,16 @@ struct Announcement: AsyncParsableCommand {
         abstract: "Print the service file for Avahi, which announces the gateway to Home Assistant.",
         discussion: """
             The file goes to /etc/avahi/services. It has the gateway's address, which the gateway stores at its \
-            first start: run this command after that, as the user of the service and with the same configuration.
+            first start: run this command after that, as the user of the service and with the same configuration. \
+            The port, the encryption and the names come from the configuration file or from environment variables, \
+            because this command does not take the options of `run` for them.
             """
     )
 
     @OptionGroup var state: StateOptions
 
     func run() async throws {
-        print(try serviceFile())
+        try StandardOutput.line(serviceFile())
     }
 
     /// The service file of the gateway that the options name, without the line break at its end.

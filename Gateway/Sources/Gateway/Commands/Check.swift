@@ -17,7 +17,7 @@ struct Check: AsyncParsableCommand {
     func run() async throws {
         let settings = try options.settings()
         try settings.check()
-        print(settings.text)
+        try StandardOutput.line(settings.text)
     }
 }
 

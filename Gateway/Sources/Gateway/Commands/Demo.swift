@@ -9,11 +9,18 @@ struct Demo: AsyncParsableCommand {
         abstract: "Serve two simulated sensors and a lamp, without any hardware.",
         discussion: """
             Everything is in this process: the devices, the radio and the gateway. Clients find them as if they were \
-            in range. The state directory is the folder `demo` in that of `run`, unless --state-dir names another.
+            in range. The state directory is the folder `demo` in that of `run`, unless --state-dir names another. The \
+            adapter is simulated too, so --adapter is refused.
             """
     )
 
     @OptionGroup var options: SettingsOptions
+
+    func validate() throws {
+        guard options.adapters.isEmpty else {
+            throw ValidationError("demo has a simulated adapter; leave out --adapter, or use `ble-gateway run`")
+        }
+    }
 
     func run() async throws {
         var settings = try options.settings()

@@ -60,7 +60,13 @@ struct GatewayProcess {
         } else if settings.isEncrypted {
             let (key, isNew) = try directory.keyFile.readOrCreate()
             configuration.encryptionKey = key
-            if isNew { logger.notice("made an encryption key; `ble-gateway key` prints it") }
+            if isNew {
+                let command = directory.keyCommand(
+                    environment: ProcessInfo.processInfo.environment,
+                    isRoot: getuid() == 0
+                )
+                logger.notice("made an encryption key; `\(command)` prints it")
+            }
         } else {
             logger.warning("clients are served without encryption: everyone in the network can use the adapters")
         }

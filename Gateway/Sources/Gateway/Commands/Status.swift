@@ -26,6 +26,6 @@ struct Status: AsyncParsableCommand {
                 advice: "use the `ble-gateway` of the same version as the running one"
             )
         }
-        print(json ? try status.json : status.text)
+        try StandardOutput.line(json ? status.json : status.text)
     }
 }

@@ -34,6 +34,18 @@ struct StateDirectory {
         }
     }
 
+    /// The command that prints the key in this directory.
+    ///
+    /// - Parameters:
+    ///   - environment: the environment of the user who runs the command. `$STATE_DIRECTORY` is ignored, because only a
+    ///     service has it.
+    ///   - isRoot: whether the user is root.
+    func keyCommand(environment: [String: String], isRoot: Bool) -> String {
+        let environment = environment.filter { $0.key != "STATE_DIRECTORY" }
+        let isDefault = path == Self.defaultPath(environment: environment, isRoot: isRoot)
+        return isDefault ? "ble-gateway key" : "ble-gateway key --state-dir \(path)"
+    }
+
     /// The file with the encryption key.
     var keyFile: KeyFile { KeyFile(path: "\(path)/encryption.key") }
 
