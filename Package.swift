@@ -281,7 +281,11 @@ let package = Package(
             ],
             swiftSettings: tests
         ),
-        .testTarget(name: "BLEProfilesTests", dependencies: ["BLEProfiles", "BluetoothTypes"], swiftSettings: tests),
+        .testTarget(
+            name: "BLEProfilesTests",
+            dependencies: ["BLEProfiles", "BLEGATT", "BluetoothTypes"],
+            swiftSettings: tests
+        ),
         .testTarget(
             name: "BLEKeyStoreTests",
             dependencies: ["BLEKeyStore", "BLEJSONText", "FaultInjection"],

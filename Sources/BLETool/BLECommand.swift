@@ -28,6 +28,21 @@ struct BLECommand: AsyncParsableCommand {
     )
 }
 
+extension BLECommand {
+    /// Returns the command that shows the help for a command line without the name of the program.
+    static func helpCommand(for arguments: some Sequence<String>) -> String {
+        var command: any ParsableCommand.Type = BLECommand.self
+        var names = ["ble"]
+        for argument in arguments {
+            let subcommands = command.configuration.subcommands
+            guard let next = subcommands.first(where: { $0._commandName == argument }) else { break }
+            names.append(argument)
+            command = next
+        }
+        return "\(names.joined(separator: " ")) --help"
+    }
+}
+
 @main
 enum Main {
     static func main() async {
@@ -66,16 +81,11 @@ enum Main {
             try? Output.standard.line(BLECommand.fullMessage(for: error))
         } else if code == .validationFailure {
             let message = BLECommand.message(for: error)
-            Output.complain("\(message.hasSuffix(".") ? String(message.dropLast()) : message); see `\(helpCommand)`")
+            let help = BLECommand.helpCommand(for: CommandLine.arguments.dropFirst())
+            Output.complain("\(message.hasSuffix(".") ? String(message.dropLast()) : message); see `\(help)`")
         } else {
             Output.complain(ToolError.description(of: error))
         }
         return code.rawValue
-    }
-
-    private static var helpCommand: String {
-        let names = BLECommand.configuration.subcommands.compactMap { $0.configuration.commandName }
-        guard let name = CommandLine.arguments.dropFirst().first, names.contains(name) else { return "ble --help" }
-        return "ble \(name) --help"
     }
 }

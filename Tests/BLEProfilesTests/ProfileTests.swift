@@ -1,3 +1,4 @@
+import BLEGATT
 import BluetoothTypes
 import Foundation
 import Testing
@@ -88,6 +89,20 @@ struct ProfileTests {
         let documented = try profile(json)
         #expect(documented.services[0].characteristics[0].descriptors[0].permissions == [.read, .writeAuthenticated])
         #expect(documented.advertise.interval == .microseconds(62500))
+        try documented.checkHandles()
+        let server = Server()
+        let standard = try server.publish([
+            .genericAccess(
+                deviceName: "Thermometer",
+                appearance: Appearance(rawValue: 768),
+                preferredParameters: (minimum: 12, maximum: 24, latency: 0, timeout: 400),
+                supportsAddressResolution: false
+            ),
+            .genericAttribute,
+        ])
+        #expect(standard.first?.handle == Profile.standardHandles.lowerBound)
+        #expect(standard.last?.endHandle == Profile.standardHandles.upperBound)
+        #expect(try server.publish(documented.definitions).map(\.handle) == [24, 41])
         // An error lists the keys that are known; the example has all of them.
         let service = #"{"services": [{"uuid": "181A""#
         let characteristic = service + #", "characteristics": [{"uuid": "2A6E", "properties": []"#
@@ -259,6 +274,44 @@ struct ProfileTests {
     func invalidProfileIsRefusedWithThePlace(text: String, problem: String) {
         let error = #expect(throws: ProfileError.self) { try profile(text) }
         #expect(error?.description == problem)
+    }
+
+    @Test(
+        arguments: [
+            (
+                #"{"uuid": "180F", "handle": 16}"#,
+                "services[0].handle: 16 is not free; the service needs 16, "
+                    + "and these are taken: 1 to 19 (GAP and GATT)"
+            ),
+            (
+                #"{"uuid": "180F", "handle": 30}, {"uuid": "1809", "handle": 29, "includes": [0]}"#,
+                "services[1].handle: 29 is not free; the service needs 29 to 30, "
+                    + "and these are taken: 30 (services[0])"
+            ),
+            (
+                #"{"uuid": "180F", "characteristics": [{"uuid": "2A19", "properties": [], "handle": 20}]}"#,
+                "services[0].characteristics[0].handle: 20 is not free; the next free handle is 21"
+            ),
+            (
+                #"{"uuid": "180F", "characteristics": [{"uuid": "2A19", "properties": ["notify"], "#
+                    + #""descriptors": [{"uuid": "2901", "handle": 23}]}]}"#,
+                "services[0].characteristics[0].descriptors[0].handle: 23 is not free; the next free handle is 24"
+            ),
+            (
+                #"{"uuid": "180F", "handle": 65535}, {"uuid": "1809"}"#,
+                "services[1]: there are no attribute handles left"
+            ),
+        ]
+    )
+    func handleThatIsNotFreeIsRefusedWithThePlace(services: String, problem: String) throws {
+        let profile = try profile(#"{"services": [\#(services)]}"#)
+        let error = #expect(throws: ProfileError.self) { try profile.checkHandles() }
+        #expect(error?.description == problem)
+        // The server refuses these handles too.
+        #expect(throws: DatabaseError.self) {
+            let standard = ServiceDefinition(uuid: "1800", endHandle: Profile.standardHandles.upperBound)
+            return try Server().publish([standard] + profile.definitions)
+        }
     }
 
     @Test func payloadThatFitsIsInTheAdvertisingData() throws {

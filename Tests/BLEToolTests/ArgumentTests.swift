@@ -159,4 +159,53 @@ struct ArgumentTests {
     func invalidOrSenselessTimeIsRefused(text: String, problem: String) {
         #expect(throws: ArgumentProblem(problem)) { try Seconds(argument: text) }
     }
+
+    @Test(
+        "Parameters of a connection that are out of range are refused with the option and the range",
+        arguments: [
+            (["--interval", "5ms"], "--interval: 0.005 s is out of range; use 7.5ms to 4s"),
+            (["--interval", "5"], "--interval: 5 s is out of range; use 7.5ms to 4s"),
+            (["--interval", "100ms", "--latency", "500"], "--latency: 500 is out of range; use 0 to 499"),
+            (
+                ["--interval", "100ms", "--supervision-timeout", "50ms"],
+                "--supervision-timeout: 0.05 s is out of range; use 100ms to 32s"
+            ),
+            (
+                ["--interval", "4s", "--supervision-timeout", "8s"],
+                "--supervision-timeout: 8 s is too short; with this interval, latency and subrate, use more than 8 s"
+            ),
+            (
+                ["--interval", "100ms", "--subrate", "10", "--supervision-timeout", "2s"],
+                "--supervision-timeout: 2 s is too short; with this interval, latency and subrate, use more than 2 s"
+            ),
+        ]
+    )
+    func connectionParametersOutOfRangeAreRefused(options: [String], problem: String) throws {
+        let error = #expect(throws: (any Error).self) { try Link.parse(["Lamp"] + options) }
+        #expect(Link.message(for: try #require(error)) == problem)
+    }
+
+    @Test("Parameters of a connection in their ranges are accepted")
+    func connectionParametersInRangeAreAccepted() throws {
+        for options in [["--interval", "7.5ms"], ["--interval", "100ms", "--latency", "4"], ["--subrate", "2-10"]] {
+            #expect(throws: Never.self) { try Link.parse(["Lamp"] + options) }
+        }
+    }
+
+    @Test("A summary is about all packets, so it excludes filters")
+    func summaryExcludesFilters() {
+        #expect(throws: (any Error).self) { try Decode.parse(["a.btsnoop", "--summary", "--filter", "layer=att"]) }
+        #expect(throws: Never.self) { try Decode.parse(["a.btsnoop", "--filter", "layer=att"]) }
+    }
+
+    @Test(
+        "A wrong command line names the help of its command",
+        arguments: [
+            (["bonds", "remove"], "ble bonds remove --help"), (["bonds", "--json"], "ble bonds --help"),
+            (["read", "bonds"], "ble read --help"), (["raed"], "ble --help"), ([], "ble --help"),
+        ] as [([String], String)]
+    )
+    func wrongCommandLineNamesTheHelpOfItsCommand(arguments: [String], help: String) {
+        #expect(BLECommand.helpCommand(for: arguments) == help)
+    }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BLE
+import BLEKeyStore
 import BLEProfiles
 import BLESMP
 import BluetoothHost
@@ -243,5 +244,18 @@ final class BondsTests {
         let parsed = try BLECommand.parseAsRoot([command, "--state-dir", "/tmp/state"])
         let options = (parsed as? Scan)?.options ?? (parsed as? Info)?.options
         #expect(options?.state.location == .directory("/tmp/state"))
+    }
+
+    @Test("Errors that an option of the tool helps with name it")
+    func errorsNameTheOptionsThatHelp() {
+        let refusal = BLEError.security(.pairing(.endedByPeer(.pairingNotSupported)))
+        #expect(ToolError.description(of: refusal).contains("remove it there too"))
+        #expect(ToolError.description(of: refusal).contains("--replace-bond"))
+        let own = BLEError.security(.pairing(.ended(.pairingNotSupported)))
+        #expect(ToolError.description(of: own) == "\(own)")
+        let link = StateFileError.symbolicLink("/state/hci0.json")
+        #expect(ToolError.description(of: link).hasSuffix("its directory with --state-dir or BLE_STATE_DIR"))
+        #expect("\(ToolError.noSubrating("not supported"))".contains("--subrating"))
+        #expect("\(ToolError.closedAtStart("tcp:[::1]:6402"))".contains("other programs"))
     }
 }

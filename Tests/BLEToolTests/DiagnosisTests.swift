@@ -156,6 +156,21 @@ struct DiagnosisTests {
         #expect(diagnosis.problems == 0)
     }
 
+    @Test("A controller on a socket is a problem if it cannot be opened")
+    func controllerThatCannotBeOpenedIsAProblem() async throws {
+        let missing = AdapterSpecification.unix(path: "/nonexistent/controller")
+        let probed = await missing.probe(timeout: .seconds(1))
+        let opening = try #require(probed)
+        let failed = Diagnosis(of: inventory { _ in }, for: missing, opening: opening)
+        #expect(failed.problems == 1)
+        #expect(failed.findings[1].text == "unix:/nonexistent/controller cannot be opened")
+        #expect(failed.findings[1].severity == .problem && failed.findings[1].advice != nil)
+        let opened = Diagnosis(of: inventory { _ in }, for: missing, opening: .success(()))
+        #expect(opened.problems == 0 && opened.findings[1].severity == .good)
+        let virtual = await AdapterSpecification.virtual(name: "").probe()
+        #expect(virtual.map { _ in true } == nil)
+    }
+
     @Test("A finding is a line of JSON, or one of text with its advice below")
     func findingIsALineOfJSONOrText() {
         let finding = Finding(.problem, "hci0 is down", advice: "bring it up")

@@ -1,6 +1,7 @@
 import BLEGATT
 import BLEProfiles
 import BluetoothTypes
+import Foundation
 import Testing
 
 @testable import BLETool
@@ -69,5 +70,17 @@ struct ServedProfileTests {
         #expect(served.attribute(20) == .init(uuid: "2A19", handle: 20, isDescriptor: true))
         #expect(served.attribute(21) == .init(uuid: "2A19", handle: 21, isDescriptor: true))
         #expect(served.attribute(16) == .init(uuid: nil, handle: 16))
+    }
+
+    @Test("A handle that is not free is an error with the file and the place")
+    func handleThatIsNotFreeIsAnErrorWithItsPlace() throws {
+        let path = FileManager.default.temporaryDirectory.path + "/profile-\(UUID().uuidString).json"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try profile.write(toFile: path, atomically: true, encoding: .utf8)
+        let error = #expect(throws: FileError.self) { try Profile(contentsOf: path) }
+        #expect(
+            error?.description == "\(path): services[0].handle: 16 is not free; the service needs 16 to 21, "
+                + "and these are taken: 1 to 19 (GAP and GATT)"
+        )
     }
 }

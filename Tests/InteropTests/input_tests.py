@@ -148,3 +148,22 @@ async def doctor(world: World):
     for arguments in (("--help",), ("--version",), ("scan", "--help")):
         outcome = await world.tool.run(*arguments, capture=False, machine_readable=False, deadline=10)
         assert outcome.status == 0 and outcome.output.strip(), f"{arguments}: {outcome}"
+
+
+@test("doctor reports a controller that cannot be opened", presets=())
+async def doctor_without_controller(world: World):
+    for adapter in ("unix:/nonexistent/controller", "serial:/dev/null,115200", "tcp:127.0.0.1:9"):
+        outcome = await world.tool.run("doctor", adapter=adapter, capture=False, machine_readable=False, deadline=15)
+        assert outcome.status == 1 and "cannot be opened" in outcome.output, f"{adapter}: {outcome}"
+
+
+@test("a wrong command line names the help of its command, with status 64", presets=())
+async def help_of_the_command(world: World):
+    for arguments, mentioned in (
+        (("bonds", "remove"), "`ble bonds remove --help`"),
+        (("link", SOME, "--interval", "5ms"), "--interval: 0.005 s is out of range"),
+        (("decode", "/nonexistent", "--summary", "--filter", "layer=att"), "--filter"),
+    ):
+        outcome = await world.tool.run(*arguments, capture=False, machine_readable=False, deadline=10)
+        outcome.failed(mentioned)
+        assert outcome.status == 64, f"{arguments}: {outcome.status}"

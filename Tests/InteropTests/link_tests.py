@@ -69,7 +69,7 @@ async def unsupported_subrate(world: World):
     async with world.peripheral() as peripheral:
         await peripheral.advertise()
         outcome = await world.ble("link", peripheral.address, "--subrate", "2-10")
-        outcome.failed("subrated connections", peripheral.address)
+        outcome.failed("subrated connections", peripheral.address, "--subrating")
 
 
 @test("Bumble as the central subrates a connection to ble serve, unless that does not allow it", PRESETS)

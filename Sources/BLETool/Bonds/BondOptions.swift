@@ -34,9 +34,9 @@ struct BondOptions: ParsableArguments {
         var failure: StateFileError?
         for host in try hosts() {
             do throws(StateFileError) {
-                readable.append((host, try host.read(warn: Output.complain)))
+                readable.append((host, try host.read(warn: Output.complainAboutState)))
             } catch {
-                if failure == nil { failure = error } else { Output.complain("\(error)") }
+                if failure == nil { failure = error } else { Output.complainAboutState("\(error)") }
             }
         }
         guard let failure else { return try await body(readable) }
@@ -44,7 +44,7 @@ struct BondOptions: ParsableArguments {
             do {
                 try await body(readable)
             } catch {
-                Output.complain("\(failure)")
+                Output.complainAboutState("\(failure)")
                 throw error
             }
         }
@@ -55,7 +55,7 @@ struct BondOptions: ParsableArguments {
     ///
     /// - Throws: the reason why the first of those that cannot be read cannot be.
     func allReadable() throws -> [(host: KeptHost, security: KeptSecurity)] {
-        try hosts().map { host in (host, try host.read(warn: Output.complain)) }
+        try hosts().map { host in (host, try host.read(warn: Output.complainAboutState)) }
     }
 
     func tell(_ event: JSON, _ text: String) throws {

@@ -43,7 +43,11 @@ struct Bonds: AsyncParsableCommand {
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "remove",
-            abstract: "Remove the bond with a device. The devices must pair again."
+            abstract: "Remove the bond with a device. The devices must pair again.",
+            discussion: """
+                The device keeps its bond with this host, and may refuse to pair until that is removed too. If it runs \
+                `ble serve`, --replace-bond there lets it replace the bond.
+                """
         )
 
         @OptionGroup var options: BondOptions
@@ -71,7 +75,7 @@ struct Bonds: AsyncParsableCommand {
         private func remove(_ value: UInt64, from host: KeptHost, _ security: KeptSecurity) async throws -> Bool {
             let peers = security.bonds.map(\.bond.identity).filter { $0.value == value }
             guard !peers.isEmpty else { return false }
-            try await host.change(warn: Output.complain) { security in
+            try await host.change(warn: Output.complainAboutState) { security in
                 security.bonds.removeAll { $0.bond.identity.value == value }
             }
             for peer in peers {
@@ -143,7 +147,7 @@ struct Bonds: AsyncParsableCommand {
                 throw FileError(path: file, problem: "\(error)")
             }
             let host = KeptHost(options.host ?? export.host, in: try options.state.directory())
-            try await host.change(warn: Output.complain) { security in
+            try await host.change(warn: Output.complainAboutState) { security in
                 do throws(BondExportError) {
                     try export.add(to: &security, takesIdentity: !bondsOnly)
                 } catch {

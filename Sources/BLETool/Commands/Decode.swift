@@ -17,6 +17,12 @@ struct Decode: AsyncParsableCommand {
     @Flag(help: "Print only a summary: devices, links, procedures, errors, round trips.")
     var summary = false
 
+    func validate() throws {
+        if summary, !options.filter.isEmpty {
+            throw ValidationError("--summary is about all packets, so it excludes --filter")
+        }
+    }
+
     func run() async throws {
         let stop = ReadingStop()
         try await withTaskCancellationHandler {

@@ -5,7 +5,10 @@ struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Find problems that prevent the use of Bluetooth, with solutions.",
-        discussion: "The exit status is 0 if there is no problem."
+        discussion: """
+            A controller on a socket or a serial line is opened, and closed again. The exit status is 0 if there is no \
+            problem.
+            """
     )
 
     @OptionGroup var controller: AdapterOptions
@@ -16,7 +19,8 @@ struct Doctor: AsyncParsableCommand {
         if specification == nil, environment(AdapterSpecification.environmentVariable) != nil {
             specification = try controller.specification()
         }
-        let diagnosis = Diagnosis(of: AdapterInventory.read(), for: specification)
+        let opening = await specification?.probe()
+        let diagnosis = Diagnosis(of: AdapterInventory.read(), for: specification, opening: opening)
         for finding in diagnosis.findings {
             if output.json {
                 try Output.standard.json(finding.json)

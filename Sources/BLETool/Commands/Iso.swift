@@ -65,6 +65,7 @@ struct Iso: AsyncParsableCommand {
         )
 
         @OptionGroup var options: GlobalOptions
+        @OptionGroup var finding: FindOptions
         @OptionGroup var files: StreamFileOptions
 
         @Argument(
@@ -80,7 +81,7 @@ struct Iso: AsyncParsableCommand {
             let teller = StreamTeller(asJSON: options.output.json)
             let ends = try files.openFiles()
             let part = files.partLength
-            let (target, patience) = (target, options.patience)
+            let (target, patience, finding) = (target, options.patience, finding)
             var parameters = ConnectedGroupParameters(sduInterval: interval.duration)
             parameters.maximumLatency = interval.latency
             parameters.maximumSDUToPeripheral = files.send == nil ? 0 : part
@@ -88,7 +89,7 @@ struct Iso: AsyncParsableCommand {
             try await options.withAdapter {
                 $0.usesConnectedStreams = true
             } _: { [parameters] adapter in
-                let found = try await target.findConnectable(with: adapter.central, within: patience)
+                let found = try await target.findConnectable(with: adapter.central, within: patience, finding)
                 let peer = try await adapter.central.connect(to: found, timeout: patience.duration)
                 do {
                     let streams = try await adapter.central.openStreams(to: [peer], parameters)

@@ -89,6 +89,7 @@ extension Iso {
         )
 
         @OptionGroup var options: GlobalOptions
+        @OptionGroup var finding: FindOptions
         @OptionGroup var code: BroadcastCodeOptions
 
         @Argument(
@@ -110,10 +111,10 @@ extension Iso {
         func run() async throws {
             let teller = StreamTeller(asJSON: options.output.json)
             let output = try ByteOutput(file)
-            let (target, patience) = (target, options.patience)
+            let (target, patience, finding) = (target, options.patience, finding)
             let parameters = BroadcastReceptionParameters(streams: [stream], code: code.code)
             try await options.withAdapter { adapter in
-                let train = try await target.find(with: adapter.central, within: patience, \.possibleTrain)
+                let train = try await target.find(with: adapter.central, within: patience, finding, \.possibleTrain)
                 let reception = try await within(patience.duration) {
                     try await adapter.central.receiveBroadcast(of: train, parameters)
                 }

@@ -103,22 +103,58 @@ struct Link: AsyncParsableCommand {
         if latency != nil || supervisionTimeout != nil, subrate == nil, interval == nil {
             throw ValidationError("--latency and --supervision-timeout go with --interval or --subrate")
         }
+        if let interval, !Link.intervals.contains(interval.duration) {
+            throw ValidationError("--interval: \(interval) is out of range; use 7.5ms to 4s")
+        }
+        if let latency, latency > 499 {
+            throw ValidationError("--latency: \(latency) is out of range; use 0 to 499")
+        }
+        if let supervisionTimeout, !Link.supervisionTimeouts.contains(supervisionTimeout.duration) {
+            throw ValidationError("--supervision-timeout: \(supervisionTimeout) is out of range; use 100ms to 32s")
+        }
         if let subrateParameters, !subrateParameters.isValid {
             throw ValidationError(
                 "--subrate is 1 to 500, at most 500 with --latency, and more than --continuation; "
                     + "--supervision-timeout is 100ms to 32s"
             )
         }
+        try validateSupervisionTimeout()
         if let thresholds, !thresholds.isValid {
             throw ValidationError("--path-loss is 2 to 252 dB, and its limits are 4 dB apart or more")
         }
     }
 
+    /// The link must outlast two of the longest times between events that the peripheral uses (Vol 4, Part E, 7.8.18).
+    private func validateSupervisionTimeout() throws {
+        guard let interval, let connectionParameters else { return }
+        let eventCount = (subrate?.value.upperBound ?? 1) * (Int(latency ?? 0) + 1)
+        let shortest = interval.duration * (2 * eventCount)
+        let timeout = connectionParameters.supervisionTimeout
+        guard timeout <= shortest || !connectionParameters.isValid else { return }
+        throw ValidationError(
+            "--supervision-timeout: \(Seconds(timeout)) is too short; with this interval, latency and subrate, use "
+                + "more than \(Seconds(shortest))"
+        )
+    }
+
     func run() async throws {
         let command = self
         try await peer.withPeer(.none, usesSubrating: true) { adapter, peer in
-            try await command.change(peer.connection)
+            try await command.change(peer.connection, adapter)
             try await command.watch(peer, adapter)
+        }
+    }
+
+    private static let intervals: ClosedRange<Duration> = .microseconds(7500)...(.seconds(4))
+    private static let supervisionTimeouts: ClosedRange<Duration> = .milliseconds(100)...(.seconds(32))
+
+    private var connectionParameters: ConnectionParameters? {
+        interval.map {
+            ConnectionParameters(
+                interval: $0.duration...$0.duration,
+                latencyInEvents: subrate == nil ? latency ?? 0 : 0,
+                supervisionTimeout: supervisionTimeout?.duration ?? .seconds(4)
+            )
         }
     }
 
@@ -141,16 +177,8 @@ struct Link: AsyncParsableCommand {
     }
 
     /// Requests what the options say.
-    private func change(_ connection: Connection) async throws {
-        if let interval {
-            try await connection.updateParameters(
-                ConnectionParameters(
-                    interval: interval.duration...interval.duration,
-                    latencyInEvents: subrate == nil ? latency ?? 0 : 0,
-                    supervisionTimeout: supervisionTimeout?.duration ?? .seconds(4)
-                )
-            )
-        }
+    private func change(_ connection: Connection, _ adapter: Adapter) async throws {
+        if let connectionParameters { try await connection.updateParameters(connectionParameters) }
         if let phy {
             try await connection.setPHY(
                 transmit: phy.set,
@@ -158,7 +186,15 @@ struct Link: AsyncParsableCommand {
                 coding: coding?.options ?? .noPreference
             )
         }
-        if let subrateParameters { try await connection.requestSubrate(subrateParameters) }
+        guard let subrateParameters else { return }
+        do throws(BLEError) {
+            try await connection.requestSubrate(subrateParameters)
+        } catch {
+            // The controller of this device may be the obstacle, too.
+            guard case .notSupported = error, try await adapter.information.commands.contains(LESubrateRequest.self)
+            else { throw error }
+            throw ToolError.noSubrating("\(error)")
+        }
     }
 
     private func watch(_ peer: RemotePeripheral, _ adapter: Adapter) async throws {

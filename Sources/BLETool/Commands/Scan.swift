@@ -39,6 +39,8 @@ struct Scan: AsyncParsableCommand {
     @Flag(help: "Print every packet, not only changes.")
     var duplicates = false
 
+    @OptionGroup var finding: FindOptions
+
     @OptionGroup(title: "Sensors") var sensors: SensorOptions
 
     func run() async throws {
@@ -50,7 +52,8 @@ struct Scan: AsyncParsableCommand {
             name: name,
             isActive: !passive,
             // The table shows the present signal strength of each device.
-            reportsDuplicates: duplicates || isLive
+            reportsDuplicates: duplicates || isLive,
+            phys: finding.phys
         )
         try await options.withAdapter { adapter in
             let keys = await adapter.encryptedDataKeys()

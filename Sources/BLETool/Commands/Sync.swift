@@ -20,6 +20,8 @@ struct Sync: AsyncParsableCommand {
 
     @OptionGroup var options: GlobalOptions
 
+    @OptionGroup var finding: FindOptions
+
     @Argument(
         help: "A device: its address, its name, or service:UUID for the first that advertises the service.",
         transform: { try Target(argument: $0) }
@@ -119,7 +121,7 @@ struct Sync: AsyncParsableCommand {
 
     private func findTrain(of target: Target, with central: Central) async throws -> PeriodicTrainRequest {
         let sid = sid
-        var request = try await target.find(with: central, within: options.patience) { advertisement in
+        var request = try await target.find(with: central, within: options.patience, finding) { advertisement in
             advertisement.possibleTrain.flatMap { sid == nil || sid == $0.sid ? $0 : nil }
         }
         request.skip = skip
@@ -134,7 +136,7 @@ struct Sync: AsyncParsableCommand {
         _ central: Central,
         _ body: @escaping @Sendable (RemotePeripheral) async throws -> Void
     ) async throws {
-        let address = try await target.findConnectable(with: central, within: options.patience)
+        let address = try await target.findConnectable(with: central, within: options.patience, finding)
         let peer = try await central.connect(to: address, timeout: options.patience.duration)
         do {
             try await body(peer)

@@ -6,8 +6,14 @@ struct Diagnosis: Hashable, Sendable {
 
     var problems: Int { findings.count { $0.severity == .problem } }
 
-    /// - Parameter specification: the controller to use; nil for any controller of the kernel.
-    init(of inventory: AdapterInventory, for specification: AdapterSpecification?) {
+    /// - Parameters:
+    ///   - specification: the controller to use; nil for any controller of the kernel.
+    ///   - opening: whether a controller that is not of the kernel can be opened; nil if that was not tried.
+    init(
+        of inventory: AdapterInventory,
+        for specification: AdapterSpecification?,
+        opening: Result<Void, TransportError>? = nil
+    ) {
         var channel = AdapterSpecification.Channel.user
         var wanted: Int?
         var usesKernel = true
@@ -50,6 +56,20 @@ struct Diagnosis: Hashable, Sendable {
         }
         guard !usesKernel else { return }
         for index in findings.indices where findings[index].severity == .problem { findings[index].severity = .warning }
+        guard let specification, let opening else { return }
+        findings.insert(Diagnosis.finding(about: opening, specification), at: 1)
+    }
+
+    private static func finding(
+        about opening: Result<Void, TransportError>,
+        _ specification: AdapterSpecification
+    ) -> Finding {
+        switch opening {
+        case .success:
+            Finding(.good, "\(specification) can be opened; `ble info` checks whether a controller answers")
+        case .failure(let error):
+            Finding(.problem, "\(specification) cannot be opened", advice: "\(error)")
+        }
     }
 
     private mutating func addKernel(_ inventory: AdapterInventory, _ channel: AdapterSpecification.Channel) {

@@ -5,6 +5,7 @@ extension Profile {
     init(contentsOf path: String) throws {
         do {
             try self.init(decoding: JSON(parsing: File.read(path)))
+            try checkHandles()
         } catch let error as JSONSyntaxError {
             throw FileError(path: path, problem: error.description)
         } catch let error as ProfileError {

@@ -33,6 +33,11 @@ final class Output: Sendable {
         _ = write(Array("ble: \(line)\n".utf8), to: STDERR_FILENO)
     }
 
+    /// Prints a warning of the library on standard error, with the tool's own option for the state directory.
+    static func complainAboutState(_ message: String) {
+        complain(ToolError.withStateOption(message))
+    }
+
     /// Writes all of the bytes; returns an error if they could not be written.
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> OutputError? {
         var rest = bytes[...]

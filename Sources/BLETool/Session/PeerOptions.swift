@@ -22,11 +22,14 @@ struct PeerOptions: ParsableArguments {
     @Option(help: "Connect to an address without looking for it first.")
     var addressType: AddressType?
 
+    @OptionGroup var finding: FindOptions
+
     @OptionGroup(title: "Pairing") var pairing: PairingOptions
 
     func validate() throws {
         guard addressType != nil else { return }
         guard case .address = target else { throw ValidationError("--address-type goes with an address only") }
+        if finding.coded { throw ValidationError("--coded looks for the device, so it excludes --address-type") }
     }
 
     /// Connects to the peer for `body`, and disconnects whatever happens.
@@ -112,6 +115,6 @@ struct PeerOptions: ParsableArguments {
         if case .address(let value) = target, let addressType {
             return DeviceAddress(value, isRandom: addressType == .random)
         }
-        return try await target.findConnectable(with: central, within: options.patience)
+        return try await target.findConnectable(with: central, within: options.patience, finding)
     }
 }

@@ -12,7 +12,7 @@ extension GlobalOptions {
         configuration.usesSubrating = subrating
         configuration.stateLocation = state.location
         configuration.seed = seed
-        configuration.warn = Output.complain
+        configuration.warn = Output.complainAboutState
         return configuration
     }
 
@@ -28,8 +28,13 @@ extension GlobalOptions {
         prepare(&configuration)
         let specification = try controller.specification()
         let settings = configuration
-        let opened = try await within(patience.duration) {
-            try await Adapter.open(specification, configuration: settings)
+        let opened: Adapter?
+        do {
+            opened = try await within(patience.duration) {
+                try await Adapter.open(specification, configuration: settings)
+            }
+        } catch BLEError.adapter(.closedByPeer) {
+            throw ToolError.closedAtStart("\(specification)")
         }
         guard let adapter = opened else { throw ToolError.notUp("\(specification)", patience) }
         let happenings = await adapter.events()

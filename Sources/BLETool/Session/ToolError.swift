@@ -1,12 +1,19 @@
 import BLE
 import BLEHCITransport
+import BLEKeyStore
 import BLEProfiles
 import BluetoothTypes
 
 /// The reason why a command failed, beyond the errors of the stack.
 enum ToolError: Error, Equatable, CustomStringConvertible {
     case notUp(String, Seconds)
-    case notSeen(Target, Seconds)
+    /// The controller closed the stream before it was up.
+    case closedAtStart(String)
+    case notSeen(Target, Seconds, scansCoded: Bool)
+    /// The target was seen, but only with advertisements that accept no connection.
+    case notConnectable(Target, Seconds)
+    /// The peer does not support subrated connections. The text says so.
+    case noSubrating(String)
     /// Fewer notifications arrived than requested.
     case tooFew(Int, of: Int, Seconds)
     case scanEnded
@@ -32,11 +39,19 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     var description: String {
         switch self {
         case .notUp(let adapter, let time): "\(adapter) was not up in \(time); is it a Bluetooth controller?"
-        case .notSeen(.address(let value), let time):
+        case .closedAtStart(let adapter):
+            "\(adapter): the controller has closed the connection before it was up; stop other programs that use it"
+        case .notSeen(.address(let value), let time, let scansCoded):
             "\(Target.address(value)) was not seen in \(time); is it on, near and advertising? "
                 + "With --address-type public or random the connection is made without looking for it"
-        case .notSeen(let target, let time):
-            "no device with \(target) was seen in \(time); is it on, near and advertising? `ble scan` lists the devices in range"
+                + ToolError.codedAdvice(scansCoded)
+        case .notSeen(let target, let time, let scansCoded):
+            "no device with \(target) was seen in \(time); is it on, near and advertising? "
+                + "`ble scan` lists the devices in range" + ToolError.codedAdvice(scansCoded)
+        case .notConnectable(let target, let time):
+            "\(target) was seen, but accepted no connections in \(time); is it connected already, or a broadcaster?"
+        case .noSubrating(let problem):
+            "\(problem); if `ble serve` runs there, start it with --subrating"
         case .tooFew(let count, let wanted, let time):
             "only \(count) of \(wanted) values arrived in \(time)"
         case .scanEnded: "the scan has ended before its time; is the controller still there?"
@@ -64,11 +79,29 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
 }
 
 extension ToolError {
+    private static func codedAdvice(_ scansCoded: Bool) -> String {
+        scansCoded ? "" : ". --coded also finds devices on LE Coded"
+    }
+
     /// The text of any error, with the tool's own options that help.
     static func description(of error: any Error) -> String {
+        let bondError = BLEError.security(.pairing(.endedByPeer(.pairingNotSupported)))
+        if error as? BLEError == bondError {
+            return "\(error); if the peer still has a bond with this device, remove it there too, or start `ble serve` "
+                + "there with --replace-bond"
+        }
+        if error is StateFileError { return withStateOption("\(error)") }
+        if case .stateUnavailable? = error as? BLEError { return withStateOption("\(error)") }
         let transportError: TransportError? =
             if case .adapter(let error) = error as? BLEError { error } else { error as? TransportError }
         return "\(error)" + (transportError?.advice ?? "")
+    }
+}
+
+extension ToolError {
+    /// A text about the state directory, with the tool's own option for it.
+    static func withStateOption(_ text: String) -> String {
+        text.replacing("BLE_STATE_DIR", with: "--state-dir or BLE_STATE_DIR")
     }
 }
 
