@@ -5,8 +5,8 @@ import BluetoothTypes
 /// The filter keeps the highest accepted counter, and accepts higher ones. A device that loses its counter, for example
 /// with its battery, sends lower values. The filter accepts such a restart only if no report was accepted for
 /// `silence`, and at most once per `silence`. It keeps the highest counter and does not accept it again: the device's
-/// next higher counter ends the restarted sequence. So an attacker who replays old reports after a long silence cannot
-/// make the filter reject a device that has kept its counter.
+/// next higher counter ends the restarted sequence. An attacker can replay old reports after a long silence. The filter
+/// still accepts a device that has kept its counter.
 ///
 /// A rejected report changes nothing.
 ///

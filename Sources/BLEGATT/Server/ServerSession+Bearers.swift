@@ -40,8 +40,8 @@ extension ServerSession {
         /// The identifier of the request of the bearer that waits for an answer of the app; nil if there is none.
         public var awaitedAnswer: UInt64? { pending?.identifier }
 
-        /// Returns the identifier of the request of the bearer that waits for the app's answer to an access to an
-        /// attribute in `range`, or to prepared writes of which any is to such an attribute; nil if there is none.
+        /// Returns the identifier of the bearer's request, if the app has not answered it and it needs an attribute in
+        /// `range`; otherwise nil. An Execute Write Request needs the attributes of all prepared writes.
         public func awaitedAnswer(in range: HandleRange) -> UInt64? {
             pending?.awaitedAnswer(in: range, queue: preparedWrites)
         }

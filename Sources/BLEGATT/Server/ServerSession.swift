@@ -166,8 +166,8 @@ public final class ServerSession {
         return resume(pending, answers, into: &buffer)
     }
 
-    /// Returns the identifier of the request of the fixed channel's bearer that waits for the app's answer to an access
-    /// to an attribute in `range`, or to prepared writes of which any is to such an attribute; nil if there is none.
+    /// Returns the identifier of the fixed channel's request, if the app has not answered it and it needs an attribute in
+    /// `range`; otherwise nil. An Execute Write Request needs the attributes of all prepared writes.
     public func awaitedAnswer(in range: HandleRange) -> UInt64? {
         pending?.awaitedAnswer(in: range, queue: preparedWrites)
     }

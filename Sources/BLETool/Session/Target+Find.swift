@@ -36,7 +36,8 @@ extension Target {
             ? ToolError.notConnectable(self, patience) : .notSeen(self, patience, scansCoded: options.coded)
     }
 
-    /// - Returns: what was accepted, nil after the patience; and whether the target was seen.
+    /// - Returns: the result of `accept`, nil if there was none within the patience; and whether an advertisement of the
+    ///   target was received.
     private func search<Found: Sendable>(
         with central: Central,
         within patience: Seconds,

@@ -45,8 +45,8 @@ enum BTHome {
     /// Decodes objects up to the first that is unknown or truncated, as the length of an unknown object is not known.
     /// Returns the packet number, if there is one.
     ///
-    /// Readings with the same name are numbered by their objects: a device with two buttons sends two objects, and the
-    /// object of a button that was not pressed has no reading.
+    /// Readings with the same name are numbered by their objects. For example, a device with two buttons sends two
+    /// objects. The object of a button that was not pressed has no reading.
     static func decode(_ content: RawSpan, into report: inout SensorReport) -> UInt8? {
         var reader = ByteReader(content)
         var packetNumber: UInt8?

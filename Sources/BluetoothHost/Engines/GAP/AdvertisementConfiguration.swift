@@ -15,8 +15,8 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     public var isScannable: Bool
     /// The advertising interval: 20 ms to 10.24 s, in steps of 0.625 ms.
     public var interval: Duration
-    /// The data that is sent to all scanners: up to 31 bytes in legacy PDUs, and up to 245 bytes in connectable
-    /// extended PDUs, which have the scan response data too.
+    /// The data that is sent to all scanners. Legacy PDUs have up to 31 bytes. Connectable extended PDUs have up to 245
+    /// bytes, with the scan response data.
     public var advertisingData: AdvertisingData
     /// The data that is sent in answer to scan requests: up to 31 bytes in legacy PDUs.
     public var scanResponseData: AdvertisingData
@@ -169,8 +169,8 @@ extension AdvertisementConfiguration {
 
     /// Maximum number of data bytes in connectable extended PDUs.
     ///
-    /// All data must fit the AUX_ADV_IND PDU: 255 bytes of payload less an extended header with the address of the
-    /// advertiser, that of the target if there is one, and the ADI field (Vol 6, Part B, 2.3.1.6).
+    /// All data must fit the AUX_ADV_IND PDU, whose payload has 255 bytes. Its extended header has the address of the
+    /// advertiser, the ADI field, and the address of the target of a directed advertisement (Vol 6, Part B, 2.3.1.6).
     private var connectableDataLimit: Int { peer == nil ? 245 : 239 }
 
     /// Whether extended PDUs are requested, or are needed for the length of the data.
