@@ -79,8 +79,8 @@ struct ServedProfileTests {
         try profile.write(toFile: path, atomically: true, encoding: .utf8)
         let error = #expect(throws: FileError.self) { try Profile(contentsOf: path) }
         #expect(
-            error?.description == "\(path): services[0].handle: 16 is not free; the service needs 16 to 21, "
-                + "and these are taken: 1 to 19 (GAP and GATT)"
+            error?.description == "\(path): services[0].handle: 16 is not free; GAP and GATT have 1 to 19, "
+                + "and the handles of a service rise without overlapping those of another one"
         )
     }
 }

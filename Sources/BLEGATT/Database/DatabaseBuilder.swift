@@ -227,7 +227,7 @@ extension CharacteristicDefinition {
     }
 
     /// The declared descriptors, and those that the properties require and the app did not declare.
-    package var completeDescriptors: [DescriptorDefinition] {
+    var completeDescriptors: [DescriptorDefinition] {
         guard generatesDescriptors else { return descriptors }
         var complete: [DescriptorDefinition] = []
         func isMissing(_ uuid: BluetoothUUID) -> Bool { !descriptors.contains { $0.uuid == uuid } }

@@ -5,75 +5,42 @@ extension Profile {
     /// The handles of GAP and GATT, which precede the services of a profile.
     package static let standardHandles: ClosedRange<AttributeHandle> = 0x0001...0x0013
 
-    /// Checks that the server can assign the handles that the profile declares.
+    /// Checks that a server can publish the services after GAP and GATT.
     ///
-    /// - Throws: ``ProfileError`` with the place of the first handle that is not free.
+    /// - Throws: ``ProfileError`` with the place of the handle that is not free.
     package func checkHandles() throws(ProfileError) {
-        var used = [(owner: "GAP and GATT", handles: Profile.standardHandles)]
-        var next = Profile.standardHandles.upperBound.next
-        for (index, definition) in definitions.enumerated() {
-            let place = "services[\(index)]"
-            guard let first = definition.handle ?? next else {
-                throw ProfileError(place: place, problem: HandleAssignment.exhausted)
+        let server = Server()
+        let standard = ServiceDefinition(uuid: .genericAccessService, endHandle: Profile.standardHandles.upperBound)
+        do throws(DatabaseError) {
+            _ = try server.publish([standard])
+            _ = try server.publish(definitions)
+        } catch {
+            guard case .handleNotFree(let handle) = error else {
+                throw ProfileError(place: "services", problem: error.description)
             }
-            var assignment = HandleAssignment(next: first)
-            try assignment.assign(definition, at: place)
-            let handles = first...assignment.last
-            for other in used where other.handles.overlaps(handles) {
-                throw ProfileError(
-                    place: "\(place).handle",
-                    problem: "\(first.rawValue) is not free; the service needs \(Profile.text(of: handles)), "
-                        + "and these are taken: \(Profile.text(of: other.handles)) (\(other.owner))"
-                )
-            }
-            used.append((owner: place, handles: handles))
-            if handles.upperBound >= (next ?? .last) { next = handles.upperBound.next }
-        }
-    }
-
-    private static func text(of handles: ClosedRange<AttributeHandle>) -> String {
-        let (first, last) = (handles.lowerBound.rawValue, handles.upperBound.rawValue)
-        return first == last ? "\(first)" : "\(first) to \(last)"
-    }
-}
-
-/// Assigns the handles of a service in rising order, as the server does.
-private struct HandleAssignment {
-    static let exhausted = "there are no attribute handles left"
-
-    /// The last handle that was assigned.
-    private(set) var last = AttributeHandle.invalid
-    private var next: AttributeHandle?
-
-    init(next: AttributeHandle) {
-        self.next = next
-    }
-
-    mutating func assign(_ definition: ServiceDefinition, at place: String) throws(ProfileError) {
-        // The declarations of the service and of those that it includes.
-        for _ in 0...definition.includes.count { try assign(nil, at: place) }
-        for (index, characteristic) in definition.characteristics.enumerated() {
-            let place = "\(place).characteristics[\(index)]"
-            try assign(characteristic.handle, at: place)
-            // The value, and the descriptors that the server adds.
-            let addedCount = characteristic.completeDescriptors.count - characteristic.descriptors.count
-            for _ in 0...addedCount { try assign(nil, at: place) }
-            for (index, descriptor) in characteristic.descriptors.enumerated() {
-                try assign(descriptor.handle, at: "\(place).descriptors[\(index)]")
-            }
-        }
-    }
-
-    private mutating func assign(_ declared: AttributeHandle?, at place: String) throws(ProfileError) {
-        guard let next else { throw ProfileError(place: place, problem: HandleAssignment.exhausted) }
-        if let declared, declared < next {
+            let (first, last) = (Profile.standardHandles.lowerBound, Profile.standardHandles.upperBound)
             throw ProfileError(
-                place: "\(place).handle",
-                problem: "\(declared.rawValue) is not free; the next free handle is \(next.rawValue)"
+                place: place(ofHandle: handle),
+                problem: "\(handle.rawValue) is not free; GAP and GATT have \(first.rawValue) to \(last.rawValue), "
+                    + "and the handles of a service rise without overlapping those of another one"
             )
         }
-        let handle = declared ?? next
-        last = handle
-        self.next = handle.next
+    }
+
+    /// The place of the last definition that declares a handle.
+    private func place(ofHandle handle: AttributeHandle) -> String {
+        var place = "services"
+        for (index, service) in definitions.enumerated() {
+            let path = "services[\(index)]"
+            if service.handle == handle { place = "\(path).handle" }
+            for (index, characteristic) in service.characteristics.enumerated() {
+                let path = "\(path).characteristics[\(index)]"
+                if characteristic.handle == handle { place = "\(path).handle" }
+                for (index, descriptor) in characteristic.descriptors.enumerated() where descriptor.handle == handle {
+                    place = "\(path).descriptors[\(index)].handle"
+                }
+            }
+        }
+        return place
     }
 }
