@@ -58,6 +58,12 @@ public struct AdvertisingEventProperties: OptionSet, Hashable, Sendable {
     public static let omitAdvertiserAddress = AdvertisingEventProperties(rawValue: 1 << 5)
     /// The extended header contains the transmit power.
     public static let includeTXPower = AdvertisingEventProperties(rawValue: 1 << 6)
+    /// Decision PDUs are used, which scanners filter by their decision data.
+    public static let useDecisionPDUs = AdvertisingEventProperties(rawValue: 1 << 7)
+    /// The extended header of all decision PDUs contains the advertiser's address.
+    public static let includeAdvAInDecisionPDUs = AdvertisingEventProperties(rawValue: 1 << 8)
+    /// The extended header of all decision PDUs contains the ADI field.
+    public static let includeADIInDecisionPDUs = AdvertisingEventProperties(rawValue: 1 << 9)
 }
 
 /// Whether a scanner requests scan responses (Vol 4, Part E, 7.8.10).
@@ -68,7 +74,9 @@ public enum ScanType: UInt8, Sendable {
     case active = 0x01
 }
 
-/// The advertisers that a scanner reports (Vol 4, Part E, 7.8.10; Vol 6, Part B, 4.3.3).
+/// The advertisers that a scanner reports (Vol 4, Part E, 7.8.10 and 7.8.64; Vol 6, Part B, 4.3.3).
+///
+/// Only ``LESetExtendedScanParameters`` can have the policies with decision PDUs. The others ignore decision PDUs.
 public enum ScanningFilterPolicy: UInt8, Sendable {
     /// All advertisers, except directed advertising for another device.
     case basicUnfiltered = 0x00
@@ -78,6 +86,22 @@ public enum ScanningFilterPolicy: UInt8, Sendable {
     case extendedUnfiltered = 0x02
     /// As ``basicFiltered``, and directed advertising for any resolvable private address.
     case extendedFiltered = 0x03
+    /// As ``basicUnfiltered``, and decision PDUs that pass the decision instructions.
+    case basicUnfilteredAllPDUs = 0x04
+    /// As ``basicFiltered``, and decision PDUs that pass the decision instructions.
+    case basicFilteredAllPDUs = 0x05
+    /// As ``extendedUnfiltered``, and decision PDUs that pass the decision instructions.
+    case extendedUnfilteredAllPDUs = 0x06
+    /// As ``extendedFiltered``, and decision PDUs that pass the decision instructions.
+    case extendedFilteredAllPDUs = 0x07
+    /// As ``basicUnfilteredAllPDUs``, but only decision PDUs.
+    case basicUnfilteredDecisionPDUs = 0x0C
+    /// As ``basicFilteredAllPDUs``, but only decision PDUs.
+    case basicFilteredDecisionPDUs = 0x0D
+    /// As ``extendedUnfilteredAllPDUs``, but only decision PDUs.
+    case extendedUnfilteredDecisionPDUs = 0x0E
+    /// As ``extendedFilteredAllPDUs``, but only decision PDUs.
+    case extendedFilteredDecisionPDUs = 0x0F
 }
 
 /// Whether an advertiser is reported repeatedly (Vol 4, Part E, 7.8.65).
@@ -90,12 +114,21 @@ public enum DuplicateFilter: UInt8, Sendable {
     case resetEachPeriod = 0x02
 }
 
-/// The devices that an initiator connects to (Vol 4, Part E, 7.8.12).
+/// The devices that an initiator connects to (Vol 4, Part E, 7.8.12 and 7.8.66).
+///
+/// ``LECreateConnection`` can have only the first two policies, which ignore decision PDUs.
 public enum InitiatorFilterPolicy: UInt8, Sendable {
     /// The device whose address the command has.
     case peerAddress = 0x00
     /// Any device on the filter accept list.
     case filterAcceptList = 0x01
+    /// Any device whose decision PDU passes the decision instructions.
+    case decisionPDUs = 0x02
+    /// Any device on the filter accept list, also by a decision PDU that passes the decision instructions.
+    case filterAcceptListAllPDUs = 0x03
+    /// Any device whose decision PDU passes the decision instructions, and by its other PDUs any device on the filter
+    /// accept list.
+    case decisionPDUsOrFilterAcceptList = 0x04
 }
 
 /// The part of an advertising set's data in a command (Vol 4, Part E, 7.8.54).

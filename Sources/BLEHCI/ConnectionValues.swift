@@ -53,3 +53,20 @@ public struct EncryptionState: RawRepresentable, Hashable, Sendable {
     /// AES-CCM on BR/EDR.
     public static let onWithAESCCM = EncryptionState(rawValue: 0x02)
 }
+
+/// The kinds of spaces between packets that have a frame space of their own (Vol 6, Part B, 4.1).
+public struct FrameSpacingTypes: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt16
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// T_IFS_ACL_CP: from a packet of the central to the peripheral's next packet.
+    public static let tIFSACLCP = FrameSpacingTypes(rawValue: 1 << 0)
+    /// T_IFS_ACL_PC: from a packet of the peripheral to the central's next packet.
+    public static let tIFSACLPC = FrameSpacingTypes(rawValue: 1 << 1)
+    /// T_MCES: between two connection events.
+    public static let tMCES = FrameSpacingTypes(rawValue: 1 << 2)
+    /// T_IFS_CIS: between two packets of a connected isochronous stream.
+    public static let tIFSCIS = FrameSpacingTypes(rawValue: 1 << 3)
+    /// T_MSS_CIS: between two subevents of connected isochronous streams.
+    public static let tMSSCIS = FrameSpacingTypes(rawValue: 1 << 4)
+}

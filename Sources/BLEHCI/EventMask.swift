@@ -29,7 +29,7 @@ public struct EventMaskPage2: OptionSet, Hashable, Sendable {
     public let rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Number Of Completed Data Blocks: data blocks have left the controller's buffers (7.7.48).
+    /// Number Of Completed Data Blocks: data blocks have left the controller's buffers (7.7.59).
     public static let numberOfCompletedDataBlocks = EventMaskPage2(rawValue: 1 << 8)
     /// ``AuthenticatedPayloadTimeoutExpired``: no authenticated packet arrived in time.
     public static let authenticatedPayloadTimeoutExpired = EventMaskPage2(rawValue: 1 << 23)
@@ -128,11 +128,17 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
     public static let enhancedConnectionCompleteV2 = LEEventMask(rawValue: 1 << 40)
     /// ``LECISEstablishedV2``: as ``cisEstablished``, with the SDUs of both sides. The older version is then not sent.
     public static let cisEstablishedV2 = LEEventMask(rawValue: 1 << 41)
+    /// ``LEReadAllRemoteFeaturesComplete``: several pages of the peer's features were read.
+    public static let readAllRemoteFeaturesComplete = LEEventMask(rawValue: 1 << 42)
     /// The events of Channel Sounding: LE CS Read Remote Supported Capabilities Complete to LE CS Subevent Result Continue
     /// (7.7.65.39 to 7.7.65.45).
     public static let channelSounding = LEEventMask(rawValue: 0x7F << 43)
     /// ``LECSTestEndComplete``: a test of Channel Sounding has ended.
     public static let csTestEndComplete = LEEventMask(rawValue: 1 << 50)
+    /// ``LEMonitoredAdvertisersReport``: the signal strength of a monitored advertiser has crossed a threshold.
+    public static let monitoredAdvertisersReport = LEEventMask(rawValue: 1 << 51)
+    /// ``LEFrameSpaceUpdateComplete``: the frame space of a connection has changed, or that failed.
+    public static let frameSpaceUpdateComplete = LEEventMask(rawValue: 1 << 52)
 
     /// The mask after a reset: the five events of Bluetooth 4.0.
     public static let `default` = LEEventMask(rawValue: 0x1F)

@@ -85,14 +85,22 @@ public struct LEFeatures: OptionSet, Hashable, Sendable {
     public static let advertisingCodingSelection = LEFeatures(rawValue: 1 << 40)
     /// The host supports the choice of the coding of advertising. Set by the host.
     public static let advertisingCodingSelectionHostSupport = LEFeatures(rawValue: 1 << 41)
+    /// Advertising can have decision PDUs, and scanning can filter them by decision instructions.
+    public static let decisionBasedAdvertisingFiltering = LEFeatures(rawValue: 1 << 42)
     /// Periodic advertising with responses can be sent.
     public static let periodicAdvertisingWithResponsesAdvertiser = LEFeatures(rawValue: 1 << 43)
     /// Periodic advertising with responses can be received and answered.
     public static let periodicAdvertisingWithResponsesScanner = LEFeatures(rawValue: 1 << 44)
+    /// ``ISOFraming/framedUnsegmented`` is supported.
+    public static let unsegmentedFramedMode = LEFeatures(rawValue: 1 << 45)
     /// Channel Sounding is supported.
     public static let channelSounding = LEFeatures(rawValue: 1 << 46)
     /// The host supports Channel Sounding. Set by the host.
     public static let channelSoundingHostSupport = LEFeatures(rawValue: 1 << 47)
+    /// The controller reports the quality of the tones of Channel Sounding.
+    public static let channelSoundingToneQualityIndication = LEFeatures(rawValue: 1 << 48)
+    /// The features have further pages: see ``LEFeaturePages``.
+    public static let llExtendedFeatureSet = LEFeatures(rawValue: 1 << 63)
 }
 
 /// The features of page 0 that describe the kind of controller (Vol 2, Part C, 3.3). The others can be read by value.

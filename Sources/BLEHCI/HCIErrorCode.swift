@@ -143,6 +143,8 @@ public struct HCIErrorCode: RawRepresentable, Error, Hashable, Sendable {
     public static let tooLate = HCIErrorCode(rawValue: 0x46)
     /// The operation was requested too early to be carried out.
     public static let tooEarly = HCIErrorCode(rawValue: 0x47)
+    /// Too few channels are left for the operation.
+    public static let insufficientChannels = HCIErrorCode(rawValue: 0x48)
 }
 
 extension HCIErrorCode: CustomStringConvertible {
@@ -227,4 +229,5 @@ private let names: [String?] = [
     "Packet Too Long",
     "Too Late",
     "Too Early",
+    "Insufficient Channels",
 ]

@@ -30,7 +30,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
         public var eventType: EventType
         /// The advertiser's address.
         public var address: PeerAddress
-        /// Advertising or scan response data.
+        /// Advertising or scan response data, at most 31 bytes. Longer data is cut when it is encoded.
         public var data: RawSpan
         /// In dBm; 127 if it is not known.
         public var rssi: Int8
@@ -55,7 +55,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
         func encode(into buffer: inout PacketBuffer) {
             buffer.append(eventType.rawValue)
             address.encode(into: &buffer)
-            buffer.append(lengthPrefixed: data)
+            buffer.append(lengthPrefixed: data, limit: LegacyAdvertisingData.maximumLength)
             buffer.append(rssi)
         }
 

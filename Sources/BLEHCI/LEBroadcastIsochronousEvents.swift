@@ -36,9 +36,15 @@ public struct BIGTiming: Sendable, Equatable {
         self.maxPDU = maxPDU
         self.isoInterval = isoInterval
     }
+
+    /// The timing of a group that was not established.
+    fileprivate static let none = BIGTiming(transportLatency: 0, nse: 0, bn: 0, irc: 0, maxPDU: 0, isoInterval: 0)
 }
 
 /// An event that reports that this device sends a BIG, or why it does not (Vol 4, Part E, 7.7.65.27).
+///
+/// A failure has only the status and the BIG handle. The other parameters are not decoded, because some controllers
+/// send a count that does not match the handles after it.
 public struct LECreateBIGComplete: LEEventParameters, Equatable, Sendable {
     public static let subeventCode: UInt8 = 0x1B
 
@@ -76,6 +82,13 @@ public struct LECreateBIGComplete: LEEventParameters, Equatable, Sendable {
         var reader = ByteReader(parameters)
         status = HCIErrorCode(rawValue: try reader.readUInt8())
         bigHandle = try reader.readUInt8()
+        guard status == .success else {
+            bigSyncDelay = 0
+            phy = .none
+            timing = .none
+            connectionHandles = []
+            return
+        }
         bigSyncDelay = try reader.readUInt24()
         let transportLatency = try reader.readUInt24()
         phy = PHY(rawValue: try reader.readUInt8())
@@ -96,6 +109,8 @@ public struct LECreateBIGComplete: LEEventParameters, Equatable, Sendable {
 }
 
 /// An event that reports that this device receives a BIG, or why it does not (Vol 4, Part E, 7.7.65.29).
+///
+/// A failure has only the status and the BIG handle, as in ``LECreateBIGComplete``.
 public struct LEBIGSyncEstablished: LEEventParameters, Equatable, Sendable {
     public static let subeventCode: UInt8 = 0x1D
 
@@ -125,6 +140,11 @@ public struct LEBIGSyncEstablished: LEEventParameters, Equatable, Sendable {
         var reader = ByteReader(parameters)
         status = HCIErrorCode(rawValue: try reader.readUInt8())
         bigHandle = try reader.readUInt8()
+        guard status == .success else {
+            timing = .none
+            connectionHandles = []
+            return
+        }
         let transportLatency = try reader.readUInt24()
         timing = try reader.readBIGTiming(transportLatency: transportLatency)
         connectionHandles = try reader.readConnectionHandles()

@@ -52,7 +52,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
         public var periodicAdvertisingInterval: UInt16
         /// The target, if the advertising was directed.
         public var directAddress: PeerAddress
-        /// Advertising or scan response data, at most 229 bytes.
+        /// Advertising or scan response data, at most 229 bytes. Longer data is cut when it is encoded.
         public var data: RawSpan
 
         /// Creates a report that borrows `data`. The defaults are those of undirected legacy advertising of unknown
@@ -106,7 +106,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
             buffer.append(rssi)
             buffer.append(periodicAdvertisingInterval)
             directAddress.encode(into: &buffer)
-            buffer.append(lengthPrefixed: data)
+            buffer.append(lengthPrefixed: data, limit: 229)
         }
 
         /// Appends a whole event packet with only this report.

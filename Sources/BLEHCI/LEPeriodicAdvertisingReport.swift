@@ -14,7 +14,7 @@ public struct LEPeriodicAdvertisingReport: LEEventParameters, ~Escapable {
     public var cteType: UInt8
     /// Whether the data is complete, continues in the next report, or is truncated.
     public var dataStatus: DataStatus
-    /// The AD structures, or a part of them.
+    /// The AD structures, or a part of them, at most 247 bytes. Longer data is cut when it is encoded.
     public var data: RawSpan
 
     /// Creates a report that borrows `data`.
@@ -53,6 +53,6 @@ public struct LEPeriodicAdvertisingReport: LEEventParameters, ~Escapable {
         buffer.append(rssi)
         buffer.append(cteType)
         buffer.append(dataStatus.rawValue)
-        buffer.append(lengthPrefixed: data)
+        buffer.append(lengthPrefixed: data, limit: 247)
     }
 }

@@ -19,7 +19,7 @@ public struct LEPeriodicAdvertisingReportV2: LEEventParameters, ~Escapable {
     public var subevent: UInt8
     /// Whether the data is complete, continues in the next report, is truncated, or was not received.
     public var dataStatus: DataStatus
-    /// The AD structures, or a part of them.
+    /// The AD structures, or a part of them, at most 244 bytes. Longer data is cut when it is encoded.
     public var data: RawSpan
 
     /// Creates a report that borrows `data`.
@@ -66,6 +66,6 @@ public struct LEPeriodicAdvertisingReportV2: LEEventParameters, ~Escapable {
         buffer.append(periodicEventCounter)
         buffer.append(subevent)
         buffer.append(dataStatus.rawValue)
-        buffer.append(lengthPrefixed: data)
+        buffer.append(lengthPrefixed: data, limit: 244)
     }
 }

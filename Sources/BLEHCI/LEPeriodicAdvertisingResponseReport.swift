@@ -18,7 +18,7 @@ public struct LEPeriodicAdvertisingResponseReport: LEEventParameters, ~Escapable
         public var responseSlot: UInt8
         /// Whether the data is complete, continues in a further report, or was not received.
         public var dataStatus: DataStatus
-        /// The AD structures, or a part of them.
+        /// The AD structures, or a part of them, at most 244 bytes. Longer data is cut when it is encoded.
         public var data: RawSpan
 
         /// Creates a response that borrows `data`.
@@ -49,8 +49,11 @@ public struct LEPeriodicAdvertisingResponseReport: LEEventParameters, ~Escapable
             data = try reader.readBytes(count: Int(try reader.readUInt8()))
         }
 
+        /// The longest data that fits an event.
+        private static let maximumDataLength = 244
+
         /// The number of bytes of the response in an event.
-        public var byteCount: Int { 6 + data.byteCount }
+        public var byteCount: Int { 6 + min(data.byteCount, Self.maximumDataLength) }
 
         /// Appends the response to an event.
         public func encode(into buffer: inout PacketBuffer) {
@@ -59,7 +62,7 @@ public struct LEPeriodicAdvertisingResponseReport: LEEventParameters, ~Escapable
             buffer.append(cteType)
             buffer.append(responseSlot)
             buffer.append(dataStatus.rawValue)
-            buffer.append(lengthPrefixed: data)
+            buffer.append(lengthPrefixed: data, limit: Self.maximumDataLength)
         }
     }
 

@@ -47,9 +47,9 @@ extension PacketBuffer {
         appendZeros(Swift.max(0, count - bytes.byteCount))
     }
 
-    /// Appends a length of one byte and `bytes`, cut after 255 bytes.
-    mutating func append(lengthPrefixed bytes: RawSpan) {
-        let part = bytes.extracting(first: 255)
+    /// Appends a length of one byte and `bytes`, cut after `limit` bytes, at most 255.
+    mutating func append(lengthPrefixed bytes: RawSpan, limit: Int = 255) {
+        let part = bytes.extracting(first: limit)
         append(UInt8(truncatingIfNeeded: part.byteCount))
         append(part)
     }

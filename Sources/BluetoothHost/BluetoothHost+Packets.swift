@@ -121,7 +121,8 @@ extension BluetoothHost {
         case .leBIGInfoAdvertisingReport(let event): receive(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .leScanRequestReceived,
-            .leChannelSelectionAlgorithm:
+            .leChannelSelectionAlgorithm, .leReadAllRemoteFeaturesComplete, .leMonitoredAdvertisersReport,
+            .leFrameSpaceUpdateComplete:
             break
         case .leCSReadRemoteFAETableComplete, .leCSTestEndComplete: break
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event):

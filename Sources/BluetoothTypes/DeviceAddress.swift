@@ -40,10 +40,14 @@ public struct DeviceAddress: Hashable, Sendable {
         }
     }
 
-    /// Creates a static random address from a random number, with the two most significant bits set.
+    /// Creates a static random address from the lower 46 bits of a random number, with the two most significant bits
+    /// set.
+    ///
+    /// These 46 bits may be neither all 0 nor all 1 (Vol 6, Part B, 1.3.2.1). Then 1 is used instead.
     @inlinable
     public static func randomStatic(from random: UInt64) -> DeviceAddress {
-        DeviceAddress(random | 0xC000_0000_0000, isRandom: true)
+        let part = random & 0x3FFF_FFFF_FFFF
+        return DeviceAddress((part == 0 || part == 0x3FFF_FFFF_FFFF ? 1 : part) | 0xC000_0000_0000, isRandom: true)
     }
 }
 

@@ -35,6 +35,7 @@ struct LayoutTests {
             ("Interval:u24*625us!", "A00000", "interval 100 ms"),
             ("Timeout:u16*10ms!", "F401", "timeout 5 s"),
             ("Power:i8dBm!", "D0", "power -48 dBm"),
+            ("Offset:i16! Change:i8! Error:i24!", "00FB D0 FFFFFF", "offset -1280, change -48, error -1"),
             ("Address_Type:@addressType! Address:address!", "01 0504030201F0", "F0:01:02:03:04:05 (random)"),
             ("Role:@role!", "07", "role 0x07"),
             ("Key:u128!", "0F0E0D0C0B0A09080706050403020100", "key 000102030405060708090A0B0C0D0E0F"),
@@ -55,6 +56,30 @@ struct LayoutTests {
         var words = TextBuffer()
         fields.appendLine(to: &words)
         #expect(String(decoding: words.bytes, as: UTF8.self) == line)
+    }
+
+    @Test func policiesAndBitsOfCore6HaveNames() {
+        let scan = NamedValues.all["scanFilter"]
+        #expect(scan?[0x07] == "extended filtered, all PDUs" && scan?[0x08] == nil)
+        #expect(scan?[0x0C] == "basic unfiltered, decision PDUs")
+        let initiator = NamedValues.all["initiatorFilter"]
+        #expect(initiator?[0x03] == "accept list, all PDUs" && initiator?[0x04] == "decision PDUs or accept list")
+        #expect(
+            FlagNames.all["leEventMask"]?.names(in: 1 << 42 | 1 << 51 | 1 << 52) == [
+                "Read All Remote Features Complete", "Monitored Advertisers Report", "Frame Space Update Complete",
+            ]
+        )
+        #expect(
+            FlagNames.all["leFeatures"]?.names(in: 1 << 42 | 1 << 45 | 1 << 48 | 1 << 63) == [
+                "Decision-Based Advertising Filtering", "Unsegmented Framed Mode",
+                "Channel Sounding Tone Quality Indication", "LL Extended Feature Set",
+            ]
+        )
+        #expect(
+            FlagNames.all["extendedProperties"]?.names(in: 0x0380) == [
+                "decision", "include AdvA in all decision PDUs", "include ADI in all decision PDUs",
+            ]
+        )
     }
 
     @Test("Missing and excess bytes are reported", arguments: ["A:u16! B:u8", "N:count G{ A:u16 }"])

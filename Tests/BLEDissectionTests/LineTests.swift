@@ -148,6 +148,101 @@ struct LineTests {
     }
 
     @Test(
+        "Commands of Core 6 show their important parameters",
+        arguments: [
+            (
+                "8020 05 03 01 02 AABB",
+                "LE Set Decision Data: advertising handle 3, decision type flags resolvable tag, aabb"
+            ),
+            (
+                "8120 13 01 03 07 B0000000000000000000000000000000",
+                "LE Set Decision Instructions: [test flags new group + pass if check passes, RSSI]"
+            ),
+            ("8720 00", "LE Read All Local Supported Features"),
+            ("8820 03 4000 02", "LE Read All Remote Features: 0x0040, pages requested 2"),
+            ("9720 03 4101 01", "LE Set Host Feature [v2]: bit number 321, enabled"),
+            (
+                "9820 0A 01 9A78563412F0 B0 C4 05",
+                "LE Add Device To Monitored Advertisers List: F0:12:34:56:78:9A (random), RSSI threshold low -80 dBm, "
+                    + "RSSI threshold high -60 dBm, timeout 5 s"
+            ),
+            (
+                "9920 07 00 EF3207DC1B00",
+                "LE Remove Device From Monitored Advertisers List: 00:1B:DC:07:32:EF (public)"
+            ),
+            ("9A20 00", "LE Clear Monitored Advertisers List"),
+            ("9B20 00", "LE Read Monitored Advertisers List Size"),
+            ("9C20 01 01", "LE Enable Monitoring Advertisers: enabled"),
+            (
+                "9D20 09 4000 0000 9600 03 1300",
+                "LE Frame Space Update: 0x0040, frame space min 0 ms, frame space max 0.15 ms, PHYs LE 1M + LE 2M, "
+                    + "spacing types T_IFS_ACL_CP + T_IFS_ACL_PC + T_MSS_CIS"
+            ),
+            (
+                "9E20 04 E001 8403",
+                "LE Set Resolvable Private Address Timeout [v2]: RPA timeout min 480 s, RPA timeout max 900 s"
+            ),
+            (
+                "4D20 04 00FB 0005",
+                "LE Write RF Path Compensation: RF TX path compensation -1280, RF RX path compensation 1280"
+            ),
+        ]
+    )
+    func commandsOfCore6ShowTheirParameters(digits: String, expected: String) {
+        #expect(line(of: [Sample(.command, .hostToController, digits, "")]) == "Command " + expected)
+    }
+
+    @Test(
+        "Events of Core 6 show their important parameters",
+        arguments: [
+            (
+                "3EFE 2B 00 4000 03 02" + String(repeating: "00", count: 248),
+                "LE Read All Remote Features Complete: 0x0040, max remote page 3, max valid page 2"
+            ),
+            (
+                "3E09 34 01 9A78563412F0 01",
+                "LE Monitored Advertisers Report: F0:12:34:56:78:9A (random), RSSI at high threshold"
+            ),
+            (
+                "3E0A 35 00 4000 02 6400 02 0C00",
+                "LE Frame Space Update Complete: 0x0040, peer, frame space 0.1 ms, PHYs LE 2M, "
+                    + "spacing types T_MCES + T_IFS_CIS"
+            ),
+            (
+                "0EFD 01 8720 00 01" + String(repeating: "00", count: 248),
+                "Command Complete: LE Read All Local Supported Features, max page 1"
+            ),
+            ("0E05 01 9B20 00 08", "Command Complete: LE Read Monitored Advertisers List Size, number 8"),
+        ]
+    )
+    func eventsOfCore6ShowTheirParameters(digits: String, expected: String) {
+        #expect(line(of: [Sample(.event, .controllerToHost, digits, "")]) == "Event " + expected)
+    }
+
+    @Test(
+        "The list of what failed is not malformed, whatever its count",
+        arguments: [
+            (
+                "3E13 1D 3D 01 000000 00000000 0000 0000 00 60006100",
+                "LE BIG Sync Established: Connection Terminated due to MIC Failure, BIG handle 1, ISO interval 0 ms"
+            ),
+            (
+                "3E13 1B 0D 01 000000 000000 00 00000000 0000 0000 02",
+                "LE Create BIG Complete: Connection Rejected due to Limited Resources, BIG handle 1, ISO interval 0 ms"
+            ),
+            ("0E06 01 6220 0C 01 02", "Command Complete: LE Set CIG Parameters, Command Disallowed, CIG ID 1"),
+            (
+                "3E13 1D 00 01 000000 00000000 0000 0000 00 60006100",
+                "LE BIG Sync Established: BIG handle 1, ISO interval 0 ms "
+                    + "[malformed event: 4 bytes after the end of the packet]"
+            ),
+        ]
+    )
+    func listOfWhatFailedIsNotMalformed(digits: String, expected: String) {
+        #expect(line(of: [Sample(.event, .controllerToHost, digits, "")]) == "Event " + expected)
+    }
+
+    @Test(
         "Frames of a link show the content of their protocol",
         arguments: [
             ("0300 0400 0A0300", "ATT Read Request: 0x0003"),

@@ -155,6 +155,74 @@ struct AdvertisingReportTests {
         #expect(try walk(packet) == packet)
     }
 
+    /// An event with too much data, the offset of the length of the data, and the length that fits.
+    static let overlong: [([UInt8], Int, UInt8)] = {
+        let data = [UInt8](repeating: 0xAB, count: 250)
+        let address = PeerAddress(type: .random, value: 0xF012_3456_789A)
+        return [
+            (
+                PacketBuffer.bytes {
+                    LEAdvertisingReport.Report(
+                        eventType: .scanResponse,
+                        address: address,
+                        data: data.span.bytes,
+                        rssi: -50
+                    ).encodePacket(into: &$0)
+                },
+                12,
+                31
+            ),
+            (
+                PacketBuffer.bytes {
+                    LEExtendedAdvertisingReport.Report(
+                        eventType: .scannable,
+                        address: address,
+                        rssi: -50,
+                        data: data.span.bytes
+                    ).encodePacket(into: &$0)
+                },
+                27,
+                229
+            ),
+            (
+                PacketBuffer.bytes {
+                    LEPeriodicAdvertisingReport(
+                        syncHandle: 1,
+                        txPower: 127,
+                        rssi: -50,
+                        dataStatus: .complete,
+                        data: data.span.bytes
+                    ).encodePacket(into: &$0)
+                },
+                9,
+                247
+            ),
+            (
+                PacketBuffer.bytes {
+                    LEPeriodicAdvertisingReportV2(
+                        syncHandle: 1,
+                        txPower: 127,
+                        rssi: -50,
+                        periodicEventCounter: 2,
+                        subevent: 3,
+                        dataStatus: .complete,
+                        data: data.span.bytes
+                    ).encodePacket(into: &$0)
+                },
+                12,
+                244
+            ),
+        ]
+    }()
+
+    @Test(arguments: overlong)
+    func dataThatDoesNotFitIsCutAndItsLengthFits(_ packet: [UInt8], _ offset: Int, _ length: UInt8) throws {
+        #expect(packet[offset] == length)
+        #expect(Int(packet[1]) == packet.count - 2)
+        #expect(packet.count(where: { $0 == 0xAB }) == Int(length))
+        #expect(try walk(packet) == packet)
+    }
+
     private typealias EventType = LEExtendedAdvertisingReport.EventType
 
     @Test func directedReportGivesBothAddresses() throws {

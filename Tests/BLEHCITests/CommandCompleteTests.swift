@@ -201,11 +201,16 @@ struct CommandCompleteTests {
         (LEReadRemoteFeatures.opcode, 27 * 8 + 5),
         (LERemoteConnectionParameterRequestReply.opcode, 33 * 8 + 4),
         (LERemoteConnectionParameterRequestNegativeReply.opcode, 33 * 8 + 5),
+        (LEReadAllLocalSupportedFeatures.opcode, 47 * 8 + 2),
+        (LEReadAllRemoteFeatures.opcode, 47 * 8 + 3),
+        (LESetHostFeatureV2.opcode, 47 * 8 + 4),
+        (LEReadMonitoredAdvertisersListSize.opcode, 48 * 8 + 0),
+        (LEFrameSpaceUpdate.opcode, 48 * 8 + 1),
+        (LESetResolvablePrivateAddressTimeoutV2.opcode, 48 * 8 + 2),
         (HCIOpcode(rawValue: 0x0401), 0 * 8 + 0),  // Inquiry
         (HCIOpcode(rawValue: 0x0C84), 45 * 8 + 7),  // Set Min Encryption Key Size
         (HCIOpcode(rawValue: 0x208D), 24 * 8 + 7),  // LE CS Set Default Settings
         (HCIOpcode(rawValue: 0x209C), 28 * 8 + 7),  // LE Enable Monitoring Advertisers
-        (HCIOpcode(rawValue: 0x209D), 48 * 8 + 1),  // LE Frame Space Update
     ]
 
     @Test(arguments: positions)

@@ -78,6 +78,28 @@ struct CommandTests {
         }
     }
 
+    @Test(arguments: [UInt8](0...0xFF))
+    func filterPolicyWithDecisionPDUsIsKeptAndAReservedOneIsRefused(_ value: UInt8) throws {
+        let scan = [0x00, value] + bytes("010010001000")
+        if value < 0x08 || (0x0C...0x0F).contains(value) {
+            let command = try LESetExtendedScanParameters(decoding: scan.span.bytes)
+            #expect(command.scanningFilterPolicy.rawValue == value)
+        } else {
+            #expect(throws: PacketDecodingError.invalidValue(UInt64(value), field: "Scanning_Filter_Policy")) {
+                try LESetExtendedScanParameters(decoding: scan.span.bytes)
+            }
+        }
+        let initiation = [value] + bytes("000000000000000001" + "60006000180028000000f40100000000")
+        if value < 0x05 {
+            let command = try LEExtendedCreateConnection(decoding: initiation.span.bytes)
+            #expect(command.initiatorFilterPolicy.rawValue == value)
+        } else {
+            #expect(throws: PacketDecodingError.invalidValue(UInt64(value), field: "Initiator_Filter_Policy")) {
+                try LEExtendedCreateConnection(decoding: initiation.span.bytes)
+            }
+        }
+    }
+
     @Test func commandWithoutParametersForAnyPHYUsesLE1M() throws {
         let connection = LEExtendedCreateConnection(le1M: nil)
         #expect(connection.initiatingPHYs == .le1M)

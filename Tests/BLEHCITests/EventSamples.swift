@@ -247,4 +247,27 @@ private let generalEventSamples: [EventSample] = [
         ),
         "3e0921004000" + "0203f402fc"
     ),
+    EventSample(
+        LEReadAllRemoteFeaturesComplete(
+            connectionHandle: 0x0040,
+            maxRemotePage: 3,
+            maxValidPage: 2,
+            leFeatures: LEFeaturePages(featureBytes)
+        ),
+        "3efe2b0040000302" + featureBytes.hexadecimal
+    ),
+    EventSample(
+        LEMonitoredAdvertisersReport(address: PeerAddress(type: .random, value: 0xF012_3456_789A), condition: 1),
+        "3e0934019a78563412f001"
+    ),
+    EventSample(
+        LEFrameSpaceUpdateComplete(
+            connectionHandle: 0x0040,
+            initiator: 2,
+            frameSpace: 100,
+            phys: .le2M,
+            spacingTypes: [.tMCES, .tIFSCIS]
+        ),
+        "3e0a35004000026400020c00"
+    ),
 ]

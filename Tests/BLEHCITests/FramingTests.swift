@@ -100,9 +100,11 @@ struct ErrorCodeTests {
             HCIErrorCode.connectionTerminatedDueToMICFailure.description == "Connection Terminated due to MIC Failure"
         )
         #expect(HCIErrorCode.tooEarly.description == "Too Early")
+        #expect(HCIErrorCode.insufficientChannels.description == "Insufficient Channels")
+        #expect(HCIErrorCode.insufficientChannels.rawValue == 0x48)
         #expect(HCIErrorCode(rawValue: 0x2B).description == "Error 0x2B")
         #expect(HCIErrorCode(rawValue: 0x3F).description == "Error 0x3F")
-        #expect(HCIErrorCode(rawValue: 0x48).description == "Error 0x48")
+        #expect(HCIErrorCode(rawValue: 0x49).description == "Error 0x49")
         #expect(HCIErrorCode(rawValue: 0xFF).description == "Error 0xFF")
     }
 }
@@ -115,6 +117,27 @@ struct LinkValueTests {
         #expect(CoreVersion(rawValue: 0x7F).description == "(127)")
         #expect([PHY.none, .le1M, .le2M, .leCoded].map(\.description) == ["none", "LE 1M", "LE 2M", "LE Coded"])
         #expect(PHY(rawValue: 9).description == "PHY 9")
+    }
+
+    @Test func featurePagesHaveAllBitsAndPage0() {
+        let pages = LEFeaturePages([0x01, 0x00, 0x00, 0x00, 0x00, 0x24, 0x01, 0x80, 0x02])
+        #expect(pages.bytes.count == 248)
+        #expect(
+            pages.page0 == [
+                .encryption, .decisionBasedAdvertisingFiltering, .unsegmentedFramedMode,
+                .channelSoundingToneQualityIndication, .llExtendedFeatureSet,
+            ]
+        )
+        #expect(pages.contains(bit: 0) && pages.contains(bit: 63) && pages.contains(bit: 65))
+        #expect(!pages.contains(bit: 1) && !pages.contains(bit: 64))
+        #expect(!pages.contains(bit: -1) && !pages.contains(bit: 1984))
+        #expect(LEFeaturePages([UInt8](repeating: 1, count: 300)).bytes.count == 248)
+    }
+
+    @Test func propertiesOfDecisionPDUsHaveTheBitsOfTheSpecification() {
+        let properties: AdvertisingEventProperties = [.useDecisionPDUs, .includeADIInDecisionPDUs]
+        #expect(properties.rawValue == 0x0280)
+        #expect(AdvertisingEventProperties.includeAdvAInDecisionPDUs.rawValue == 0x0100)
     }
 
     @Test func channelMapContainsDataChannelsOnly() {

@@ -27,6 +27,14 @@ let leConnectionCommandSamples: [CommandSample] = [
         "41200d01010501020101010002020102"
     ),
     CommandSample(
+        LESetExtendedScanParameters(
+            ownAddressType: .random,
+            scanningFilterPolicy: .extendedFilteredAllPDUs,
+            le1M: .init(scanType: .active, scanInterval: 0x0102, scanWindow: 0x0101)
+        ),
+        "4120080107010102010101"
+    ),
+    CommandSample(
         LESetExtendedScanEnable(enable: true, filterDuplicates: .resetEachPeriod, duration: 0x0203, period: 0x0405),
         "422006010203020504"
     ),
@@ -77,6 +85,23 @@ let leConnectionCommandSamples: [CommandSample] = [
         "43202a0001019a78563412f0050101020103010401050106010701080101030203030304030503060307030803"
     ),
     CommandSample(
+        LEExtendedCreateConnection(
+            initiatorFilterPolicy: .decisionPDUsOrFilterAcceptList,
+            peerAddress: DeviceAddress(0xF012_3456_789A, isRandom: true),
+            le1M: .init(
+                scanInterval: 0x0101,
+                scanWindow: 0x0102,
+                connectionIntervalMin: 0x0103,
+                connectionIntervalMax: 0x0104,
+                maxLatency: 0x0105,
+                supervisionTimeout: 0x0106,
+                minCELength: 0x0107,
+                maxCELength: 0x0108
+            )
+        ),
+        "43201a0400019a78563412f00101010201030104010501060107010801"
+    ),
+    CommandSample(
         LEReadFilterAcceptListSize(),
         "0f2000"
     ),
@@ -119,6 +144,45 @@ let leConnectionCommandSamples: [CommandSample] = [
     CommandSample(
         LEReadRemoteFeatures(connectionHandle: 0x0040),
         "1620024000"
+    ),
+    CommandSample(
+        LEReadAllRemoteFeatures(connectionHandle: 0x0040, pagesRequested: 2),
+        "882003400002"
+    ),
+    CommandSample(
+        LEAddDeviceToMonitoredAdvertisersList(
+            address: DeviceAddress(0xF012_3456_789A, isRandom: true),
+            rssiThresholdLow: -80,
+            rssiThresholdHigh: -60,
+            timeout: 5
+        ),
+        "98200a019a78563412f0b0c405"
+    ),
+    CommandSample(
+        LERemoveDeviceFromMonitoredAdvertisersList(address: DeviceAddress(0x001B_DC07_32EF, isRandom: false)),
+        "99200700ef3207dc1b00"
+    ),
+    CommandSample(
+        LEClearMonitoredAdvertisersList(),
+        "9a2000"
+    ),
+    CommandSample(
+        LEReadMonitoredAdvertisersListSize(),
+        "9b2000"
+    ),
+    CommandSample(
+        LEEnableMonitoringAdvertisers(enable: true),
+        "9c200101"
+    ),
+    CommandSample(
+        LEFrameSpaceUpdate(
+            connectionHandle: 0x0040,
+            frameSpaceMin: 0,
+            frameSpaceMax: 150,
+            phys: [.le1M, .le2M],
+            spacingTypes: [.tIFSACLCP, .tIFSACLPC, .tMSSCIS]
+        ),
+        "9d2009400000009600031300"
     ),
     CommandSample(
         LERemoteConnectionParameterRequestReply(

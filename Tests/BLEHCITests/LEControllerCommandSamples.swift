@@ -8,6 +8,12 @@ let leControllerCommandSamples: [CommandSample] = [
         "0120080108000000010000"
     ),
     CommandSample(
+        LESetEventMask(
+            leEventMask: [.readAllRemoteFeaturesComplete, .monitoredAdvertisersReport, .frameSpaceUpdateComplete]
+        ),
+        "0120080000000000041800"
+    ),
+    CommandSample(
         LEReadBufferSize(),
         "022000"
     ),
@@ -139,5 +145,17 @@ let leControllerCommandSamples: [CommandSample] = [
     CommandSample(
         LESetHostFeature(bitNumber: 38, bitValue: true),
         "7420022601"
+    ),
+    CommandSample(
+        LEReadAllLocalSupportedFeatures(),
+        "872000"
+    ),
+    CommandSample(
+        LESetHostFeatureV2(bitNumber: 0x0141, bitValue: true),
+        "972003410101"
+    ),
+    CommandSample(
+        LESetResolvablePrivateAddressTimeoutV2(rpaTimeoutMin: 480, rpaTimeoutMax: 900),
+        "9e2004e0018403"
     ),
 ]

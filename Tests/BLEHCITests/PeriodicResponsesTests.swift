@@ -193,6 +193,15 @@ struct PeriodicResponsesTests {
         #expect(try LESetPeriodicAdvertisingResponseData(decoding: Array(packets[1][3...]).span.bytes) == response)
     }
 
+    @Test func dataOfAResponseThatDoesNotFitItsEventIsCut() {
+        let bytes = [UInt8](repeating: 0xA5, count: 250)
+        let response = LEPeriodicAdvertisingResponseReport.Response(responseSlot: 1, data: bytes.span.bytes)
+        let encoded = PacketBuffer.bytes { response.encode(into: &$0) }
+        #expect(encoded.count == 250 && encoded[5] == 244)
+        let count = response.byteCount
+        #expect(count == 250)
+    }
+
     @Test func subeventsThatDoNotFitOneCommandAreDropped() {
         let short = LESetPeriodicAdvertisingSubeventData.Subevent(subevent: 1, responseSlotCount: 0, data: .init())
         let many = Array(repeating: short, count: 20)

@@ -261,7 +261,20 @@ private let generalReturnSamples: [ReturnParametersSample] = [
         returning: .init(advertisingHandle: 3),
         "0e050186200003"
     ),
+    ReturnParametersSample(
+        LEReadAllLocalSupportedFeatures.self,
+        returning: .init(maxPage: 1, leFeatures: LEFeaturePages(featureBytes)),
+        "0efd0187200001" + featureBytes.hexadecimal
+    ),
+    ReturnParametersSample(
+        LEReadMonitoredAdvertisersListSize.self,
+        returning: .init(number: 8),
+        "0e05019b200008"
+    ),
 ]
+
+/// The bytes of all pages of LE features: 248 bytes.
+let featureBytes = (0..<248).map { UInt8($0) }
 
 /// Bits 0.5, 5.7 and 25.0 (Vol 4, Part E, 6.27).
 private var supportedCommands: SupportedCommands {

@@ -123,6 +123,8 @@ enum TypedCodes {
         0x2084,  // LE Set Periodic Sync Subevent
         0x2085,  // LE Extended Create Connection [v2]
         0x2086,  // LE Set Periodic Advertising Parameters [v2]
+        0x2087,  // LE Read All Local Supported Features
+        0x2088,  // LE Read All Remote Features
         0x2089,  // LE CS Read Local Supported Capabilities
         0x208A,  // LE CS Read Remote Supported Capabilities
         0x208B,  // LE CS Write Cached Remote Supported Capabilities
@@ -137,6 +139,14 @@ enum TypedCodes {
         0x2094,  // LE CS Procedure Enable
         0x2095,  // LE CS Test
         0x2096,  // LE CS Test End
+        0x2097,  // LE Set Host Feature [v2]
+        0x2098,  // LE Add Device To Monitored Advertisers List
+        0x2099,  // LE Remove Device From Monitored Advertisers List
+        0x209A,  // LE Clear Monitored Advertisers List
+        0x209B,  // LE Read Monitored Advertisers List Size
+        0x209C,  // LE Enable Monitoring Advertisers
+        0x209D,  // LE Frame Space Update
+        0x209E,  // LE Set Resolvable Private Address Timeout [v2]
     ]
 
     /// Commands with return parameters of their own.
@@ -194,11 +204,13 @@ enum TypedCodes {
         0x2083,  // LE Set Periodic Advertising Response Data
         0x2084,  // LE Set Periodic Sync Subevent
         0x2086,  // LE Set Periodic Advertising Parameters [v2]
+        0x2087,  // LE Read All Local Supported Features
         0x2089,  // LE CS Read Local Supported Capabilities
         0x208B,  // LE CS Write Cached Remote Supported Capabilities
         0x208D,  // LE CS Set Default Settings
         0x208F,  // LE CS Write Cached Remote FAE Table
         0x2093,  // LE CS Set Procedure Parameters
+        0x209B,  // LE Read Monitored Advertisers List Size
     ]
 
     static let events: [UInt8] = [
@@ -254,6 +266,7 @@ enum TypedCodes {
         0x28,  // LE Periodic Advertising Response Report
         0x29,  // LE Enhanced Connection Complete [v2]
         0x2A,  // LE CIS Established [v2]
+        0x2B,  // LE Read All Remote Features Complete
         0x2C,  // LE CS Read Remote Supported Capabilities Complete
         0x2D,  // LE CS Read Remote FAE Table Complete
         0x2E,  // LE CS Security Enable Complete
@@ -262,5 +275,7 @@ enum TypedCodes {
         0x31,  // LE CS Subevent Result
         0x32,  // LE CS Subevent Result Continue
         0x33,  // LE CS Test End Complete
+        0x34,  // LE Monitored Advertisers Report
+        0x35,  // LE Frame Space Update Complete
     ]
 }

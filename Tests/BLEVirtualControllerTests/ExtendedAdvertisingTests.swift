@@ -211,7 +211,7 @@ struct ExtendedAdvertisingTests {
                 },
                 LESetAdvertisingSetRandomAddress(
                     advertisingHandle: handle,
-                    randomAddress: .randomStatic(from: UInt64(handle))
+                    randomAddress: .randomStatic(from: UInt64(handle) + 1)
                 ),
                 at: 0
             )
@@ -220,7 +220,7 @@ struct ExtendedAdvertisingTests {
         world.run(.seconds(1))
         let reports = world.extendedReports(at: 1).sorted { $0.sid < $1.sid }
         #expect(reports.map(\.sid) == Array(0..<16))
-        #expect(reports.map(\.address.value) == (0..<16).map { 0xC000_0000_0000 + $0 })
+        #expect(reports.map(\.address.value) == (1...16).map { 0xC000_0000_0000 + $0 })
         world.succeed(ExtendedEnable(enable: false), LEClearAdvertisingSets(), at: 0)
     }
 

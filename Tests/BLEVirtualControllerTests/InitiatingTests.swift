@@ -35,6 +35,11 @@ struct InitiatingTests {
             .invalidHCICommandParameters
         ),
         Misuse(
+            "decision PDUs",
+            [LEExtendedCreateConnection(initiatorFilterPolicy: .decisionPDUs)],
+            .unsupportedFeatureOrParameterValue
+        ),
+        Misuse(
             "LE 2M alone",
             [LEExtendedCreateConnection(le1M: nil, le2M: .init())],
             .invalidHCICommandParameters

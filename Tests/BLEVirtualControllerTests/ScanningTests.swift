@@ -48,6 +48,11 @@ struct ScanningTests {
             [LESetExtendedScanEnable(enable: true, filterDuplicates: .resetEachPeriod)],
             .invalidHCICommandParameters
         ),
+        Misuse(
+            "decision PDUs",
+            [LESetExtendedScanParameters(scanningFilterPolicy: .basicUnfilteredAllPDUs)],
+            .unsupportedFeatureOrParameterValue
+        ),
         Misuse("stopping what is stopped", [LESetScanEnable(leScanEnable: false)], .success),
         Misuse(
             "accept list in use",

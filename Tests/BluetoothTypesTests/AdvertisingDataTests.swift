@@ -108,6 +108,33 @@ struct AdvertisingDataTests {
         #expect(readAll(whole) > 0)
     }
 
+    @Test("A list that does not fit is cut after a whole UUID and is not complete")
+    func listThatDoesNotFitIsCutAfterAWholeUUID() {
+        let uuids = (0..<16).map { BluetoothUUID(UInt128($0) << 96) }
+        for isComplete in [true, false] {
+            let data = AdvertisingData([.serviceUUIDs(uuids, isComplete: isComplete)])
+            #expect(Array(data.bytes.prefix(2)) == [0xF1, 0x06] && data.length == 2 + 240)
+            #expect(data.serviceUUIDs == Array(uuids.prefix(15)))
+        }
+        #expect(AdvertisingData([.serviceUUIDs(Array(uuids.prefix(15)), isComplete: true)]).bytes[1] == 0x07)
+        let solicited = AdvertisingData([.solicitedServiceUUIDs(uuids)])
+        #expect(Array(solicited.bytes.prefix(2)) == [0xF1, 0x15] && solicited.length == 2 + 240)
+        let short = Array(repeating: BluetoothUUID("180D"), count: 128)
+        #expect(Array(AdvertisingData([.serviceUUIDs(short, isComplete: true)]).bytes.prefix(2)) == [0xFF, 0x02])
+        #expect(AdvertisingData([.serviceUUIDs(Array(short.dropLast()), isComplete: true)]).bytes[1] == 0x03)
+    }
+
+    @Test("A name that does not fit is cut after a whole character and is a shortened name")
+    func nameThatDoesNotFitIsCutAfterAWholeCharacter() {
+        let data = AdvertisingData([.completeLocalName(String(repeating: "€", count: 85))])
+        #expect(Array(data.bytes.prefix(2)) == [0xFD, 0x08] && data.length == 2 + 252)
+        #expect(data.localName == String(repeating: "€", count: 84))
+        let whole = AdvertisingData([.completeLocalName(String(repeating: "a", count: 254))])
+        #expect(Array(whole.bytes.prefix(2)) == [0xFF, 0x09] && whole.length == 256)
+        let uri = AdvertisingData([.uri(String(repeating: "€", count: 85))])
+        #expect(Array(uri.bytes.prefix(2)) == [0xFD, 0x24] && uri.length == 2 + 252)
+    }
+
     @Test("A structure has at most 254 bytes of data")
     func structureHasAtMost254BytesOfData() {
         let data = AdvertisingData([.raw(ADType(rawValue: 0x3D), Array(repeating: 1, count: 400))])

@@ -103,7 +103,16 @@ struct DeviceAddressTests {
         #expect(DeviceAddress(0x8000_0000_0000, isRandom: true).kind == .reserved)
         #expect(DeviceAddress(0xC000_0000_0000, isRandom: false).kind == .public)
         #expect(DeviceAddress.randomStatic(from: 0xFFFF_0000_0000_0001).description == "C0:00:00:00:00:01")
+        #expect(DeviceAddress.randomStatic(from: 1 << 46 - 2).description == "FF:FF:FF:FF:FF:FE")
         #expect(DeviceAddress(1, isRandom: true) != DeviceAddress(1, isRandom: false))
+    }
+
+    @Test(
+        "The random part of a static random address is neither all zeros nor all ones",
+        arguments: [0, 1 << 46, 1 << 46 - 1, .max] as [UInt64]
+    )
+    func randomPartIsNeitherAllZerosNorAllOnes(random: UInt64) {
+        #expect(DeviceAddress.randomStatic(from: random).description == "C0:00:00:00:00:01")
     }
 
     @Test("Handles do not increase beyond the last one")

@@ -147,6 +147,7 @@ extension GeneratedTypeSample {
                   Period:u16*1280ms
                   Link_Key:u128 = 0 /// The key.
                   LE_States:x64! /// LE states, one bit for each.
+                  Path_Compensation:i16! /// In units of 0.1 dB.
                 """,
             swift: """
                 /// Sets limits (Vol 4, Part E, 7.8.99).
@@ -167,6 +168,8 @@ extension GeneratedTypeSample {
                     public var linkKey: UInt128
                     /// `LE_States`: LE states, one bit for each.
                     public var leStates: UInt64
+                    /// `Path_Compensation`, in units of 0.1 dB.
+                    public var pathCompensation: Int16
 
                     /// Creates the command from its parameters.
                     public init(
@@ -174,16 +177,18 @@ extension GeneratedTypeSample {
                         txTime: UInt16,
                         period: UInt16,
                         linkKey: UInt128 = 0,
-                        leStates: UInt64
+                        leStates: UInt64,
+                        pathCompensation: Int16
                     ) {
                         self.intervalMin = intervalMin
                         self.txTime = txTime
                         self.period = period
                         self.linkKey = linkKey
                         self.leStates = leStates
+                        self.pathCompensation = pathCompensation
                     }
 
-                    /// Decodes the parameters, which are 31 bytes long.
+                    /// Decodes the parameters, which are 33 bytes long.
                     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
                         var reader = ByteReader(parameters)
                         intervalMin = try reader.readUInt24()
@@ -191,16 +196,18 @@ extension GeneratedTypeSample {
                         period = try reader.readUInt16()
                         linkKey = try reader.readUInt128()
                         leStates = try reader.readUInt64()
+                        pathCompensation = Int16(bitPattern: try reader.readUInt16())
                         try reader.requireEnd()
                     }
 
-                    /// Appends the parameters, which are 31 bytes long, without the command header.
+                    /// Appends the parameters, which are 33 bytes long, without the command header.
                     public func encode(into buffer: inout PacketBuffer) {
                         buffer.appendUInt24(intervalMin)
                         buffer.append(txTime)
                         buffer.append(period)
                         buffer.append(linkKey)
                         buffer.append(leStates)
+                        buffer.append(UInt16(bitPattern: pathCompensation))
                     }
                 }
                 """

@@ -220,7 +220,7 @@ extension CommandLayouts {
         204A
         204B
         204C
-        204D RF_TX_Path_Compensation:u16 RF_RX_Path_Compensation:u16
+        204D RF_TX_Path_Compensation:i16! RF_RX_Path_Compensation:i16!
         204E Peer_Identity_Address_Type:@addressType! Peer_Identity_Address:address! Privacy_Mode:@privacyMode!
         2058
         2059 Sync_Handle:handle! Enable:#periodicReceive!
@@ -269,6 +269,8 @@ extension CommandLayouts {
         Advertising_TX_Power:i8dBm Primary_Advertising_PHY:@phy Secondary_Advertising_Max_Skip:u8 \
         Secondary_Advertising_PHY:@phy Advertising_SID:u8 Scan_Request_Notification_Enable:@enable \
         Primary_Advertising_PHY_Options:@advertisingCoding Secondary_Advertising_PHY_Options:@advertisingCoding
+        2080 Advertising_Handle:u8! Decision_Type_Flags:#decisionType! Decision_Data:data8!
+        2081 Num_Tests:count Tests{ Test_Flags:#testFlags! Test_Field:@testField! Test_Parameters:bytes16 }
         2082 Advertising_Handle:u8! Num_Subevents:count Subevents{ Subevent:u8! Response_Slot_Start:u8 \
         Response_Slot_Count:u8 Subevent_Data:ad8! }
         2083 Sync_Handle:handle! Request_Event:u16! Request_Subevent:u8! Response_Subevent:u8! Response_Slot:u8! \
@@ -284,6 +286,8 @@ extension CommandLayouts {
         Periodic_Advertising_Interval_Max:u16*1250us Periodic_Advertising_Properties:##periodicProperties \
         Num_Subevents:u8! Subevent_Interval:u8*1250us! Response_Slot_Delay:u8*1250us Response_Slot_Spacing:u8*125us \
         Num_Response_Slots:u8!
+        2087
+        2088 Connection_Handle:handle! Pages_Requested:u8!
         2089
         208A Connection_Handle:handle!
         208B Connection_Handle:handle! Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 \
@@ -313,6 +317,16 @@ extension CommandLayouts {
         T_FCS_Time:u8 T_PM_Time:u8 T_SW_Time:u8 Tone_Antenna_Config_Selection:u8 Reserved:u8 SNR_Control_Initiator:x8 \
         SNR_Control_Reflector:x8 DRBG_Nonce:x16 Channel_Map_Repetition:u8 Override_Config:x16 Override_Parameters:data8
         2096
+        2097 Bit_Number:u16! Bit_Value:@enable!
+        2098 Address_Type:@addressType! Address:address! RSSI_Threshold_Low:i8dBm! RSSI_Threshold_High:i8dBm! \
+        Timeout:u8*1s!
+        2099 Address_Type:@addressType! Address:address!
+        209A
+        209B
+        209C Enable:@enable!
+        209D Connection_Handle:handle! Frame_Space_Min:u16*1us! Frame_Space_Max:u16*1us! PHYs:#phys! \
+        Spacing_Types:##spacingTypes!
+        209E RPA_Timeout_Min:u16*1s! RPA_Timeout_Max:u16*1s!
         """
     )
 
@@ -415,7 +429,7 @@ extension CommandLayouts {
         203B Num_Supported_Advertising_Sets:u8!
         204A Periodic_Advertiser_List_Size:u8!
         204B Min_TX_Power:i8dBm! Max_TX_Power:i8dBm!
-        204C RF_TX_Path_Compensation:u16! RF_RX_Path_Compensation:u16!
+        204C RF_TX_Path_Compensation:i16! RF_RX_Path_Compensation:i16!
         2058 Supported_Switching_Sampling_Rates:x8 Num_Antennae:u8! Max_Switching_Pattern_Length:u8 Max_CTE_Length:u8
         205A Connection_Handle:handle!
         205B Connection_Handle:handle!
@@ -438,6 +452,7 @@ extension CommandLayouts {
         2083 Sync_Handle:handle!
         2084 Sync_Handle:handle!
         2086 Advertising_Handle:u8!
+        2087 Max_Page:u8! LE_Features:bytes248
         2089 Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 Num_Antennas_Supported:u8! \
         Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! RTT_Capability:x8 \
         RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \
@@ -448,6 +463,7 @@ extension CommandLayouts {
         208D Connection_Handle:handle!
         208F Connection_Handle:handle!
         2093 Connection_Handle:handle!
+        209B Number:u8!
         """
     )
 }
@@ -593,6 +609,7 @@ extension EventLayouts {
         BN_C_To_P:u8 BN_P_To_C:u8 FT_C_To_P:u8 FT_P_To_C:u8 Max_PDU_C_To_P:u16 Max_PDU_P_To_C:u16 \
         ISO_Interval:u16*1250us! Sub_Interval:u24*1us Max_SDU_C_To_P:u16! Max_SDU_P_To_C:u16! \
         SDU_Interval_C_To_P:u24*1us! SDU_Interval_P_To_C:u24*1us! Framing:@framing
+        2B Status:@error! Connection_Handle:handle! Max_Remote_Page:u8! Max_Valid_Page:u8! LE_Features:bytes248
         2C Status:@error! Connection_Handle:handle! Num_Config_Supported:u8! Max_Consecutive_Procedures_Supported:u16 \
         Num_Antennas_Supported:u8! Max_Antenna_Paths_Supported:u8 Roles_Supported:#csRoles! Modes_Supported:#csModes! \
         RTT_Capability:x8 RTT_AA_Only_N:u8 RTT_Sounding_N:u8 RTT_Random_Payload_N:u8 NADM_Sounding_Capability:x16 \
@@ -617,6 +634,9 @@ extension EventLayouts {
         Abort_Reason:x8 Num_Antenna_Paths:u8 Num_Steps_Reported:count! Steps{ Step_Mode:u8! Step_Channel:u8 \
         Step_Data:data8 }
         33 Status:@error!
+        34 Address_Type:@addressType! Address:address! Condition:@monitorCondition!
+        35 Status:@error! Connection_Handle:handle! Initiator:@frameSpaceInitiator! Frame_Space:u16*1us! PHYs:#phys! \
+        Spacing_Types:##spacingTypes!
         """
     )
 }

@@ -30,6 +30,9 @@ extension FlagNames {
             "connectable, scannable, directed, high duty cycle, legacy, anonymous, include Tx power, decision, "
                 + "include AdvA in all decision PDUs, include ADI in all decision PDUs"
         ),
+        "decisionType": FlagNames("resolvable tag"),
+        "testFlags": FlagNames("new group, pass if check passes, pass if check fails, pass if field is absent"),
+        "spacingTypes": FlagNames("T_IFS_ACL_CP, T_IFS_ACL_PC, T_MCES, T_IFS_CIS, T_MSS_CIS"),
         "extendedReport": FlagNames("connectable, scannable, directed, scan response, legacy, more to come, truncated"),
         "periodicProperties": FlagNames(",,,,,, include Tx power"),
         "periodicEnable": FlagNames("enabled, include ADI"),
@@ -88,7 +91,8 @@ extension FlagNames {
                 + "Periodic Advertising Response Report, Enhanced Connection Complete [v2], CIS Established [v2], "
                 + "Read All Remote Features Complete, CS Read Remote Supported Capabilities Complete, "
                 + "CS Read Remote FAE Table Complete, CS Security Enable Complete, CS Config Complete, "
-                + "CS Procedure Enable Complete, CS Subevent Result, CS Subevent Result Continue, CS Test End Complete"
+                + "CS Procedure Enable Complete, CS Subevent Result, CS Subevent Result Continue, "
+                + "CS Test End Complete, Monitored Advertisers Report, Frame Space Update Complete"
         ),
         "leFeatures": FlagNames(
             "LE Encryption, Connection Parameters Request Procedure, Extended Reject Indication, "
@@ -108,8 +112,8 @@ extension FlagNames {
                 + "Channel Classification, Advertising Coding Selection, "
                 + "Advertising Coding Selection (Host Support), Decision-Based Advertising Filtering, "
                 + "Periodic Advertising with Responses - Advertiser, Periodic Advertising with Responses - Scanner, "
-                + "Unsegmented Framed Mode, Channel Sounding, Channel Sounding (Host Support), Channel Sounding Tone "
-                + "Quality Indication"
+                + "Unsegmented Framed Mode, Channel Sounding, Channel Sounding (Host Support), "
+                + "Channel Sounding Tone Quality Indication,,,,,,,,,,,,,,, LL Extended Feature Set"
         ),
     ]
 }

@@ -16,6 +16,21 @@ extension ParameterLayout {
         return .trailingBytes(count: remaining)
     }
 
+    /// Reads the parameters of an event that reports a failure, or the return parameters of a command that failed.
+    ///
+    /// Lists are not valid then, so the bytes in their place are not an error.
+    func readFailure(_ reader: inout ByteReader, into fields: inout [Field]) -> PacketDecodingError? {
+        guard let beforeLists else { return read(&reader, into: &fields) }
+        if let error = beforeLists.read(&reader, into: &fields, requiringEnd: false) { return error }
+        if !reader.isAtEnd { fields.append(Field(.excess, .octets([UInt8](copying: reader.readRemaining())))) }
+        return nil
+    }
+
+    /// Whether the parameters begin with a status other than success.
+    func isFailure(_ parameters: RawSpan) -> Bool {
+        self.parameters.first?.name.key == HCINames.status.key && parameters[checked: 0] != 0
+    }
+
     private func read(
         _ reader: inout ByteReader,
         into fields: inout [Field],
@@ -96,7 +111,9 @@ extension ParameterLayout.Parameter {
     fileprivate func read(_ reader: inout ByteReader, count: inout Int?) throws(PacketDecodingError) -> Value {
         switch kind {
         case .unsigned(let octets): return .number(Int64(bitPattern: try reader.readUnsigned(octets: octets)))
-        case .signed: return .number(Int64(try reader.readInt8()))
+        case .signed(let octets):
+            let unused = 64 - octets * 8
+            return .number(Int64(bitPattern: try reader.readUnsigned(octets: octets) << unused) >> unused)
         case .time(let octets, let unit):
             return .measure(Int64(bitPattern: try reader.readUnsigned(octets: octets)), unit)
         case .power: return .measure(Int64(try reader.readInt8()), .decibelMilliwatts)

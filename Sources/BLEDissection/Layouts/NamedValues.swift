@@ -43,8 +43,18 @@ final class NamedValues: Sendable {
         ]),
         "advertisingFilter": NamedValues("0=all 1=scan_accept_list 2=connect_accept_list 3=accept_list"),
         "scanType": NamedValues("0=passive 1=active"),
-        "scanFilter": NamedValues("0=basic_unfiltered 1=basic_filtered 2=extended_unfiltered 3=extended_filtered"),
-        "initiatorFilter": NamedValues("0=peer_address 1=accept_list 2=decision_PDUs 3=accept_list_or_decision_PDUs"),
+        "scanFilter": NamedValues(
+            "0=basic_unfiltered 1=basic_filtered 2=extended_unfiltered 3=extended_filtered "
+                + "4=basic_unfiltered,_all_PDUs 5=basic_filtered,_all_PDUs 6=extended_unfiltered,_all_PDUs "
+                + "7=extended_filtered,_all_PDUs 12=basic_unfiltered,_decision_PDUs 13=basic_filtered,_decision_PDUs "
+                + "14=extended_unfiltered,_decision_PDUs 15=extended_filtered,_decision_PDUs"
+        ),
+        "initiatorFilter": NamedValues(
+            "0=peer_address 1=accept_list 2=decision_PDUs 3=accept_list,_all_PDUs 4=decision_PDUs_or_accept_list"
+        ),
+        "testField": NamedValues("0=resolvable_tag 6=advertising_mode 7=RSSI 8=path_loss 9=AdvA"),
+        "monitorCondition": NamedValues("0=RSSI_below_low_threshold 1=RSSI_at_high_threshold"),
+        "frameSpaceInitiator": NamedValues("0=local_host 1=local_controller 2=peer"),
         "enable": NamedValues("0=disabled 1=enabled"),
         "duplicates": NamedValues("0=not_filtered 1=filtered 2=filtered_per_period"),
         "phy": NamedValues("0=none 1=LE_1M 2=LE_2M 3=LE_Coded 4=LE_Coded_S2"),

@@ -2,7 +2,7 @@
 ///
 /// A line has the parameters in order, separated by spaces, each as `Name:type`. A `!` after the type includes the
 /// parameter in the summary line of the packet. The types:
-/// - `u8 u16 u24 u32 u64`, `i8`: numbers, least significant byte first; `u16*1250us` counts units of time, `i8dBm`
+/// - `u8 u16 u24 u32 u64`, `i8 i16`: numbers, least significant byte first; `u16*1250us` counts units of time, `i8dBm`
 ///   power.
 /// - `x8 x16 x32 x48 x64`: numbers written in hexadecimal; `u128`: keys and similar numbers.
 /// - `handle`: a connection handle. `address`: six bytes. `uuid`: a UUID that fills the rest.
@@ -18,7 +18,7 @@
 struct ParameterLayout: Sendable {
     indirect enum Kind: Sendable {
         case unsigned(octets: Int)
-        case signed
+        case signed(octets: Int)
         case time(octets: Int, unit: Unit)
         case power
         case hexadecimal(octets: Int)
@@ -54,6 +54,12 @@ struct ParameterLayout: Sendable {
     let parameters: [Parameter]
 
     static let empty = ParameterLayout(parameters: [])
+
+    /// The parameters before the first list; nil if there is no list.
+    var beforeLists: ParameterLayout? {
+        let index = parameters.firstIndex { if case .group = $0.kind { true } else { false } }
+        return index.map { ParameterLayout(parameters: Array(parameters[..<$0])) }
+    }
 
     private init(parameters: [Parameter]) {
         self.parameters = parameters
@@ -93,7 +99,6 @@ struct ParameterLayout: Sendable {
 extension ParameterLayout.Kind {
     fileprivate init?(parsing text: Substring) {
         switch text {
-        case "i8": self = .signed
         case "i8dBm": self = .power
         case "u128": self = .wide
         case "handle": self = .handle
@@ -113,7 +118,7 @@ extension ParameterLayout.Kind {
         }
     }
 
-    /// Parses `u16`, `u16*625us`, `x32`.
+    /// Parses `u16`, `i16`, `u16*625us`, `x32`.
     private static func number(_ text: Substring) -> Self? {
         let parts = text.split(separator: "*")
         guard let first = parts.first, let bits = Int(first.dropFirst()), bits.isMultiple(of: 8), bits <= 64 else {
@@ -121,6 +126,7 @@ extension ParameterLayout.Kind {
         }
         switch (first.first, parts.count) {
         case ("u", 1): return .unsigned(octets: bits / 8)
+        case ("i", 1): return .signed(octets: bits / 8)
         case ("x", 1): return .hexadecimal(octets: bits / 8)
         case ("u", 2):
             let factor: Int64 = parts[1].hasSuffix("us") ? 1 : parts[1].hasSuffix("ms") ? 1000 : 1_000_000

@@ -133,6 +133,8 @@ extension Event {
         case .lePHYUpdateComplete(let event): event.connectionHandle
         case .leChannelSelectionAlgorithm(let event): event.connectionHandle
         case .leSubrateChange(let event): event.connectionHandle
+        case .leReadAllRemoteFeaturesComplete(let event): event.connectionHandle
+        case .leFrameSpaceUpdateComplete(let event): event.connectionHandle
         case .lePathLossThreshold(let event): event.connectionHandle
         case .leTransmitPowerReporting(let event): event.connectionHandle
         case .lePeriodicAdvertisingSyncTransferReceived(let event): event.connectionHandle

@@ -118,7 +118,10 @@ extension Dissector {
             return
         }
         var reader = ByteReader(parameters)
-        if let error = layout.read(&reader, into: &layer.fields) {
+        let error =
+            layout.isFailure(parameters)
+            ? layout.readFailure(&reader, into: &layer.fields) : layout.read(&reader, into: &layer.fields)
+        if let error {
             packet.malformed.append(.init(layer: layer.kind, reason: "\(error)"))
             if !reader.isAtEnd {
                 layer.fields.append(Field(.excess, .octets([UInt8](copying: reader.readRemaining()))))
@@ -192,7 +195,9 @@ extension Dissector {
             if reader.isAtEnd, status != 0 || layout == nil { return }
             var returned: [Field] = []
             if let layout {
-                if let error = layout.read(&reader, into: &returned) {
+                let error =
+                    status == 0 ? layout.read(&reader, into: &returned) : layout.readFailure(&reader, into: &returned)
+                if let error {
                     packet.malformed.append(.init(layer: .event, reason: "\(error)"))
                 }
             } else {

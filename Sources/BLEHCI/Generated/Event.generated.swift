@@ -103,6 +103,8 @@ public enum Event: ~Escapable {
     case leEnhancedConnectionCompleteV2(LEEnhancedConnectionCompleteV2)
     /// LE CIS Established [v2], subevent code 0x2A (Vol 4, Part E, 7.7.65.25).
     case leCISEstablishedV2(LECISEstablishedV2)
+    /// LE Read All Remote Features Complete, subevent code 0x2B (Vol 4, Part E, 7.7.65.38).
+    case leReadAllRemoteFeaturesComplete(LEReadAllRemoteFeaturesComplete)
     /// LE CS Read Remote Supported Capabilities Complete, subevent code 0x2C (Vol 4, Part E, 7.7.65.39).
     case leCSReadRemoteSupportedCapabilitiesComplete(LECSReadRemoteSupportedCapabilitiesComplete)
     /// LE CS Read Remote FAE Table Complete, subevent code 0x2D (Vol 4, Part E, 7.7.65.40).
@@ -119,6 +121,10 @@ public enum Event: ~Escapable {
     case leCSSubeventResultContinue(LECSSubeventResultContinue)
     /// LE CS Test End Complete, subevent code 0x33 (Vol 4, Part E, 7.7.65.46).
     case leCSTestEndComplete(LECSTestEndComplete)
+    /// LE Monitored Advertisers Report, subevent code 0x34 (Vol 4, Part E, 7.7.65.47).
+    case leMonitoredAdvertisersReport(LEMonitoredAdvertisersReport)
+    /// LE Frame Space Update Complete, subevent code 0x35 (Vol 4, Part E, 7.7.65.48).
+    case leFrameSpaceUpdateComplete(LEFrameSpaceUpdateComplete)
 
     /// An event that has no case: its code, the subevent code of an LE Meta event, and the bytes after it.
     case unknown(code: UInt8, subeventCode: UInt8?, parameters: RawSpan)
@@ -240,6 +246,8 @@ extension Event {
             .leEnhancedConnectionCompleteV2(try LEEnhancedConnectionCompleteV2(decoding: parameters))
         case LECISEstablishedV2.subeventCode:
             .leCISEstablishedV2(try LECISEstablishedV2(decoding: parameters))
+        case LEReadAllRemoteFeaturesComplete.subeventCode:
+            .leReadAllRemoteFeaturesComplete(try LEReadAllRemoteFeaturesComplete(decoding: parameters))
         case LECSReadRemoteSupportedCapabilitiesComplete.subeventCode:
             .leCSReadRemoteSupportedCapabilitiesComplete(
                 try LECSReadRemoteSupportedCapabilitiesComplete(decoding: parameters)
@@ -258,6 +266,10 @@ extension Event {
             .leCSSubeventResultContinue(try LECSSubeventResultContinue(decoding: parameters))
         case LECSTestEndComplete.subeventCode:
             .leCSTestEndComplete(try LECSTestEndComplete(decoding: parameters))
+        case LEMonitoredAdvertisersReport.subeventCode:
+            .leMonitoredAdvertisersReport(try LEMonitoredAdvertisersReport(decoding: parameters))
+        case LEFrameSpaceUpdateComplete.subeventCode:
+            .leFrameSpaceUpdateComplete(try LEFrameSpaceUpdateComplete(decoding: parameters))
         default:
             .unknown(code: leMetaCode, subeventCode: subeventCode, parameters: parameters)
         }
@@ -315,6 +327,7 @@ extension Event {
         case .lePeriodicAdvertisingResponseReport(let event): event.encodePacket(into: &buffer)
         case .leEnhancedConnectionCompleteV2(let event): event.encodePacket(into: &buffer)
         case .leCISEstablishedV2(let event): event.encodePacket(into: &buffer)
+        case .leReadAllRemoteFeaturesComplete(let event): event.encodePacket(into: &buffer)
         case .leCSReadRemoteSupportedCapabilitiesComplete(let event): event.encodePacket(into: &buffer)
         case .leCSReadRemoteFAETableComplete(let event): event.encodePacket(into: &buffer)
         case .leCSSecurityEnableComplete(let event): event.encodePacket(into: &buffer)
@@ -323,6 +336,8 @@ extension Event {
         case .leCSSubeventResult(let event): event.encodePacket(into: &buffer)
         case .leCSSubeventResultContinue(let event): event.encodePacket(into: &buffer)
         case .leCSTestEndComplete(let event): event.encodePacket(into: &buffer)
+        case .leMonitoredAdvertisersReport(let event): event.encodePacket(into: &buffer)
+        case .leFrameSpaceUpdateComplete(let event): event.encodePacket(into: &buffer)
         case .unknown(let code, let subeventCode, let parameters):
             let start = buffer.beginEvent(code: code)
             if let subeventCode { buffer.append(subeventCode) }

@@ -370,6 +370,7 @@ extension HCIOpcode {
         case 0x209B: "LE Read Monitored Advertisers List Size"
         case 0x209C: "LE Enable Monitoring Advertisers"
         case 0x209D: "LE Frame Space Update"
+        case 0x209E: "LE Set Resolvable Private Address Timeout [v2]"
         default: nil
         }
     }

@@ -223,3 +223,38 @@ public struct LEReadRemoteFeatures: Command, Equatable {
         buffer.append(connectionHandle.rawValue)
     }
 }
+
+/// A command to read several pages of the LE features of the peer. ``LEReadAllRemoteFeaturesComplete`` has the result
+/// (Vol 4, Part E, 7.8.129).
+public struct LEReadAllRemoteFeatures: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
+    public typealias ReturnParameters = NoReturnParameters
+
+    /// The opcode of LE Read All Remote Features, 0x2088, at byte 47, bit 3 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0088)
+
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Pages_Requested`: how many pages to read after page 0, at most 0x0A.
+    public var pagesRequested: UInt8
+
+    /// Creates the command from its parameters.
+    public init(connectionHandle: ConnectionHandle, pagesRequested: UInt8) {
+        self.connectionHandle = connectionHandle
+        self.pagesRequested = pagesRequested
+    }
+
+    /// Decodes the parameters, which are 3 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        connectionHandle = try reader.readConnectionHandle()
+        pagesRequested = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 3 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(pagesRequested)
+    }
+}

@@ -394,3 +394,114 @@ public struct LESubrateChange: LEEventParameters, Sendable, Equatable {
         buffer.append(supervisionTimeout)
     }
 }
+
+/// An event that reports several pages of the LE features of the peer, or why they were not read (Vol 4, Part E,
+/// 7.7.65.38).
+public struct LEReadAllRemoteFeaturesComplete: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Read All Remote Features Complete, 0x2B.
+    public static let subeventCode: UInt8 = 0x2B
+
+    /// `Status`: success, or the reason for the failure.
+    public var status: HCIErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Max_Remote_Page`: the last page of the peer's features, 0x00 to 0x0A.
+    public var maxRemotePage: UInt8
+    /// `Max_Valid_Page`: the last page that was read, 0x00 to 0x0A.
+    public var maxValidPage: UInt8
+    /// `LE_Features`: one bit for each feature of pages 0 to 10.
+    public var leFeatures: LEFeaturePages
+
+    /// Creates the event from its parameters.
+    public init(
+        status: HCIErrorCode = .success,
+        connectionHandle: ConnectionHandle,
+        maxRemotePage: UInt8,
+        maxValidPage: UInt8,
+        leFeatures: LEFeaturePages
+    ) {
+        self.status = status
+        self.connectionHandle = connectionHandle
+        self.maxRemotePage = maxRemotePage
+        self.maxValidPage = maxValidPage
+        self.leFeatures = leFeatures
+    }
+
+    /// Decodes the parameters, which are 253 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = HCIErrorCode(rawValue: try reader.readUInt8())
+        connectionHandle = try reader.readConnectionHandle()
+        maxRemotePage = try reader.readUInt8()
+        maxValidPage = try reader.readUInt8()
+        leFeatures = try LEFeaturePages(decoding: &reader)
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 253 bytes long, without the event header and the subevent code.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(maxRemotePage)
+        buffer.append(maxValidPage)
+        leFeatures.encode(into: &buffer)
+    }
+}
+
+/// An event that reports a new frame space of a connection, or why it did not change (Vol 4, Part E, 7.7.65.48).
+public struct LEFrameSpaceUpdateComplete: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Frame Space Update Complete, 0x35.
+    public static let subeventCode: UInt8 = 0x35
+
+    /// `Status`: success, or the reason for the failure.
+    public var status: HCIErrorCode
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Initiator`: 0 for this host, 1 for this controller, 2 for the peer.
+    public var initiator: UInt8
+    /// `Frame_Space`, in microseconds, 0x0000 to 0x2710.
+    public var frameSpace: UInt16
+    /// `PHYs`: the PHYs on which the frame space has changed.
+    public var phys: PHYSet
+    /// `Spacing_Types`: the spacings that have changed.
+    public var spacingTypes: FrameSpacingTypes
+
+    /// Creates the event from its parameters.
+    public init(
+        status: HCIErrorCode = .success,
+        connectionHandle: ConnectionHandle,
+        initiator: UInt8,
+        frameSpace: UInt16,
+        phys: PHYSet,
+        spacingTypes: FrameSpacingTypes
+    ) {
+        self.status = status
+        self.connectionHandle = connectionHandle
+        self.initiator = initiator
+        self.frameSpace = frameSpace
+        self.phys = phys
+        self.spacingTypes = spacingTypes
+    }
+
+    /// Decodes the parameters, which are 9 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = HCIErrorCode(rawValue: try reader.readUInt8())
+        connectionHandle = try reader.readConnectionHandle()
+        initiator = try reader.readUInt8()
+        frameSpace = try reader.readUInt16()
+        phys = PHYSet(rawValue: try reader.readUInt8())
+        spacingTypes = FrameSpacingTypes(rawValue: try reader.readUInt16())
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 9 bytes long, without the event header and the subevent code.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(initiator)
+        buffer.append(frameSpace)
+        buffer.append(phys.rawValue)
+        buffer.append(spacingTypes.rawValue)
+    }
+}

@@ -327,3 +327,59 @@ public struct LESubrateRequest: Command, Equatable {
         buffer.append(supervisionTimeout)
     }
 }
+
+/// A command to request another frame space for a connection. ``LEFrameSpaceUpdateComplete`` has the result (Vol 4,
+/// Part E, 7.8.151).
+public struct LEFrameSpaceUpdate: Command, Equatable {
+    /// No return parameters, because Command Status answers the command.
+    public typealias ReturnParameters = NoReturnParameters
+
+    /// The opcode of LE Frame Space Update, 0x209D, at byte 48, bit 1 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x009D)
+
+    /// `Connection_Handle`: the connection, 0x0000 to 0x0EFF.
+    public var connectionHandle: ConnectionHandle
+    /// `Frame_Space_Min`, in microseconds, 0x0000 to 0x2710.
+    public var frameSpaceMin: UInt16
+    /// `Frame_Space_Max`, in microseconds, `frameSpaceMin` to 0x2710.
+    public var frameSpaceMax: UInt16
+    /// `PHYs`: the PHYs on which the frame space shall change.
+    public var phys: PHYSet
+    /// `Spacing_Types`: the spacings that shall change.
+    public var spacingTypes: FrameSpacingTypes
+
+    /// Creates the command from its parameters.
+    public init(
+        connectionHandle: ConnectionHandle,
+        frameSpaceMin: UInt16,
+        frameSpaceMax: UInt16,
+        phys: PHYSet,
+        spacingTypes: FrameSpacingTypes
+    ) {
+        self.connectionHandle = connectionHandle
+        self.frameSpaceMin = frameSpaceMin
+        self.frameSpaceMax = frameSpaceMax
+        self.phys = phys
+        self.spacingTypes = spacingTypes
+    }
+
+    /// Decodes the parameters, which are 9 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        connectionHandle = try reader.readConnectionHandle()
+        frameSpaceMin = try reader.readUInt16()
+        frameSpaceMax = try reader.readUInt16()
+        phys = PHYSet(rawValue: try reader.readUInt8())
+        spacingTypes = FrameSpacingTypes(rawValue: try reader.readUInt16())
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 9 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(frameSpaceMin)
+        buffer.append(frameSpaceMax)
+        buffer.append(phys.rawValue)
+        buffer.append(spacingTypes.rawValue)
+    }
+}

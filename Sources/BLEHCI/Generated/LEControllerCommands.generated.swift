@@ -319,8 +319,8 @@ public struct LEReadBufferSizeV2: Command, Equatable {
     }
 }
 
-/// A command to set or clear a feature bit that the host controls. The controller has no connection then (Vol 4, Part
-/// E, 7.8.115).
+/// A command to set or clear a feature bit that the host controls, version 1. The controller has no connection then
+/// (Vol 4, Part E, 7.8.115).
 public struct LESetHostFeature: Command, Equatable {
     /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
@@ -348,6 +348,84 @@ public struct LESetHostFeature: Command, Equatable {
     }
 
     /// Appends the parameters, which are 2 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(bitNumber)
+        buffer.append(flag: bitValue)
+    }
+}
+
+/// A command to read all pages of the controller's LE features (Vol 4, Part E, 7.8.128).
+public struct LEReadAllLocalSupportedFeatures: Command, Equatable {
+    /// The opcode of LE Read All Local Supported Features, 0x2087, at byte 47, bit 2 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0087)
+
+    /// Creates the command, which has no parameters.
+    public init() {}
+
+    /// Checks that there are no parameters.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        try ByteReader(parameters).requireEnd()
+    }
+
+    /// Appends nothing, because there are no parameters.
+    public func encode(into buffer: inout PacketBuffer) {}
+
+    /// The return parameters of LE Read All Local Supported Features that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Max_Page`: the last page of the controller's features, 0x00 to 0x0A.
+        public var maxPage: UInt8
+        /// `LE_Features`: one bit for each feature of pages 0 to 10.
+        public var leFeatures: LEFeaturePages
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(maxPage: UInt8, leFeatures: LEFeaturePages) {
+            self.maxPage = maxPage
+            self.leFeatures = leFeatures
+        }
+
+        /// Decodes the 249 bytes after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            maxPage = try reader.readUInt8()
+            leFeatures = try LEFeaturePages(decoding: &reader)
+        }
+
+        /// Appends the 249 bytes after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(maxPage)
+            leFeatures.encode(into: &buffer)
+        }
+    }
+}
+
+/// A command to set or clear a feature bit of any page that the host controls, version 2. The controller has no
+/// connection then (Vol 4, Part E, 7.8.115).
+public struct LESetHostFeatureV2: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Set Host Feature [v2], 0x2097, at byte 47, bit 4 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0097)
+
+    /// `Bit_Number`: the position of the feature's bit in ``LEFeaturePages``.
+    public var bitNumber: UInt16
+    /// `Bit_Value`: whether the host supports the feature.
+    public var bitValue: Bool
+
+    /// Creates the command from its parameters.
+    public init(bitNumber: UInt16, bitValue: Bool) {
+        self.bitNumber = bitNumber
+        self.bitValue = bitValue
+    }
+
+    /// Decodes the parameters, which are 3 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        bitNumber = try reader.readUInt16()
+        bitValue = try reader.readFlag("Bit_Value")
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 3 bytes long, without the command header.
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(bitNumber)
         buffer.append(flag: bitValue)

@@ -46,3 +46,164 @@ public struct LESetExtendedScanEnable: Command, Equatable {
         buffer.append(period)
     }
 }
+
+/// A command to add a device to the monitored advertisers list (Vol 4, Part E, 7.8.146).
+public struct LEAddDeviceToMonitoredAdvertisersList: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Add Device To Monitored Advertisers List, 0x2098, at byte 47, bit 5 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0098)
+
+    /// `Address_Type` and `Address`: the identity address, if the controller resolves the advertiser's address.
+    public var address: DeviceAddress
+    /// `RSSI_Threshold_Low`, in dBm, at most `rssiThresholdHigh`.
+    public var rssiThresholdLow: Int8
+    /// `RSSI_Threshold_High`, in dBm.
+    public var rssiThresholdHigh: Int8
+    /// `Timeout`, in seconds, the time below `rssiThresholdLow` after which the controller reports the device.
+    public var timeout: UInt8
+
+    /// Creates the command from its parameters.
+    public init(address: DeviceAddress, rssiThresholdLow: Int8, rssiThresholdHigh: Int8, timeout: UInt8) {
+        self.address = address
+        self.rssiThresholdLow = rssiThresholdLow
+        self.rssiThresholdHigh = rssiThresholdHigh
+        self.timeout = timeout
+    }
+
+    /// Decodes the parameters, which are 10 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        address = try reader.readDeviceAddress("Address")
+        rssiThresholdLow = try reader.readInt8()
+        rssiThresholdHigh = try reader.readInt8()
+        timeout = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 10 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(address)
+        buffer.append(rssiThresholdLow)
+        buffer.append(rssiThresholdHigh)
+        buffer.append(timeout)
+    }
+}
+
+/// A command to remove a device from the monitored advertisers list (Vol 4, Part E, 7.8.147).
+public struct LERemoveDeviceFromMonitoredAdvertisersList: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Remove Device From Monitored Advertisers List, 0x2099, at byte 47, bit 6 of
+    /// ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x0099)
+
+    /// `Address_Type` and `Address`: as in ``LEAddDeviceToMonitoredAdvertisersList``.
+    public var address: DeviceAddress
+
+    /// Creates the command from its parameters.
+    public init(address: DeviceAddress) {
+        self.address = address
+    }
+
+    /// Decodes the parameters, which are 7 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        address = try reader.readDeviceAddress("Address")
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 7 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(address)
+    }
+}
+
+/// A command to remove all devices from the monitored advertisers list (Vol 4, Part E, 7.8.148).
+public struct LEClearMonitoredAdvertisersList: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Clear Monitored Advertisers List, 0x209A, at byte 47, bit 7 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x009A)
+
+    /// Creates the command, which has no parameters.
+    public init() {}
+
+    /// Checks that there are no parameters.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        try ByteReader(parameters).requireEnd()
+    }
+
+    /// Appends nothing, because there are no parameters.
+    public func encode(into buffer: inout PacketBuffer) {}
+}
+
+/// A command to read how many devices the monitored advertisers list can hold (Vol 4, Part E, 7.8.150).
+public struct LEReadMonitoredAdvertisersListSize: Command, Equatable {
+    /// The opcode of LE Read Monitored Advertisers List Size, 0x209B, at byte 48, bit 0 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x009B)
+
+    /// Creates the command, which has no parameters.
+    public init() {}
+
+    /// Checks that there are no parameters.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        try ByteReader(parameters).requireEnd()
+    }
+
+    /// Appends nothing, because there are no parameters.
+    public func encode(into buffer: inout PacketBuffer) {}
+
+    /// The return parameters of LE Read Monitored Advertisers List Size that follow the status.
+    public struct ReturnParameters: BLEHCI.ReturnParameters, Equatable {
+        /// `Number`: maximum number of devices on the list.
+        public var number: UInt8
+
+        /// Creates the return parameters of a command that succeeded.
+        public init(number: UInt8) {
+            self.number = number
+        }
+
+        /// Decodes the 1 byte after the status, which was success.
+        public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
+            number = try reader.readUInt8()
+        }
+
+        /// Appends the 1 byte after the status.
+        public func encodeAfterStatus(into buffer: inout PacketBuffer) {
+            buffer.append(number)
+        }
+    }
+}
+
+/// A command to start or stop monitoring the devices of the monitored advertisers list (Vol 4, Part E, 7.8.149).
+public struct LEEnableMonitoringAdvertisers: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Enable Monitoring Advertisers, 0x209C, at byte 28, bit 7 of ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x009C)
+
+    /// `Enable`: whether ``LEMonitoredAdvertisersReport`` reports the devices.
+    public var enable: Bool
+
+    /// Creates the command from its parameters.
+    public init(enable: Bool) {
+        self.enable = enable
+    }
+
+    /// Decodes the parameters, which are 1 byte long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        enable = try reader.readFlag("Enable")
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 1 byte long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(flag: enable)
+    }
+}

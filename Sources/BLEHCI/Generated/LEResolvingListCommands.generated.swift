@@ -257,7 +257,7 @@ public struct LESetAddressResolutionEnable: Command, Equatable {
     }
 }
 
-/// A command to set how long the controller uses a resolvable private address (Vol 4, Part E, 7.8.45).
+/// A command to set how long the controller uses a resolvable private address, version 1 (Vol 4, Part E, 7.8.45).
 public struct LESetResolvablePrivateAddressTimeout: Command, Equatable {
     /// The status is the only return parameter.
     public typealias ReturnParameters = StatusReturnParameters
@@ -319,5 +319,41 @@ public struct LESetPrivacyMode: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(peerIdentityAddress)
         buffer.append(privacyMode.rawValue)
+    }
+}
+
+/// A command to set how long the controller uses a resolvable private address, version 2: a random time in a range (Vol
+/// 4, Part E, 7.8.45).
+public struct LESetResolvablePrivateAddressTimeoutV2: Command, Equatable {
+    /// The status is the only return parameter.
+    public typealias ReturnParameters = StatusReturnParameters
+
+    /// The opcode of LE Set Resolvable Private Address Timeout [v2], 0x209E, at byte 48, bit 2 of
+    /// ``SupportedCommands``.
+    public static let opcode = HCIOpcode(group: 0x08, command: 0x009E)
+
+    /// `RPA_Timeout_Min`, in seconds, 0x0001 to 0x0E10.
+    public var rpaTimeoutMin: UInt16
+    /// `RPA_Timeout_Max`, in seconds, `rpaTimeoutMin` to 0x0E10.
+    public var rpaTimeoutMax: UInt16
+
+    /// Creates the command from its parameters.
+    public init(rpaTimeoutMin: UInt16 = 0x01E0, rpaTimeoutMax: UInt16 = 0x0384) {
+        self.rpaTimeoutMin = rpaTimeoutMin
+        self.rpaTimeoutMax = rpaTimeoutMax
+    }
+
+    /// Decodes the parameters, which are 4 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        rpaTimeoutMin = try reader.readUInt16()
+        rpaTimeoutMax = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 4 bytes long, without the command header.
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(rpaTimeoutMin)
+        buffer.append(rpaTimeoutMax)
     }
 }

@@ -19,3 +19,35 @@ public struct LEScanTimeout: LEEventParameters, Sendable, Equatable {
     /// Appends nothing, because there are no parameters.
     public func encode(into buffer: inout PacketBuffer) {}
 }
+
+/// An event that reports that the signal strength of a monitored advertiser has crossed a threshold (Vol 4, Part E,
+/// 7.7.65.47).
+public struct LEMonitoredAdvertisersReport: LEEventParameters, Sendable, Equatable {
+    /// The subevent code of LE Monitored Advertisers Report, 0x34.
+    public static let subeventCode: UInt8 = 0x34
+
+    /// `Address_Type` and `Address`: the address of the advertiser on the monitored advertisers list.
+    public var address: PeerAddress
+    /// `Condition`: 0 if the RSSI stayed below the low threshold, 1 if it reached the high threshold.
+    public var condition: UInt8
+
+    /// Creates the event from its parameters.
+    public init(address: PeerAddress, condition: UInt8) {
+        self.address = address
+        self.condition = condition
+    }
+
+    /// Decodes the parameters, which are 8 bytes long.
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        address = try PeerAddress(decoding: &reader)
+        condition = try reader.readUInt8()
+        try reader.requireEnd()
+    }
+
+    /// Appends the parameters, which are 8 bytes long, without the event header and the subevent code.
+    public func encode(into buffer: inout PacketBuffer) {
+        address.encode(into: &buffer)
+        buffer.append(condition)
+    }
+}

@@ -336,6 +336,7 @@ extension SupportedCommands {
         case 0x209B: 48 * 8 + 0
         case 0x209C: 28 * 8 + 7
         case 0x209D: 48 * 8 + 1
+        case 0x209E: 48 * 8 + 2
         default: nil
         }
     }

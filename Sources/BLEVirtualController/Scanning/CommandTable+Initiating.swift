@@ -112,6 +112,10 @@ extension VirtualController {
     fileprivate func initiate(_ initiation: Initiation) -> CommandTable.Beginning {
         guard initiator == nil else { return .refused(.commandDisallowed) }
         let isByList = initiation.filterPolicy == .filterAcceptList
+        // The controller does not support decision PDUs.
+        guard isByList || initiation.filterPolicy == .peerAddress else {
+            return .refused(.unsupportedFeatureOrParameterValue)
+        }
         let entry = isByList ? nil : resolvingList.index(of: initiation.peer)
         guard ownAddress(initiation.ownAddressType, random: randomAddress, towards: entry) != nil else {
             return .refused(.invalidHCICommandParameters)

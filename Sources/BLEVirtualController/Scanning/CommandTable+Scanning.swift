@@ -56,6 +56,10 @@ extension VirtualController {
         leCoded: Scanner.PHYParameters?
     ) -> HCIErrorCode {
         guard !scanner.isEnabled else { return .commandDisallowed }
+        // The controller does not support decision PDUs.
+        guard filterPolicy.rawValue <= ScanningFilterPolicy.extendedFiltered.rawValue else {
+            return .unsupportedFeatureOrParameterValue
+        }
         guard !filterPolicy.isExtended || configuration.features.contains(.extendedScanningFilterPolicies) else {
             return .unsupportedFeatureOrParameterValue
         }

@@ -112,6 +112,8 @@ extension VirtualController {
         case .peerAddress:
             return identity.address.deviceAddress == initiation.peer
                 || advertisement.address.address == initiation.peer
+        // `initiate` refuses them.
+        case .decisionPDUs, .filterAcceptListAllPDUs, .decisionPDUsOrFilterAcceptList: return false
         }
     }
 

@@ -2,6 +2,10 @@ import BLEByteCoding
 
 extension AdvertisingData {
     /// One AD structure to be encoded. Its data has at most 254 bytes; longer data is truncated.
+    ///
+    /// A list of UUIDs is truncated after the last UUID that fits, and a text after the last character that fits. The
+    /// list of services is then sent as incomplete, and the name as shortened (Core Specification Supplement, Part A,
+    /// 1.1 and 1.2).
     public enum Structure: Hashable, Sendable {
         /// Flags: discoverability and BR/EDR support.
         case flags(AdvertisingFlags)
@@ -48,7 +52,7 @@ extension AdvertisingData {
             buffer.append(UInt8(0))
             buffer.append(type.rawValue)
             encodeData(into: &buffer)
-            buffer.truncate(to: start + 256)
+            buffer.truncate(to: start + 2 + Self.maximumLength)
             buffer.overwrite(at: start, with: UInt8(truncatingIfNeeded: buffer.count - start - 1))
         }
 
@@ -57,7 +61,7 @@ extension AdvertisingData {
             switch self {
             case .flags: .flags
             case .serviceUUIDs(let uuids, let isComplete):
-                switch (uuids.first?.width, isComplete) {
+                switch (uuids.first?.width, isComplete && Self.fits(uuids)) {
                 case (.bits32, true): .completeServiceUUIDs32
                 case (.bits32, false): .incompleteServiceUUIDs32
                 case (.bits128, true): .completeServiceUUIDs128
@@ -78,7 +82,8 @@ extension AdvertisingData {
                 case .bits128: .serviceData128
                 }
             case .shortenedLocalName: .shortenedLocalName
-            case .completeLocalName: .completeLocalName
+            case .completeLocalName(let name):
+                name.utf8.count <= Self.maximumLength ? .completeLocalName : .shortenedLocalName
             case .txPowerLevel: .txPowerLevel
             case .manufacturerData: .manufacturerSpecificData
             case .appearance: .appearance
@@ -92,16 +97,40 @@ extension AdvertisingData {
             }
         }
 
+        /// The maximum length of the data: the length field counts up to 255 bytes, of which the type is one.
+        private static let maximumLength = 254
+
+        /// The UUIDs of the first one's width.
+        private static func list(_ uuids: [BluetoothUUID]) -> [BluetoothUUID] {
+            uuids.filter { $0.width == uuids[0].width }
+        }
+
+        /// Whether a structure has room for a whole list of UUIDs.
+        private static func fits(_ uuids: [BluetoothUUID]) -> Bool {
+            list(uuids).reduce(0) { $0 + $1.width.octets } <= maximumLength
+        }
+
+        /// The first characters of a text, as many as fit.
+        private static func prefix(of text: String) -> Substring {
+            var length = 0
+            return text.prefix { character in
+                length += character.utf8.count
+                return length <= maximumLength
+            }
+        }
+
         private func encodeData(into buffer: inout PacketBuffer) {
             switch self {
             case .flags(let flags): buffer.append(flags.rawValue)
             case .serviceUUIDs(let uuids, _), .solicitedServiceUUIDs(let uuids):
-                for uuid in uuids where uuid.width == uuids[0].width { uuid.encode(into: &buffer) }
+                let list = Self.list(uuids)
+                guard let width = list.first?.width.octets else { return }
+                for uuid in list.prefix(Self.maximumLength / width) { uuid.encode(into: &buffer) }
             case .serviceData(let uuid, let data):
                 uuid.encode(into: &buffer)
                 buffer.append(data)
             case .shortenedLocalName(let text), .completeLocalName(let text), .uri(let text):
-                buffer.append(Array(text.utf8))
+                buffer.append(Array(Self.prefix(of: text).utf8))
             case .txPowerLevel(let level): buffer.append(level)
             case .manufacturerData(let company, let data):
                 buffer.append(company.rawValue)

@@ -1,6 +1,6 @@
 /// The type of a field: how it is decoded, encoded, documented and dissected.
 enum FieldType: Equatable, Sendable {
-    /// `u16`, `x64`, `i8`; `u16*625us`, whose unit is 0.625 ms.
+    /// `u16`, `x64`, `i8`, `i16`; `u16*625us`, whose unit is 0.625 ms.
     case integer(Integer, layout: String, unit: String?)
     /// `handle`: a connection handle.
     case handle
@@ -17,7 +17,7 @@ enum FieldType: Equatable, Sendable {
 
     /// An integer on the wire, least significant byte first.
     enum Integer: String, Sendable {
-        case u8, u16, u24, u32, u64, u128, i8
+        case u8, u16, u24, u32, u64, u128, i8, i16
 
         /// The Swift type.
         var swiftName: String {
@@ -28,6 +28,7 @@ enum FieldType: Equatable, Sendable {
             case .u64: "UInt64"
             case .u128: "UInt128"
             case .i8: "Int8"
+            case .i16: "Int16"
             }
         }
 
@@ -38,7 +39,7 @@ enum FieldType: Equatable, Sendable {
         var byteCount: Int {
             switch self {
             case .u8, .i8: 1
-            case .u16: 2
+            case .u16, .i16: 2
             case .u24: 3
             case .u32: 4
             case .u64: 8
@@ -156,6 +157,7 @@ extension FieldType {
     /// The expression that reads the field `name` of the specification.
     func decoding(_ name: String) -> String {
         switch self {
+        case .integer(.i16, _, _): "Int16(bitPattern: try reader.readUInt16())"
         case .integer(let integer, _, _): "try reader.read\(integer.wireName)()"
         case .handle: "try reader.readConnectionHandle()"
         case .flag: "try reader.readFlag(\"\(name)\")"
@@ -170,6 +172,7 @@ extension FieldType {
     func encoding(_ property: String) -> String {
         switch self {
         case .integer(.u24, _, _): "buffer.appendUInt24(\(property))"
+        case .integer(.i16, _, _): "buffer.append(UInt16(bitPattern: \(property)))"
         case .integer, .typedAddress: "buffer.append(\(property))"
         case .handle: "buffer.append(\(property).rawValue)"
         case .flag: "buffer.append(flag: \(property))"

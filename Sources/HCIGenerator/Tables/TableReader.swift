@@ -7,7 +7,7 @@
 ///     command|event|subevent CODE Name (section, bit BYTE.BIT, answered by status, by hand)
 ///
 /// The code is hexadecimal. All in the parentheses is optional; so are they. The section is one of Vol 4, Part E of
-/// Core 6.0; entries that it no longer has, have no section and no bit. The lines of the entry follow, indented:
+/// Core 6.1; entries that it no longer has, have no section and no bit. The lines of the entry follow, indented:
 /// - `/// Sentence.` documents the Swift type. Such an entry needs a section, and gets a type.
 /// - `Name(swiftName):type/layout! = default /// documentation` is a field of the type. `(swiftName)` is needed only if
 ///   ``SwiftName/property(_:)`` gives another name, `/layout` only if dissection shows another type. `!` includes the
@@ -21,7 +21,7 @@
 /// fields, in as many lines as needed. An entry of one line has a name only.
 ///
 /// These are the types of fields:
-/// - `u8 u16 u24 u32 u64 u128 i8`, and `x8` to `x64`, which dissection shows in hexadecimal;
+/// - `u8 u16 u24 u32 u64 u128 i8 i16`, and `x8` to `x64`, which dissection shows in hexadecimal;
 /// - `u16*625us`, a count of units of time, and `i8dBm`;
 /// - `handle`, a connection handle, and `flag`, a byte that is 0 or 1;
 /// - `typedAddress`, `randomAddress`, `publicAddress` and `PeerAddress`;

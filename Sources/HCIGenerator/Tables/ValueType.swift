@@ -31,7 +31,9 @@ struct ValueType: Equatable, Sendable {
         case ["coded"]: coding = .coded
         case ["u8", "closed"]: coding = .closed
         case let form where form.count == 2 && form[1] == "open":
-            guard let integer = FieldType.Integer(rawValue: form[0]), integer != .u24 else { return nil }
+            guard let integer = FieldType.Integer(rawValue: form[0]), integer != .u24, integer != .i16 else {
+                return nil
+            }
             coding = .open(integer)
         default: return nil
         }
