@@ -100,6 +100,29 @@ struct PeriodicAdvertisingTests {
         #expect(reports.last?.status == .complete && reports.allSatisfy { $0.power == 0 })
     }
 
+    @Test("Packets of a train stay in order, however much their delays differ")
+    func packetsOfATrainStayInOrder() {
+        let world = Self.world(1)
+        Self.synchronize(world)
+        world.run(.seconds(1))
+        world.forget()
+        world.air.conditions = RadioConditions(jitter: .milliseconds(900))
+        for value in UInt8(0)..<50 {
+            world.succeed(
+                LESetPeriodicAdvertisingData(
+                    advertisingHandle: 3,
+                    operation: .complete,
+                    advertisingData: PeriodicAdvertisingDataFragment([value])
+                ),
+                at: 0
+            )
+            world.run(.milliseconds(100))
+        }
+        world.run(.seconds(2))
+        let values = Self.reports(world).flatMap(\.data)
+        #expect(values.count > 50 && values == values.sorted())
+    }
+
     @Test("The train begins when its set is advertised, and continues after the set has ended")
     func trainBeginsWithItsSetAndContinuesAfterTheSetHasEnded() {
         let world = Self.world(3, isStarted: false)

@@ -110,9 +110,11 @@ final class Ledger: Sendable {
         }
     }
 
-    /// Reports errors that only a fault of the host explains, because no device here breaks the protocol above HCI.
-    private func check(_ error: BLEError, of name: String) {
+    /// Reports errors that only a fault of the host explains, because no device here breaks the protocol above HCI. Only lost
+    /// data of links may end a channel by a violation.
+    func check(_ error: BLEError, of name: String) {
         switch error {
+        case .channel(.ended(.violation)) where losesData: break
         case .malformedResponse, .invalidArgument, .channel(.ended(.violation)): violate("\(name): \(error)")
         default: break
         }

@@ -13,6 +13,19 @@ struct SimulationTests {
         return first..<(first + (environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 200))
     }
 
+    /// Events that happen in many worlds. Some worlds do not have them.
+    private static let commonEvents = [
+        "channels opened", "links secured", "reports of trains", "synchronizations", "trains transferred",
+    ]
+
+    /// Requires that the worlds have exercised what they check. A few worlds may exercise little.
+    private func expectActivity(in summary: SeedRunner.Summary) {
+        guard summary.seedCount >= 100 else { return }
+        #expect(summary.operationCount > summary.errorCount)
+        #expect(summary.deliveredCount > 0)
+        for event in Self.commonEvents { #expect(summary.counts[event, default: 0] > 0, "\(event)") }
+    }
+
     @Test("No leaks, consistent state, every operation ends, and every value was sent")
     func randomWorldsLeakNothingAndEveryOperationEnds() async {
         let summary = await SeedRunner.run(seeds: Self.seeds)
@@ -21,6 +34,7 @@ struct SimulationTests {
                 + "\(summary.errorCount) of them ended in an error; \(summary.deliveredCount) values came"
         )
         for (event, count) in summary.counts.sorted(by: { $0.key < $1.key }) { print("\(event): \(count)") }
+        expectActivity(in: summary)
         for failure in summary.failures.prefix(10) {
             Issue.record(
                 """

@@ -60,8 +60,7 @@ extension Station {
                 if isEcho { try await channel.write(value) }
             }
         } catch {
-            if case .channel(.ended(.violation(let violation))) = error { ledger.violate("\(name): \(violation)") }
-            return
+            return ledger.check(error, of: "\(name), from a channel")
         }
         guard await channel.ending() == .byPeer else { return }
         ledger.count("channels that the peer has closed")
@@ -85,8 +84,26 @@ extension CentralTask.Visit {
         }
         await withTaskGroup(of: Void.self) { group in
             for case .success(let channel) in opened ?? [] {
-                group.addTask { [dice = dice.split()] in await use(channel, isEcho: isEcho, dice) }
+                group.addTask { [dice = dice.split()] in
+                    await endingIfDataIsLost { await use(channel, isEcho: isEcho, dice) }
+                }
             }
+        }
+    }
+
+    /// Cancels the work on a channel after some time if a host does not get the packets of its links: values, credits or the
+    /// end of the link may then never come.
+    private func endingIfDataIsLost(_ body: @escaping @Sendable () async -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask(operation: body)
+            group.addTask { [world = task.world, ledger] in
+                while !Task.isCancelled {
+                    try? await world.sleep(for: Self.channelBound / 3)
+                    if ledger.losesData { return }
+                }
+            }
+            await group.next()
+            group.cancelAll()
         }
     }
 

@@ -144,7 +144,6 @@ extension PeriodicSync {
             packet.data = []
             packet.power = 127
         }
-        let heard = packet
-        receiver.perform(after: receiver.air.delay(from: sender, to: receiver)) { $0.takeTrain(self, heard) }
+        deliver(packet, from: sender)
     }
 }

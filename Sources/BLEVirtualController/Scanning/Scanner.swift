@@ -33,6 +33,24 @@ struct Scanner {
         /// Whether scanning pauses until the next period.
         var isPaused = false
         var reported: Set<Reported> = []
+        /// When the last delayed report about each device reaches the host.
+        private var deliveries: [ObjectIdentifier: Instant] = [:]
+
+        init(number: UInt64, start: Instant, filter: DuplicateFilter) {
+            self.number = number
+            self.start = start
+            self.filter = filter
+        }
+
+        /// Returns the delay of a report about a device, behind the reports before it.
+        ///
+        /// - Parameter delay: the delay on the air.
+        mutating func delayInOrder(_ delay: Duration, from sender: VirtualController, at now: Instant) -> Duration {
+            guard delay > .zero || !deliveries.isEmpty else { return delay }
+            let delivery = max(deliveries[ObjectIdentifier(sender)] ?? now, now + delay)
+            deliveries[ObjectIdentifier(sender)] = delivery
+            return delivery - now
+        }
     }
 
     /// The properties that identify duplicate reports.

@@ -53,6 +53,8 @@ final class PeriodicSync {
     private(set) weak var receiver: VirtualController?
     private(set) weak var train: PeriodicTrain?
     var lastHeard: Instant
+    /// When the last packet reaches the host.
+    private var lastDelivery: Instant
     /// The subevents that the host has chosen; nil if it has chosen none.
     var subevents: [UInt8]?
     /// The fields of each response.
@@ -77,6 +79,7 @@ final class PeriodicSync {
         self.receiver = receiver
         self.train = train
         lastHeard = receiver.air.now
+        lastDelivery = lastHeard
     }
 
     func leaveTrain() {
@@ -103,7 +106,15 @@ final class PeriodicSync {
             event: train.eventCounter,
             broadcast: octets == payload.bytes.count ? train.broadcast?.announcement(on: handle) : nil
         )
-        receiver.perform(after: receiver.air.delay(from: sender, to: receiver)) { $0.takeTrain(self, packet) }
+        deliver(packet, from: sender)
+    }
+
+    /// Gives a packet to the host's side, after the delay of the air and behind the packets before it.
+    func deliver(_ packet: PeriodicPacket, from sender: VirtualController) {
+        guard let receiver else { return }
+        let now = receiver.air.now
+        lastDelivery = max(lastDelivery, now + receiver.air.delay(from: sender, to: receiver))
+        receiver.perform(after: lastDelivery - now) { $0.takeTrain(self, packet) }
     }
 }
 

@@ -93,7 +93,8 @@ extension VirtualController {
             guard isAccepted(identity.address) else { return }
         }
         let sender = advertisement.sender
-        let delay = air.delay(from: sender, to: self)
+        let delayOnAir = air.delay(from: sender, to: self)
+        let delay = scanner.run?.delayInOrder(delayOnAir, from: sender, at: air.now) ?? delayOnAir
         let type = LEExtendedAdvertisingReport.EventType(advertisement)
         report(
             AdvertisingReport(

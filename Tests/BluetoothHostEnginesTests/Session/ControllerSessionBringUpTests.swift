@@ -69,6 +69,18 @@ struct ControllerSessionBringUpTests {
         #expect(information.numberOfAdvertisingSets == 11 && information.maximumAdvertisingDataLength == 1650)
     }
 
+    @Test func limitsThatTheControllerDoesNotTellAreThoseOfTheSpecification() throws {
+        var fixture = SessionFixture()
+        _ = fixture.begin()
+        _ = fixture.bringUp(until: .readAdvertisingSets)
+        _ = fixture.answer(LEReadNumberOfSupportedAdvertisingSets.opcode, [HCIErrorCode.hardwareFailure.rawValue])
+        _ = fixture.bringUp(until: .readAdvertisingDataLength)
+        _ = fixture.answer(LEReadMaximumAdvertisingDataLength.opcode, [HCIErrorCode.hardwareFailure.rawValue])
+        _ = fixture.bringUp()
+        let information = try #require(fixture.session.information)
+        #expect(information.numberOfAdvertisingSets == 240 && information.maximumAdvertisingDataLength == 1650)
+    }
+
     @Test func eachMaskHasTheEventsThatWereEnabledSinceTheReset() throws {
         var fixture = SessionFixture()
         #expect(fixture.session.enable(.subrateChange) == nil, "the controller is not up")

@@ -35,9 +35,11 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var sharesClassicBuffers = false
     /// Whether extended advertising, scanning and initiating are used rather than the legacy commands; never both.
     public internal(set) var usesExtendedCommands = false
-    /// Maximum number of simultaneous advertisements.
+    /// Maximum number of simultaneous advertisements: 1 for legacy advertising, up to 240 for extended. If the controller
+    /// does not say how many, this is 240, and the controller itself refuses too many.
     public internal(set) var numberOfAdvertisingSets = 1
-    /// The longest advertising data in bytes: 31 for legacy advertising, up to 1650 for extended.
+    /// The longest advertising data in bytes: 31 for legacy advertising, up to 1650 for extended. If the controller does
+    /// not say how long, this is 1650, and the controller itself refuses longer data.
     public internal(set) var maximumAdvertisingDataLength = 31
     /// Maximum number of devices on the filter accept list.
     public internal(set) var filterAcceptListSize = 0
