@@ -192,6 +192,52 @@ struct ArgumentTests {
         }
     }
 
+    @Test(
+        "Data on standard input exclude pairing that needs answers or data there",
+        arguments: [
+            (
+                ["write", "Lamp", "FFE1", "-", "--io", "keyboard"],
+                "standard input has the values, so it cannot have the answers for --io keyboard; give --passkey, "
+                    + "give a value as an argument, or pair first with `ble pair`"
+            ),
+            (
+                ["write", "Lamp", "FFE1", "-", "--io", "displayYesNo"],
+                "standard input has the values, so it cannot have the answers for --io displayYesNo; "
+                    + "give a value as an argument, or pair first with `ble pair`"
+            ),
+            (
+                ["write", "Lamp", "FFE1", "-", "--oob", "-"],
+                "standard input has the values, so --oob - cannot read it; name a file"
+            ),
+            (
+                ["channel", "open", "Lamp", "0x80", "--io", "keyboardDisplay"],
+                "standard input has the data to send, so it cannot have the answers for --io keyboardDisplay; "
+                    + "give --passkey, name a file with --input, or pair first with `ble pair`"
+            ),
+            (
+                ["serve", "-", "--oob", "-"],
+                "standard input has the profile, so --oob - cannot read it; name a file"
+            ),
+        ]
+    )
+    func dataOnStandardInputExcludeAnswersThere(arguments: [String], problem: String) throws {
+        let error = #expect(throws: (any Error).self) { try BLECommand.parseAsRoot(arguments) }
+        #expect(BLECommand.message(for: try #require(error)) == problem)
+    }
+
+    @Test(
+        "Data on standard input are accepted if pairing asks nothing",
+        arguments: [
+            ["write", "Lamp", "FFE1", "-"], ["write", "Lamp", "FFE1", "-", "--io", "display"],
+            ["write", "Lamp", "FFE1", "-", "--io", "keyboard", "--passkey", "012345"],
+            ["write", "Lamp", "FFE1", "00", "--io", "keyboard"],
+            ["channel", "open", "Lamp", "0x80", "--io", "keyboard", "--input", "data"],
+        ]
+    )
+    func dataOnStandardInputAreAcceptedWithoutQuestions(arguments: [String]) {
+        #expect(throws: Never.self) { try BLECommand.parseAsRoot(arguments) }
+    }
+
     @Test("A summary is about all packets, so it excludes filters")
     func summaryExcludesFilters() {
         #expect(throws: (any Error).self) { try Decode.parse(["a.btsnoop", "--summary", "--filter", "layer=att"]) }

@@ -2,6 +2,7 @@ import BLE
 import BLEHCITransport
 import BLEVirtualController
 import BluetoothHost
+import Dispatch
 import Glibc
 import Synchronization
 import Testing
@@ -249,10 +250,7 @@ struct ControllerServerTests {
         var configuration = ControllerServer.Configuration()
         configuration.mishaps = [mishap: .milliseconds(1)]
         let served = try await Served(configuration)
-        var settings = Adapter.Configuration.forgetful
-        settings.commandTimeout = .milliseconds(200)
-        // The host may or may not have been brought up before that.
-        let adapter = try? await Adapter.open(served.unix, configuration: settings)
+        let descriptor = try connectedSocket(served.path)
         var befallen: ControllerServer.Connection?
         for await event in served.events {
             if case .befell(let connection, mishap) = event {
@@ -261,8 +259,37 @@ struct ControllerServerTests {
             }
         }
         #expect(befallen?.number == 1)
-        await adapter?.close()
+        if mishap != .vanished {
+            // A Reset, which a working controller answers, and a byte that starts no packet, which ends the connection.
+            let bytes: [UInt8] = [0x01, 0x03, 0x0C, 0x00, 0x47]
+            let count = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+            #expect(count == bytes.count)
+        }
+        let received = try #require(await bytesToTheEnd(of: descriptor))
+        switch mishap {
+        case .silent, .vanished: #expect(received == [])
+        case .hardwareError: #expect(received.starts(with: [0x04, 0x10, 0x01, 0x00]))
+        }
+        Glibc.close(descriptor)
         await served.server.close()
+    }
+
+    /// Reads from a socket on a thread of its own; nil if the stream has not ended after a minute without a byte.
+    private func bytesToTheEnd(of descriptor: Int32) async -> [UInt8]? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                var limit = timeval(tv_sec: 60, tv_usec: 0)
+                setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+                var received: [UInt8] = []
+                var buffer = [UInt8](repeating: 0, count: 4096)
+                var count = recv(descriptor, &buffer, buffer.count, 0)
+                while count > 0 {
+                    received += buffer.prefix(count)
+                    count = recv(descriptor, &buffer, buffer.count, 0)
+                }
+                continuation.resume(returning: count == 0 ? received : nil)
+            }
+        }
     }
 
     @Test("No advertisement is received once the air has died")
@@ -282,8 +309,9 @@ struct ControllerServerTests {
         }
         #expect(hasDied)
         let advertising = try await peripheral.peripheral.startAdvertising(AdvertisementConfiguration())
-        await #expect(throws: BLEError.self) {
-            try await central.central.connect(to: address, timeout: .milliseconds(300))
+        // A living air carries an advertisement much sooner.
+        await #expect(throws: BLEError.timedOut("connecting to \(address)")) {
+            try await central.central.connect(to: address, timeout: .seconds(10))
         }
         await advertising.stop()
         await central.close()

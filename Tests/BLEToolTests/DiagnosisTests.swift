@@ -38,7 +38,7 @@ struct DiagnosisTests {
     func adapterThatIsUpIsHeldByAnotherProgram() {
         let held = Diagnosis(
             of: inventory {
-                $0.adapters = [adapter(1, .up)]
+                $0.adapters = [adapter(0, .up)]
                 $0.bluetoothDaemon = 321
             },
             for: nil
@@ -47,13 +47,36 @@ struct DiagnosisTests {
             held.findings.last
                 == Finding(
                     .problem,
-                    "hci1 is up: bluetoothd (process 321) has it",
-                    advice: "`systemctl stop bluetooth` and `hciconfig hci1 down`, or try --adapter 'hci1?channel=raw'"
+                    "hci0 is up: bluetoothd (process 321) has it",
+                    advice: "`systemctl stop bluetooth` and `hciconfig hci0 down`, or try --adapter 'hci0?channel=raw'"
                 )
         )
         #expect(held.problems == 1)
-        let other = Diagnosis(of: inventory { $0.adapters = [adapter(1, .up)] }, for: nil)
-        #expect(other.findings.last?.text == "hci1 is up: the kernel or another program has it")
+        let other = Diagnosis(of: inventory { $0.adapters = [adapter(0, .up)] }, for: nil)
+        #expect(other.findings.last?.text == "hci0 is up: the kernel or another program has it")
+    }
+
+    @Test("Without a named adapter, the diagnosis is about the default one, and others cause warnings only")
+    func defaultAdapterIsDiagnosed() {
+        let free = Diagnosis(of: inventory { $0.adapters = [adapter(0, []), adapter(1, .up)] }, for: nil)
+        #expect(free.findings.map(\.severity) == [.good, .good, .good, .good, .warning])
+        #expect(free.problems == 0)
+        let held = Diagnosis(of: inventory { $0.adapters = [adapter(0, .up), adapter(1, [])] }, for: nil)
+        #expect(held.findings.map(\.severity) == [.good, .good, .good, .problem, .good])
+    }
+
+    @Test("If the default adapter does not exist, the advice names the options that name another one")
+    func missingDefaultAdapterIsAProblem() {
+        let diagnosis = Diagnosis(of: inventory { $0.adapters = [adapter(1, []), adapter(2, .up)] }, for: nil)
+        #expect(diagnosis.problems == 1)
+        #expect(
+            diagnosis.findings.last
+                == Finding(
+                    .problem,
+                    "there is no adapter hci0, which commands use if none is named",
+                    advice: "name one of those there are with --adapter or BLE_ADAPTER: hci1, hci2"
+                )
+        )
     }
 
     @Test("A problem with an adapter that was not requested is only a warning")

@@ -39,9 +39,10 @@ struct FindTests {
         #expect(try Scan.parse(["--coded"]).finding.coded)
         #expect(try Read.parse(["Tag", "2A19", "--coded"]).peer.finding.coded)
         #expect(try Sync.parse(["Tag", "--coded"]).finding.coded)
-        #expect(throws: (any Error).self) {
-            try Read.parse(["F0:12:34:56:78:9A", "2A19", "--address-type", "random", "--coded"])
-        }
+        #expect(
+            Read.problem(with: ["F0:12:34:56:78:9A", "2A19", "--address-type", "random", "--coded"])
+                == "--coded looks for the device, so it excludes --address-type"
+        )
     }
 
     @Test func errorSaysWhetherTheDeviceWasSeen() {

@@ -57,12 +57,12 @@ struct HostileDatabaseTests {
         await advertising.stop()
         await server.close()
         await served.close()
-        return Run(error: failure, opcodes: try Self.opcodes(inCapture: "\(folder)/capture.btsnoop"))
+        let capture = try await File.read("\(folder)/capture.btsnoop")
+        return Run(error: failure, opcodes: try Self.opcodes(in: capture))
     }
 
     /// The opcodes of the ATT PDUs that the recording host has sent.
-    private static func opcodes(inCapture path: String) throws -> [UInt8] {
-        let capture = try File.read(path)
+    private static func opcodes(in capture: [UInt8]) throws -> [UInt8] {
         var reader = CaptureReader()
         reader.append(capture.rawSpan)
         reader.finish()

@@ -23,12 +23,12 @@ final class OutOfBandFileTests {
     private func text() throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 
     @Test("The file's content at the start of the command is used, and later changes are not")
-    func fileChangedAfterTheStartHasNoEffect() throws {
+    func fileChangedAfterTheStartHasNoEffect() async throws {
         try write(1)
         let options = try PairingOptions.parse(["--oob", path])
         // The command line was parsed; the command itself has not started.
         try write(2)
-        let policy = try options.policy()
+        let policy = try await options.policy()
         #expect(policy.peerOutOfBandData == .temporaryKey(2))
         #expect(policy.ownOutOfBandData == .temporaryKey(2))
         try write(3)
@@ -36,7 +36,7 @@ final class OutOfBandFileTests {
     }
 
     @Test("A file that was replaced after parsing ends the command in one line")
-    func replacedFileIsRefused() throws {
+    func replacedFileIsRefused() async throws {
         let replacements: [(make: (String) throws -> Void, problem: String?)] = [
             ({ _ in }, "No such file or directory"),
             ({ try "not JSON".write(toFile: $0, atomically: false, encoding: .utf8) }, nil),
@@ -57,7 +57,7 @@ final class OutOfBandFileTests {
             let options = try PairingOptions.parse(["--oob", path])
             try FileManager.default.removeItem(atPath: path)
             try make(path)
-            let error = #expect(throws: FileError.self) { try options.policy() }
+            let error = await #expect(throws: FileError.self) { try await options.policy() }
             let line = ToolError.description(of: try #require(error))
             #expect(line.hasPrefix("\(path): ") && !line.contains("\n"))
             if let problem { #expect(line.contains(problem)) }
@@ -65,12 +65,21 @@ final class OutOfBandFileTests {
         }
     }
 
+    @Test("The command line is parsed without the file, which may be a pipe")
+    func fileIsNotReadWithTheCommandLine() async throws {
+        let options = try PairingOptions.parse(["--oob", path])
+        let error = await #expect(throws: FileError.self) { try await options.policy() }
+        #expect(error.map { "\($0)" } == "\(path): No such file or directory")
+        try write(1)
+        #expect(try await options.policy().peerOutOfBandData == .temporaryKey(1))
+    }
+
     @Test("An existing file is replaced completely, and only its owner can read it")
-    func writtenFileReplacesAnother() throws {
+    func writtenFileReplacesAnother() async throws {
         try String(repeating: "x", count: 4_096).write(toFile: path, atomically: false, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         try OutOfBandFile(data: .secureConnections(confirm: 1, random: 2)).write(to: path)
-        #expect(try OutOfBandFile(contentsOf: path).data == .secureConnections(confirm: 1, random: 2))
+        #expect(try await OutOfBandFile(contentsOf: path).data == .secureConnections(confirm: 1, random: 2))
         #expect(try text().utf8.count < 4_096)
         let permissions = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(permissions == 0o600)

@@ -100,6 +100,8 @@ struct OutputTests {
             ]
         )
         #expect(table.lines(width: 40, height: 3).last == "… and 1 more; Ctrl-C ends")
+        table.noteDropped(2)
+        #expect(table.lines(width: 60, height: 24).last == "2 found; 2 advertisements were dropped; Ctrl-C ends")
     }
 
     @Test("The scan's table drops the advertiser that was silent for longest when it is full")

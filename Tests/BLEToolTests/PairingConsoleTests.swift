@@ -2,6 +2,7 @@ import BLE
 import BLEProfiles
 import BluetoothTesting
 import BluetoothTypes
+import Foundation
 import Synchronization
 import Testing
 
@@ -58,16 +59,30 @@ struct PairingConsoleTests {
         }
     }
 
-    private func makeConsole(_ lines: PrintedLines, passkey: Passkey? = nil, complaints: PrintedLines = PrintedLines())
-        -> PairingConsole
-    {
+    private func makeConsole(
+        _ lines: PrintedLines,
+        passkey: Passkey? = nil,
+        answers: PairingConsole.Answers = .commands,
+        complaints: PrintedLines = PrintedLines()
+    ) -> PairingConsole {
         PairingConsole(
             asJSON: true,
             passkey: passkey,
-            readsInput: false,
+            answers: answers,
             output: lines.append,
             complain: complaints.append,
             consents: { _ in true }
+        )
+    }
+
+    private func inquiry(_ number: Int, _ question: PairingQuestion) -> PairingInquiry {
+        PairingInquiry(
+            link: LinkIdentifier(handle: ConnectionHandle(UInt16(number)), serial: UInt64(number)),
+            peer: DeviceAddress(UInt64(number), isRandom: false),
+            question: question,
+            isStartedHere: false,
+            replaces: nil,
+            isProven: false
         )
     }
 
@@ -182,14 +197,7 @@ struct PairingConsoleTests {
         let refusedAtOnce = count - PairingConsole.queueLimit - 1
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<count {
-                let inquiry = PairingInquiry(
-                    link: LinkIdentifier(handle: ConnectionHandle(UInt16(index)), serial: UInt64(index)),
-                    peer: DeviceAddress(UInt64(index), isRandom: false),
-                    question: .compare(UInt32(index)),
-                    isStartedHere: false,
-                    replaces: nil,
-                    isProven: false
-                )
+                let inquiry = inquiry(index, .compare(UInt32(index)))
                 group.addTask {
                     let answer = await console.answer(inquiry)
                     answers.append(answer)
@@ -201,6 +209,33 @@ struct PairingConsoleTests {
             console.end()
         }
         #expect(answers.all == Array(repeating: .refuse, count: count))
+    }
+
+    @Test("A line of the input is read while a question is asked, and later lines stay for the next questions")
+    func linesStayForTheNextQuestions() async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/answers-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "yes\nno\nyes\n".write(toFile: path, atomically: true, encoding: .utf8)
+        let lines = InputLines { () throws(FileError) in try ByteInput(path) }
+        let complaints = PrintedLines()
+        let console = makeConsole(PrintedLines(), answers: .lines(lines), complaints: complaints)
+        for (number, expected) in [PairingAnswer.accept, .refuse, .accept].enumerated() {
+            #expect(await console.answer(inquiry(number, .compare(0))) == expected)
+        }
+        // The input has ended.
+        #expect(await console.answer(inquiry(3, .compare(0))) == .refuse)
+        #expect(complaints.all.isEmpty)
+    }
+
+    @Test("Questions are refused at once if standard input has other data; a fixed passkey is used")
+    func questionsWithoutASourceOfAnswersAreRefused() async {
+        let (lines, complaints) = (PrintedLines(), PrintedLines())
+        let console = makeConsole(lines, passkey: Passkey(value: 12), answers: .nowhere, complaints: complaints)
+        #expect(await console.answer(inquiry(0, .enterPasskey)) == .passkey(12))
+        #expect(await console.answer(inquiry(1, .enterPasskey)) == .refuse)
+        #expect(await console.answer(inquiry(2, .compare(0))) == .refuse)
+        #expect(lines.all.isEmpty)
+        #expect(complaints.all.count == 2 && complaints.all.allSatisfy { $0.contains("standard input has other data") })
     }
 
     @Test(

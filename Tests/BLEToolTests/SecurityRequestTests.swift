@@ -12,7 +12,7 @@ struct SecurityRequestTests {
     private func request(_ policy: SecurityPolicy, _ consent: @escaping PairingConsole.Consent) throws -> (
         strength: Result<KeyStrength, any Error>, pairings: Int
     ) {
-        let console = PairingConsole(asJSON: true, passkey: nil, readsInput: false, consents: consent)
+        let console = PairingConsole(asJSON: true, passkey: nil, answers: .commands, consents: consent)
         return try World.run { world in
             let lock = try await world.device("lock").openAdapter { $0.security.justWorks = .always }
             let ble = try await world.device("ble").openAdapter {
@@ -48,30 +48,30 @@ struct SecurityRequestTests {
         }
     }
 
-    private func outcome(of peer: PeerOptions, securesOnDemand: Bool) throws -> (
+    private func outcome(of peer: PeerOptions, securesOnDemand: Bool) async throws -> (
         strength: Result<KeyStrength, any Error>, pairings: Int
     ) {
-        let policy = try peer.policy(.none, securesOnDemand: securesOnDemand, encryptsBondedLinks: true)
+        let policy = try await peer.policy(.none, securesOnDemand: securesOnDemand, encryptsBondedLinks: true)
         return try request(policy, peer.consent)
     }
 
     @Test("A command that does not pair answers Pairing Not Supported, and begins no pairing")
-    func commandThatDoesNotPairRefuses() throws {
+    func commandThatDoesNotPairRefuses() async throws {
         let explore = try Explore.parse([SecurityRequestTests.name]).peer
         let noPair = try Subscribe.parse([SecurityRequestTests.name, "2A19", "--no-pair"]).peer
         for (peer, securesOnDemand) in [(explore, explore.pairing.isGiven), (noPair, true)] {
-            let (strength, pairings) = try outcome(of: peer, securesOnDemand: securesOnDemand)
+            let (strength, pairings) = try await outcome(of: peer, securesOnDemand: securesOnDemand)
             #expect(throws: BLEError.security(.pairing(.endedByPeer(.pairingNotSupported)))) { try strength.get() }
             #expect(pairings == 0)
         }
     }
 
     @Test("A command that pairs, by default or by its options, pairs when the peer requests it")
-    func commandThatPairsFollows() throws {
+    func commandThatPairsFollows() async throws {
         let subscribe = try Subscribe.parse([SecurityRequestTests.name, "2A19"]).peer
         let explore = try Explore.parse([SecurityRequestTests.name, "--io", "none"]).peer
         for (peer, securesOnDemand) in [(subscribe, true), (explore, explore.pairing.isGiven)] {
-            let (strength, pairings) = try outcome(of: peer, securesOnDemand: securesOnDemand)
+            let (strength, pairings) = try await outcome(of: peer, securesOnDemand: securesOnDemand)
             #expect(throws: Never.self) { try strength.get() }
             #expect(pairings == 1)
         }

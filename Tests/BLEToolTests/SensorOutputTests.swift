@@ -13,10 +13,10 @@ struct SensorOutputTests {
     /// The example of https://bthome.io/encryption, with its counter.
     private let sealed = "1216d2fc41a47266c95f730011223378237214"
 
-    private func reader(key: String? = nil) throws -> SensorReader {
+    private func reader(key: String? = nil) async throws -> SensorReader {
         var options = try SensorOptions.parse(["--decode"])
         if let key { options.bindKey = [try SensorKey(argument: "\(address)=\(key)")] }
-        return try #require(try options.reader())
+        return try #require(try await options.reader())
     }
 
     private func sighting(_ digits: String, _ reader: inout SensorReader) throws -> Sighting {
@@ -30,8 +30,8 @@ struct SensorOutputTests {
         )
     }
 
-    @Test func readingsAreShownWithUnits() throws {
-        var reader = try reader()
+    @Test func readingsAreShownWithUnits() async throws {
+        var reader = try await reader()
         let sighting = try sighting("0c16d2fc40029c080356133a01", &reader)
         let readings = "bthome_v2: temperature 22.04 °C, humidity 49.5 %, button press"
         #expect(sighting.line.contains("  \(readings)  FCD2="))
@@ -44,15 +44,15 @@ struct SensorOutputTests {
         )
     }
 
-    @Test func encryptedSensorNeedsKey() throws {
-        var reader = try reader()
+    @Test func encryptedSensorNeedsKey() async throws {
+        var reader = try await reader()
         let sighting = try sighting(sealed, &reader)
         #expect(sighting.cellsWithReadings[4] == "bthome_v2: encrypted, needs a key")
         #expect(sighting.json.description.contains(#""problem":"needsKey","counter":857870592,"readings":{}"#))
     }
 
-    @Test func repeatedEncryptedAdvertisementKeepsItsReadings() throws {
-        var reader = try reader(key: "231d39c1d7cc1ab1aee224cd096db932")
+    @Test func repeatedEncryptedAdvertisementKeepsItsReadings() async throws {
+        var reader = try await reader(key: "231d39c1d7cc1ab1aee224cd096db932")
         for _ in 0..<2 {
             let sighting = try sighting(sealed, &reader)
             #expect(
@@ -62,21 +62,21 @@ struct SensorOutputTests {
         }
     }
 
-    @Test func wrongKeyIsReported() throws {
-        var reader = try reader(key: "00000000000000000000000000000000")
+    @Test func wrongKeyIsReported() async throws {
+        var reader = try await reader(key: "00000000000000000000000000000000")
         let sighting = try sighting(sealed, &reader)
         #expect(sighting.cellsWithReadings[4] == "bthome_v2: encrypted, does not match the key")
     }
 
-    @Test func advertisementOfOtherDevicesHasNoReadings() throws {
-        var reader = try reader()
+    @Test func advertisementOfOtherDevicesHasNoReadings() async throws {
+        var reader = try await reader()
         let sighting = try sighting("020106", &reader)
         #expect(sighting.cellsWithReadings[4] == "-")
         #expect(sighting.json.description.hasSuffix(#""sensors":[]}"#))
     }
 
-    @Test func tableHasColumnOfReadings() throws {
-        var reader = try reader()
+    @Test func tableHasColumnOfReadings() async throws {
+        var reader = try await reader()
         var table = ScanTable(showsReadings: true)
         table.note(try sighting("0a16d2fc40029c08035613", &reader))
         // An empty scan response does not remove the readings.
@@ -103,23 +103,23 @@ struct SensorOutputTests {
         #expect(throws: ArgumentProblem(problem)) { try SensorKey(argument: argument) }
     }
 
-    @Test func keysAreReadFromFile() throws {
+    @Test func keysAreReadFromFile() async throws {
         let path = try temporaryFile("# hall\n\nA4:C1:38:00:00:01 = 000102030405060708090a0b0c0d0e0f\r\n")
         defer { unlink(path) }
-        let keys = try SensorKey.keys(inFile: path)
+        let keys = try await SensorKey.keys(inFile: path)
         #expect(keys.map(\.address.value) == [0xA4C1_3800_0001])
         #expect(keys.first?.key == BindKey(Array(0...15)))
     }
 
-    @Test func invalidLineOfFileIsNamed() throws {
+    @Test func invalidLineOfFileIsNamed() async throws {
         let path = try temporaryFile("# hall\nA4:C1:38:00:00:01\n")
         defer { unlink(path) }
-        let error = try #require(throws: FileError.self) { try SensorKey.keys(inFile: path) }
+        let error = try await #require(throws: FileError.self) { try await SensorKey.keys(inFile: path) }
         #expect("\(error)".hasPrefix("\(path): line 2: the key of a sensor is ADDRESS=KEY"))
     }
 
     @Test func keyNeedsDecode() {
-        #expect(throws: (any Error).self) { try Scan.parse(["--bind-keys", "keys"]) }
+        #expect(Scan.problem(with: ["--bind-keys", "keys"]) == "--bind-key and --bind-keys go with --decode")
         #expect(throws: Never.self) { try Scan.parse(["--decode", "--bind-keys", "keys"]) }
     }
 

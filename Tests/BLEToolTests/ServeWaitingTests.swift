@@ -24,7 +24,7 @@ struct ServeWaitingTests {
 
         init(in world: World) async throws {
             adapter = try await world.device("ble").openAdapter()
-            let console = PairingConsole(asJSON: true, passkey: nil, readsInput: false) { _ in false }
+            let console = PairingConsole(asJSON: true, passkey: nil, answers: .commands) { _ in false }
             let profile = try Profile(decoding: JSON(parsing: Array(ServeWaitingTests.profile.utf8)))
             server = try await ProfileServer(profile, on: adapter, console: console) { [output] in output.append($0) }
             (commands, input) = AsyncStream.makeStream()

@@ -73,11 +73,11 @@ struct ServedProfileTests {
     }
 
     @Test("A handle that is not free is an error with the file and the place")
-    func handleThatIsNotFreeIsAnErrorWithItsPlace() throws {
+    func handleThatIsNotFreeIsAnErrorWithItsPlace() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/profile-\(UUID().uuidString).json"
         defer { try? FileManager.default.removeItem(atPath: path) }
         try profile.write(toFile: path, atomically: true, encoding: .utf8)
-        let error = #expect(throws: FileError.self) { try Profile(contentsOf: path) }
+        let error = await #expect(throws: FileError.self) { try await Profile(contentsOf: path) }
         #expect(
             error?.description == "\(path): services[0].handle: 16 is not free; GAP and GATT have 1 to 19, "
                 + "and the handles of a service rise without overlapping those of another one"

@@ -1,3 +1,4 @@
+import BLE
 import BLEByteCoding
 import BLEProfiles
 import Testing
@@ -110,6 +111,30 @@ struct ThroughputTests {
         #expect(result.row == ["notify", "0", "0", "0", "", "", "513.0", "513.0"])
     }
 
+    @Test("Results are printed although a later operation fails", arguments: [false, true])
+    func resultsArePrintedAlthoughALaterOperationFails(asJSON: Bool) async throws {
+        let result = ThroughputResult(
+            operation: .read,
+            count: 200,
+            octets: 20,
+            duration: .milliseconds(500),
+            usage: usage,
+            peerUsage: usage
+        )
+        let lines = PrintedLines()
+        let printer = ThroughputPrinter(asJSON: asJSON) { lines.append($0) }
+        await #expect(throws: BLEError.closed) {
+            try await printer.print([.read, .write, .notify]) { operation in
+                guard operation == .read else { throw BLEError.closed }
+                return result
+            }
+        }
+        let table = TextTable(header: ThroughputResult.columns, rows: [result.row])
+        #expect(lines.all == (asJSON ? [result.json.description] : table.lines()))
+        await #expect(throws: BLEError.closed) { try await printer.print([.write]) { _ in throw BLEError.closed } }
+        #expect(lines.all.count == (asJSON ? 1 : 2), "a table without a result")
+    }
+
     @Test("The usage of this process is not zero")
     func usageOfThisProcessIsNotZero() {
         let usage = ProcessUsage.current
@@ -136,9 +161,10 @@ struct ThroughputTests {
         ])
         #expect(run.operations == [.writeWithoutResponse, .notify])
         #expect(run.place.onThreads)
-        #expect(throws: (any Error).self) { try Throughput.Run.parse(["Lamp", "--length", "513"]) }
-        #expect(throws: (any Error).self) { try Throughput.Run.parse(["Lamp", "--operation", "indicate"]) }
-        #expect(throws: (any Error).self) { try Throughput.Serve.parse(["--read-length", "513"]) }
-        #expect(throws: (any Error).self) { try Throughput.Serve.parse(["--notify-length=-1"]) }
+        #expect(Throughput.Run.problem(with: ["Lamp", "--length", "513"]) == "--length is 0 to 512 bytes")
+        let problem = Throughput.Run.problem(with: ["Lamp", "--operation", "indicate"])
+        #expect(problem?.hasPrefix("The value 'indicate' is invalid for '--operation") == true)
+        #expect(Throughput.Serve.problem(with: ["--read-length", "513"]) == "--read-length is 0 to 512 bytes")
+        #expect(Throughput.Serve.problem(with: ["--notify-length=-1"]) == "--notify-length is 0 to 512 bytes")
     }
 }

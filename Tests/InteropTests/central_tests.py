@@ -34,7 +34,8 @@ async def scan(world: World, peer):
         "advertisement",
     )
     assert event["rssi"] is None or -127 <= event["rssi"] <= 20, f"rssi {event['rssi']}"
-    assert outcome.errors == "" or outcome.status != 0, f"a quiet end with an error: {outcome.errors}"
+    # A scan with a duration that is interrupted before has the status of SIGINT, and nothing to complain about.
+    expect((outcome.status, outcome.errors), (130, ""), "the status and the errors")
 
 
 @test_with_peripherals("explore finds every attribute of * by address, name and service", ALL)
@@ -173,6 +174,25 @@ async def peripheral_disconnects(world: World, peer):
         (await process.ended()).failed("disconnected")
     await peer.disconnected()
     (await world.ble("read", peer.address, bumble.SHORT)).succeeded()
+
+
+@test_with_peripherals("write of lines ends with an error when * disconnects")
+async def peripheral_disconnects_from_writer(world: World, peer):
+    async with world.start("write", peer.address, bumble.SINK, "-", "--without-response") as process:
+        process.send("c0ffee")
+        await peer.connected()
+        expect(await peer.bulk(3), [b"\xc0\xff\xee"], "the first value")
+        await peer.disconnect()
+        (await process.ended()).failed("disconnected")
+    await peer.disconnected()
+
+
+@test("pair prints the pairing although the peer has no key for advertising data", presets=("LAIRD_BL654", "OURS"))
+async def pairing_without_key(world: World):
+    async with ServedPeer(world) as peer:
+        outcome = await world.ble("pair", peer.address, "--advertising-key")
+        outcome.failed()
+        expect([(event["event"], event["bonded"]) for event in outcome.events], [("paired", True)], "the pairing")
 
 
 @test_with_peripherals("a central that is stopped disconnects *")

@@ -175,6 +175,22 @@ async def both(world: World):
         assert target.read_bytes() == content, "what came out is not what went in"
 
 
+@test("ble channel with itself: a listener that closes the channel first sends its whole input", presets=FEW)
+async def listener_closes(world: World):
+    content = octets(100_000, 6)
+    source, target = world.directory / "source", world.directory / "target"
+    source.write_bytes(content)
+    arguments = ("--input", str(source), "--output", "/dev/null", "--close")
+    async with world.start("channel", "listen", *arguments) as listening:
+        ready = await listening.event("ready")
+        arguments = ("channel", "open", ready["address"], str(ready["psm"]), "--output", str(target))
+        closed = (await world.ble(*arguments)).succeeded().events[-1]
+        expect((closed["received"], closed["reason"]), (len(content), "the peer has closed the channel"), "the end")
+        expect((await listening.event("closed"))["sent"], len(content), "bytes sent")
+        (await listening.ended()).succeeded()
+    assert target.read_bytes() == content, "what came out is not what went in"
+
+
 @test("ble channel reports invalid arguments", presets=())
 async def wrong(world: World):
     for arguments, words in (

@@ -30,6 +30,8 @@ async def arguments(world: World):
         (("write", SOME, "2A19"), ""),
         (("write", SOME, "2A19", "00", "--text", "x"), ""),
         (("write", SOME, "2A19", "00", "--reliable", "--without-response"), ""),
+        (("write", SOME, "2A19", "-", "--io", "keyboard"), "ble pair"),
+        (("channel", "open", SOME, "0x80", "--io", "displayYesNo"), "--input"),
         (("subscribe", SOME, "2A19", "--count", "0"), "count"),
         (("subscribe", SOME, "2A19", "--count", "many"), "many"),
         (("scan", "--service", "xyz"), "xyz"),
@@ -155,6 +157,24 @@ async def doctor_without_controller(world: World):
     for adapter in ("unix:/nonexistent/controller", "serial:/dev/null,115200", "tcp:127.0.0.1:9"):
         outcome = await world.tool.run("doctor", adapter=adapter, capture=False, machine_readable=False, deadline=15)
         assert outcome.status == 1 and "cannot be opened" in outcome.output, f"{adapter}: {outcome}"
+
+
+@test("Ctrl-C ends a command that waits for the end of its input", presets=())
+async def interrupted_input(world: World):
+    for arguments in (
+        ("serve", "-"),
+        ("bonds", "import", "-"),
+        ("scan", "--decode", "--bind-keys", "-"),
+        ("demo", "texttransfer", "--text", "-"),
+        ("pair", SOME, "--oob", "-"),
+    ):
+        async with world.tool.start(*arguments, capture=False, machine_readable=False) as process:
+            # More than a pipe holds, so the command reads when all is written.
+            process.process.stdin.write(b" " * (1 << 18))
+            await process.process.stdin.drain()
+            # The command would be ended after 10 s in any case.
+            outcome = await process.interrupt(deadline=5)
+            assert outcome.status == 130, f"{arguments}: status {outcome.status}: {outcome.errors}"
 
 
 @test("a wrong command line names the help of its command, with status 64", presets=())

@@ -145,3 +145,14 @@ async def from_central(world: World):
             await ended(process, target, CONTENT)
         finally:
             sending.cancel()
+
+
+# On rootcanal 1.13.0, `ble` cannot tell the directions of a stream on the side of the peripheral.
+@test("ble iso with itself: both sides fail if both receive", ("OURS",))
+async def both_receive(world: World):
+    async with world.start("iso", "listen", "--receive", str(world.directory / "first")) as listening:
+        ready = await listening.event("ready")
+        arguments = ("iso", "open", ready["address"], "--receive", str(world.directory / "second"))
+        async with world.start(*arguments) as opening:
+            (await listening.ended(30)).failed("--send", "--receive")
+            (await opening.ended(30)).failed("disconnected")

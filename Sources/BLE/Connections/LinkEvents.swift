@@ -28,6 +28,14 @@ public struct LinkEvents: AsyncSequence, Sendable {
             self.request = request
         }
 
+        /// Starts the iteration before the first call of ``next()``. Events from now on are kept for it.
+        package mutating func start() async throws(BLEError) {
+            guard observation == nil else { return }
+            if Task.isCancelled { throw .cancelled }
+            let observation = await Observation(connection.host, try connection.link(), request)
+            self.observation = observation
+        }
+
         public mutating func next() async throws(BLEError) -> LinkEvent? {
             try await next(isolation: nil)
         }

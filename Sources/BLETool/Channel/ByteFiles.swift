@@ -11,10 +11,13 @@ final class ByteInput: Sendable {
     let path: String
     private let queue = DispatchQueue(label: "ble.input")
 
-    /// - Parameter path: nil for standard input.
-    init(_ path: String?) throws(FileError) {
+    /// - Parameters:
+    ///   - path: nil for standard input.
+    ///   - followsLinks: whether the path may be a symbolic link; otherwise that is an error.
+    init(_ path: String?, followsLinks: Bool = true) throws(FileError) {
         self.path = path ?? "standard input"
-        descriptor = path.map { unsafe open($0, O_RDONLY | O_CLOEXEC) } ?? STDIN_FILENO
+        let flags = O_RDONLY | O_CLOEXEC | (followsLinks ? 0 : O_NOFOLLOW)
+        descriptor = path.map { unsafe open($0, flags) } ?? STDIN_FILENO
         guard descriptor >= 0 else {
             throw unsafe FileError(path: self.path, problem: String(cString: strerror(errno)))
         }

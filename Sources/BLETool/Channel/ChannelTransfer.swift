@@ -19,7 +19,8 @@ final class ChannelTransfer: Sendable {
         self.teller = teller
     }
 
-    /// Transfers bytes in both directions until the channel ends.
+    /// Transfers bytes in both directions until the channel ends. If this side closes it, waits until the controller has
+    /// sent the last frames.
     func run() async throws {
         try teller.opened(channel, maximumWriteLength: await channel.maximumWriteLength)
         do {
@@ -27,7 +28,7 @@ final class ChannelTransfer: Sendable {
                 group.addTask { try await self.receive() }
                 group.addTask { try await self.send() }
                 defer { group.cancelAll() }
-                while let isOver = try await group.next(), !isOver {}
+                while let endsBoth = try await group.next(), !endsBoth {}
             }
         } catch {
             await uncancelled { await self.channel.close() }
@@ -41,14 +42,18 @@ final class ChannelTransfer: Sendable {
     }
 
     /// Returns whether the transfer ends with this direction.
+    ///
+    /// It does if the peer has closed the channel. If this side has closed it, ``send()`` ends later: when the controller
+    /// has sent the last frames.
     private func receive() async throws -> Bool {
         for try await octets in channel {
             try files.output.write(octets)
             received.add(octets.count, ordering: .relaxed)
         }
-        return true
+        return await channel.ending() != .byUs
     }
 
+    /// Returns false: the transfer does not end with this direction.
     private func send() async throws -> Bool {
         while true {
             let octets = try await files.input.next()

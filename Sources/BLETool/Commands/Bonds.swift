@@ -139,7 +139,7 @@ struct Bonds: AsyncParsableCommand {
         var bondsOnly = false
 
         func run() async throws {
-            let octets = try File.read(file)
+            let octets = try await File.read(file)
             let export: BondExport
             do throws(BondExportError) {
                 export = try BondExport(reading: octets)

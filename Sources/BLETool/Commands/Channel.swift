@@ -77,13 +77,17 @@ struct Channel: AsyncParsableCommand {
         @Argument(help: "The service's PSM, 0x01 to 0xFF.", transform: { try PSM(argument: $0) })
         var psm: PSM
 
-        func validate() throws { try channel.validate(asJSON: peer.options.output.json) }
+        func validate() throws {
+            try channel.validate(asJSON: peer.options.output.json)
+            guard channel.input == nil else { return }
+            try peer.pairing.validate(inputHas: "the data to send", remedy: "name a file with --input")
+        }
 
         func run() async throws {
             let ends = try channel.openFiles()
             let teller = ChannelTeller(asJSON: peer.options.output.json)
             let (channel, psm) = (channel, psm)
-            try await peer.withPeer { peer in
+            try await peer.withPeer(inputHasData: channel.input == nil) { peer in
                 let opened = try await peer.openChannel(psm: psm.value, configuration: channel.configuration)
                 try await ChannelTransfer(opened, ends, closesAtEnd: channel.close, teller).run()
             }

@@ -80,7 +80,7 @@ struct Demo: AsyncParsableCommand {
         // The managers of an app read this variable.
         if let directory = state.stateDir { unsafe setenv("BLE_STATE_DIR", directory, 1) }
         let path = capture ?? "\(environment("TMPDIR") ?? "/tmp")/ble-demo-\(getpid()).btsnoop"
-        let ends = try performances(capturePath: path)
+        let ends = try await performances(capturePath: path)
         let conversation = Conversation(hasColumns: ends.count > 1, asJSON: json)
         try conversation.header()
         for end in ends { await end.performance.begin() }
@@ -121,9 +121,12 @@ struct Demo: AsyncParsableCommand {
         let performance: Performance
     }
 
-    private func performances(capturePath: String) throws -> [End] {
-        let text = try text.map { try String(decoding: File.read($0), as: UTF8.self) }
-        guard let example = text.map({ Example.textTransfer(sending: $0) }) ?? example else { return [] }
+    private func performances(capturePath: String) async throws -> [End] {
+        var named = self.example
+        if let text {
+            named = Example.textTransfer(sending: String(decoding: try await File.read(text), as: UTF8.self))
+        }
+        guard let example = named else { return [] }
         return switch role {
         case .both:
             Example.Role.allCases.map { end(example, $0, capturePath: $0 == .central ? capturePath : nil) }

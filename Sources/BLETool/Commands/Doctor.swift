@@ -6,8 +6,9 @@ struct Doctor: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Find problems that prevent the use of Bluetooth, with solutions.",
         discussion: """
-            A controller on a socket or a serial line is opened, and closed again. The exit status is 0 if there is no \
-            problem.
+            Checks the controller that --adapter or BLE_ADAPTER names, or else hci0, which the other commands use too. \
+            Problems of other adapters are warnings. A controller on a socket or a serial line is opened, and closed \
+            again. The exit status is 0 if there is no problem.
             """
     )
 

@@ -21,13 +21,14 @@ struct Explore: AsyncParsableCommand {
     var limit = Seconds(.seconds(600))
 
     func run() async throws {
-        let exploration = try await peer.withPeerAsItIs { [limit] peer in
+        try await peer.withPeerAsItIs { [limit] peer in
             try await Explore.within(limit) { try await Exploration(of: peer) }
-        }
-        if peer.options.output.json {
-            try Output.standard.json(exploration.json)
-        } else {
-            for line in exploration.tree { try Output.standard.line(line) }
+        } show: { (exploration: Exploration) in
+            if peer.options.output.json {
+                try Output.standard.json(exploration.json)
+            } else {
+                for line in exploration.tree { try Output.standard.line(line) }
+            }
         }
     }
 

@@ -13,13 +13,14 @@ struct Info: AsyncParsableCommand {
 
     func run() async throws {
         let specification = try options.controller.specification()
-        let description = try await options.withAdapter { adapter in
+        try await options.withAdapter { adapter in
             ControllerDescription(try await adapter.information, adapter: "\(specification)")
-        }
-        if options.output.json {
-            try Output.standard.json(description.json)
-        } else {
-            for line in description.lines { try Output.standard.line(line) }
+        } show: { (description: ControllerDescription) in
+            if options.output.json {
+                try Output.standard.json(description.json)
+            } else {
+                for line in description.lines { try Output.standard.line(line) }
+            }
         }
     }
 }

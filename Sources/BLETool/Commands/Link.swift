@@ -198,47 +198,21 @@ struct Link: AsyncParsableCommand {
     }
 
     private func watch(_ peer: RemotePeripheral, _ adapter: Adapter) async throws {
-        let connection = peer.connection
-        let reportsPower = try await adapter.information.commands.contains(LESetTransmitPowerReportingEnable.self)
-        try await print(
-            .state(
-                connection.information,
-                own: known { try await connection.readTransmitPower() },
-                peer: known { try await connection.readPeerTransmitPower() },
-                rssi: known { try await peer.readRSSI() } ?? nil
-            )
+        let watch = LinkWatch(
+            peer: peer,
+            reportsPower: try await adapter.information.commands.contains(LESetTransmitPowerReportingEnable.self),
+            pathLoss: thresholds,
+            asJSON: self.peer.options.output.json
         )
-        let (limit, thresholds, printer) = (count, thresholds, self)
+        let limit = count
         let counter = Counter()
         do {
-            let isDone: Bool? = try await within(duration?.duration) {
-                for try await event in connection.events(transmitPower: reportsPower, pathLoss: thresholds) {
-                    try printer.print(.event(event))
-                    if counter.increment() == limit { return true }
-                }
-                try Task.checkCancellation()
-                return false
+            let isDone: Void? = try await limited(to: duration?.duration) { start in
+                try await watch.run(whenShown: start) { counter.increment() != limit }
             }
             if isDone == nil, let count, let duration { throw ToolError.tooFew(counter.value, of: count, duration) }
         } catch  where Task.isCancelled && count == nil && duration == nil && !(error is OutputError) {
             // Cancellation is the normal end without a limit.
-        }
-    }
-
-    /// Returns a value that a device may not report; nil if it does not.
-    private func known<Value: Sendable>(_ read: @Sendable () async throws -> Value) async throws -> Value? {
-        do {
-            return try await read()
-        } catch BLEError.notSupported, BLEError.controllerFailed {
-            return nil
-        }
-    }
-
-    private func print(_ line: LinkLine) throws {
-        if peer.options.output.json {
-            try Output.standard.json(line.json)
-        } else {
-            try Output.standard.line(line.text)
         }
     }
 }

@@ -1,6 +1,8 @@
 import ArgumentParser
 import BLE
+import BLEKeyStore
 import BLEProfiles
+import BluetoothTypes
 
 struct Pair: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,28 +21,62 @@ struct Pair: AsyncParsableCommand {
     @Flag(help: "Read the key of the peer's encrypted advertising data, and save it with the bond for `ble scan`.")
     var advertisingKey = false
 
+    /// The result of pairing with a peer.
+    struct Outcome: Sendable {
+        let address: DeviceAddress
+        let strength: KeyStrength
+        /// The events since the connection. They end when the adapter is closed.
+        let events: Events<SecurityEvent>
+        let store: KeyStore
+        /// The reason why the key of the advertising data was not read. The pairing is saved nevertheless.
+        let keyProblem: (any Error)?
+    }
+
     func run() async throws {
-        let readsKey = advertisingKey
-        let isAgain = peer.pairing.replaceBond
+        let command = self
+        let usual: PairingOptions.Capability = Terminal.isPresent && StandardInput.isTerminal ? .keyboardDisplay : .none
+        // If the devices are to pair again, the old bond's key is not used first.
+        try await peer.withPeer(usual, encryptsBondedLinks: !peer.pairing.replaceBond) { adapter, peer in
+            try await command.pair(with: peer, on: adapter)
+        } show: { (outcome: Outcome) in
+            try await show(outcome)
+        }
+    }
+
+    /// Pairs, and reads the key of the advertising data if the option requests it.
+    func pair(with device: RemotePeripheral, on adapter: Adapter) async throws -> Outcome {
         let required = RequiredSecurity(
             isAuthenticated: peer.pairing.authenticated,
             isSecureConnections: peer.pairing.scOnly
         )
-        let usual: PairingOptions.Capability = Terminal.isPresent && StandardInput.isTerminal ? .keyboardDisplay : .none
-        // If the devices are to pair again, the old bond's key is not used first.
-        let (address, strength, events, store) = try await peer.withPeer(usual, encryptsBondedLinks: !isAgain) {
-            adapter,
-            peer in
-            let events = await adapter.securityEvents()
-            let strength = try await peer.pair(required, again: isAgain)
-            if readsKey { _ = try await peer.readEncryptedDataKeyMaterial() }
-            return (peer.address, strength, events, adapter.store)
+        let events = await adapter.securityEvents()
+        let strength = try await device.pair(required, again: peer.pairing.replaceBond)
+        var keyProblem: (any Error)?
+        if advertisingKey {
+            do throws(BLEError) {
+                _ = try await device.readEncryptedDataKeyMaterial()
+            } catch {
+                keyProblem = error
+            }
         }
-        // The adapter is closed, so that the events have an end.
+        return Outcome(
+            address: device.address,
+            strength: strength,
+            events: events,
+            store: adapter.store,
+            keyProblem: keyProblem
+        )
+    }
+
+    /// Prints the pairing.
+    ///
+    /// - Throws: afterwards, the reason why the bond was not saved or the key was not read.
+    private func show(_ outcome: Outcome) async throws {
         var paired: PairingResult?
-        for await event in events {
+        for await event in outcome.events {
             if case .paired(_, let result) = event { paired = result }
         }
+        let (address, strength) = (outcome.address, outcome.strength)
         if peer.options.output.json {
             try Output.standard.json(
                 .object(
@@ -54,6 +90,9 @@ struct Pair: AsyncParsableCommand {
             )
         }
         // The warnings have given the reason.
-        if let path = store.path, store.hasUnsavedChanges { throw ToolError.bondNotSaved("\(address)", path) }
+        if let path = outcome.store.path, outcome.store.hasUnsavedChanges {
+            throw ToolError.bondNotSaved("\(address)", path)
+        }
+        if let keyProblem = outcome.keyProblem { throw keyProblem }
     }
 }

@@ -22,23 +22,44 @@ struct Read: AsyncParsableCommand {
     )
     var characteristic: CharacteristicSelector
 
+    /// A value that was read.
+    private struct Reading: Sendable {
+        /// Nil if the user has named a handle.
+        var uuid: BluetoothUUID?
+        var handle: AttributeHandle
+        var value: [UInt8]
+        var format: PresentationFormat?
+    }
+
     func run() async throws {
-        let (uuid, handle, value, format) = try await peer.withPeer { [characteristic] peer in
-            if case .handle(let handle) = characteristic {
-                return (nil as BluetoothUUID?, handle, try await peer.read(handle), nil as PresentationFormat?)
+        let characteristic = characteristic
+        try await peer.withPeer { peer in
+            try await Read.read(characteristic, of: peer)
+        } show: { (reading: Reading) in
+            if peer.options.output.json {
+                let members: [JSON.Member] = [
+                    .init(key: "characteristic", value: JSON(reading.uuid?.description)),
+                    .init(key: "handle", value: JSON(Int(reading.handle.rawValue))),
+                ]
+                try Output.standard.json(
+                    .object(members + .value(reading.value, of: reading.uuid, format: reading.format))
+                )
+            } else {
+                try Output.standard.line(readable(reading.value, of: reading.uuid, format: reading.format))
             }
-            let found = try await peer.characteristic(characteristic)
-            let value = try await peer.read(found.valueHandle)
-            return (found.uuid, found.valueHandle, value, try await peer.presentationFormat(of: found))
         }
-        if peer.options.output.json {
-            let members: [JSON.Member] = [
-                .init(key: "characteristic", value: JSON(uuid?.description)),
-                .init(key: "handle", value: JSON(Int(handle.rawValue))),
-            ]
-            try Output.standard.json(.object(members + .value(value, of: uuid, format: format)))
-        } else {
-            try Output.standard.line(readable(value, of: uuid, format: format))
+    }
+
+    private static func read(
+        _ characteristic: CharacteristicSelector,
+        of peer: RemotePeripheral
+    ) async throws -> Reading {
+        if case .handle(let handle) = characteristic {
+            return Reading(handle: handle, value: try await peer.read(handle))
         }
+        let found = try await peer.characteristic(characteristic)
+        let value = try await peer.read(found.valueHandle)
+        let format = try await peer.presentationFormat(of: found)
+        return Reading(uuid: found.uuid, handle: found.valueHandle, value: value, format: format)
     }
 }

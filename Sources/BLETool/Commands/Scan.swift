@@ -13,6 +13,7 @@ struct Scan: AsyncParsableCommand {
             Scans until the duration is over (default: the value of --timeout), or until it is stopped.
             --decode shows the readings of BTHome, Ruuvi, MiBeacon, ATC, pvvx, Govee and SwitchBot sensors, and of \
             iBeacon, AltBeacon and Eddystone beacons. An advertisement that is not encrypted can come from any device.
+            If the output is read too slowly, the oldest advertisements are dropped. A line reports how many.
             """
     )
 
@@ -44,7 +45,7 @@ struct Scan: AsyncParsableCommand {
     @OptionGroup(title: "Sensors") var sensors: SensorOptions
 
     func run() async throws {
-        let reader = try sensors.reader()
+        let reader = try await sensors.reader()
         let limit = (duration ?? options.timeout)?.duration
         let isLive = !options.output.json && !duplicates && Terminal.isPresent
         let scanOptions = ScanOptions(
@@ -79,15 +80,8 @@ struct Scan: AsyncParsableCommand {
         _ reader: SensorReader?,
         _ keys: [DeviceAddress: EncryptedDataKeyMaterial]
     ) async throws {
-        var reader = reader
-        for try await advertisement in results {
-            let sighting = Sighting(advertisement, &reader, keys)
-            if options.output.json {
-                try Output.standard.json(sighting.json)
-            } else {
-                try Output.standard.line(sighting.line)
-            }
-        }
+        var printer = AdvertisementPrinter(reader: reader, keys: keys, asJSON: options.output.json)
+        for try await advertisement in results { try printer.print(advertisement) }
     }
 
     private func paint(
@@ -99,7 +93,9 @@ struct Scan: AsyncParsableCommand {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 var reader = reader
-                for try await advertisement in results { painter.note(Sighting(advertisement, &reader, keys)) }
+                for try await advertisement in results {
+                    painter.note(Sighting(advertisement, &reader, keys), droppedBefore: advertisement.droppedBefore)
+                }
             }
             group.addTask {
                 while true {
@@ -128,8 +124,9 @@ private final class ScanPainter: Sendable {
         state = Mutex(State(table: ScanTable(showsReadings: showsReadings)))
     }
 
-    func note(_ sighting: Sighting) {
+    func note(_ sighting: Sighting, droppedBefore: Int) {
         state.withLock { state in
+            state.table.noteDropped(droppedBefore)
             state.table.note(sighting)
             state.isNew = true
         }
@@ -147,26 +144,5 @@ private final class ScanPainter: Sendable {
             return Terminal.replacement(of: state.height, with: lines)
         }
         if let text { try Output.standard.write(text) }
-    }
-}
-
-extension Sighting {
-    /// - Parameters:
-    ///   - reader: decodes the readings of sensors; nil if they are not shown.
-    ///   - keys: the keys of the encrypted advertising data of bonded devices.
-    init(
-        _ advertisement: Advertisement,
-        _ reader: inout SensorReader?,
-        _ keys: [DeviceAddress: EncryptedDataKeyMaterial]
-    ) {
-        let received = advertisement.data
-        let data = keys[advertisement.address].map { received.decrypted(with: $0) } ?? received
-        self.init(
-            address: advertisement.address,
-            rssi: advertisement.rssi,
-            isConnectable: advertisement.isConnectable,
-            data: data,
-            sensors: reader?.reports(in: data, from: advertisement.address, at: advertisement.time)
-        )
     }
 }

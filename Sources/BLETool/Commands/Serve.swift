@@ -39,11 +39,14 @@ struct Serve: AsyncParsableCommand {
         if pairing.noPair, admission.isGiven {
             throw ValidationError("--no-pair excludes --pairing-window and --allow-pairing")
         }
+        if profile == "-", pairing.oob == "-" {
+            throw ValidationError("standard input has the profile, so --oob - cannot read it; name a file")
+        }
     }
 
     /// The security policy for clients.
-    func policy() throws -> SecurityPolicy {
-        var policy = try pairing.policy()
+    func policy() async throws -> SecurityPolicy {
+        var policy = try await pairing.policy()
         admission.apply(to: &policy)
         return policy
     }
@@ -55,14 +58,14 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let profile = try Profile(contentsOf: profile)
+        let profile = try await Profile(contentsOf: profile)
         let specification = try options.controller.specification()
         let readsCommands = self.profile != "-"
-        let policy = try policy()
+        let policy = try await policy()
         let console = PairingConsole(
             asJSON: true,
             passkey: pairing.passkey,
-            readsInput: false,
+            answers: .commands,
             consents: consent(needsPairing: profile.needsPairing)
         )
         try await options.withAdapter {

@@ -1,15 +1,16 @@
 import ArgumentParser
 import BLE
 import BLEProfiles
-import BluetoothSensors
 import BluetoothTypes
-import Synchronization
 
 struct Subscribe: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscribe",
         abstract: "Connect to a peer and show the values that it notifies or indicates.",
-        discussion: "Listens until the count is reached or the duration is over, or until it is stopped."
+        discussion: """
+            Listens until the count is reached or the duration is over, or until it is stopped. If the output is read too \
+            slowly, the oldest values are dropped. A line reports how many; they do not count.
+            """
     )
 
     @OptionGroup var peer: PeerOptions
@@ -67,48 +68,5 @@ struct Subscribe: AsyncParsableCommand {
             // Cancellation is the normal end of a subscription without a limit.
         }
         await uncancelled { await subscription.cancel() }
-    }
-}
-
-/// Prints and counts the values that a peer sends.
-private final class DeliveryPrinter: Sendable {
-    private struct State {
-        var clock = WallClock()
-        var count = 0
-    }
-
-    private let characteristic: BluetoothUUID
-    private let format: PresentationFormat?
-    private let asJSON: Bool
-    private let state = Mutex(State())
-
-    init(characteristic: BluetoothUUID, format: PresentationFormat?, asJSON: Bool) {
-        self.characteristic = characteristic
-        self.format = format
-        self.asJSON = asJSON
-    }
-
-    var count: Int { state.withLock { $0.count } }
-
-    /// Prints a value. Returns the number of values so far.
-    func print(_ received: HandleValue) throws -> Int {
-        let (time, count) = state.withLock { state in
-            state.count += 1
-            return (state.clock.microseconds(at: received.time, now: microsecondsSinceEpoch()), state.count)
-        }
-        let delivery = Delivery(
-            characteristic: characteristic,
-            handle: received.handle,
-            value: received.value,
-            format: format,
-            isIndication: received.isIndication,
-            time: time
-        )
-        if asJSON {
-            try Output.standard.json(delivery.json)
-        } else {
-            try Output.standard.line(delivery.line)
-        }
-        return count
     }
 }

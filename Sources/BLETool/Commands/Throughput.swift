@@ -123,17 +123,9 @@ struct Throughput: AsyncParsableCommand {
                 lasting: duration?.duration ?? .seconds(5),
                 length: length
             )
-            var table = TextTable(header: ThroughputResult.columns, rows: [])
-            for operation in operations.isEmpty ? ThroughputOperation.allCases : operations {
-                let result = try await client.measure(operation)
-                if peer.options.output.json {
-                    try Output.standard.json(result.json)
-                } else {
-                    table.rows.append(result.row)
-                }
-            }
-            guard !peer.options.output.json else { return }
-            for line in table.lines() { try Output.standard.line(line) }
+            try await ThroughputPrinter(asJSON: peer.options.output.json).print(
+                operations.isEmpty ? ThroughputOperation.allCases : operations
+            ) { try await client.measure($0) }
         }
     }
 }

@@ -47,39 +47,69 @@ struct Write: AsyncParsableCommand {
         if (value == nil) == (text == nil) {
             throw ValidationError("Give the value either in hexadecimal digits or with --text")
         }
+        if value?.isStandardInput == true {
+            try peer.pairing.validate(inputHas: "the values", remedy: "give a value as an argument")
+        }
+    }
+
+    /// What was written, and where.
+    private struct Written: Sendable {
+        /// Nil if the user has named a handle.
+        var uuid: BluetoothUUID?
+        var handle: AttributeHandle
+        /// The number of bytes.
+        var count: Int
     }
 
     func run() async throws {
-        let value = value ?? .value(Array((text ?? "").utf8))
+        let (characteristic, value) = (characteristic, value ?? .value(Array((text ?? "").utf8)))
         let kind: WriteKind =
             withoutResponse ? .withoutResponse : reliable ? .reliable : signed ? .signed : .withResponse
         // A signature takes the place of encryption.
-        let (uuid, handle, count) = try await peer.withPeer(encryptsBondedLinks: !signed) { [characteristic] peer in
+        try await peer.withPeer(encryptsBondedLinks: !signed, inputHasData: value.isStandardInput) { peer in
             let (uuid, handle) = try await peer.attribute(characteristic)
-            var count = 0
-            switch value {
-            case .value(let value):
-                try await peer.write(value, to: handle, kind: kind)
-                count = value.count
-            case .standardInput:
+            let count = try await Write.write(value, to: handle, of: peer, kind: kind)
+            return Written(uuid: uuid, handle: handle, count: count)
+        } show: { (written: Written) in
+            if peer.options.output.json {
+                try Output.standard.json([
+                    "characteristic": JSON(written.uuid?.description),
+                    "handle": JSON(Int(written.handle.rawValue)),
+                    "written": .integer(written.count),
+                ])
+            } else {
+                let place = written.uuid.map { "\($0.withName) at \(written.handle)" } ?? "\(written.handle)"
+                let bytes = written.count == 1 ? "byte" : "bytes"
+                try Output.standard.line("wrote \(written.count) \(bytes) to \(place)")
+            }
+        }
+    }
+
+    /// Writes one value, or all that standard input has.
+    ///
+    /// - Returns: the number of bytes.
+    private static func write(
+        _ value: WrittenValue,
+        to handle: AttributeHandle,
+        of peer: RemotePeripheral,
+        kind: WriteKind
+    ) async throws -> Int {
+        switch value {
+        case .value(let value):
+            try await peer.write(value, to: handle, kind: kind)
+            return value.count
+        case .standardInput:
+            // The next line may take longer than the link lasts.
+            return try await peer.whileConnected {
+                var count = 0
                 for try await line in StandardInput.lines() {
                     let value = try [UInt8](argument: line)
                     try await peer.write(value, to: handle, kind: kind)
                     count += value.count
                 }
                 try Task.checkCancellation()
+                return count
             }
-            return (uuid, handle, count)
-        }
-        if peer.options.output.json {
-            try Output.standard.json([
-                "characteristic": JSON(uuid?.description),
-                "handle": JSON(Int(handle.rawValue)),
-                "written": .integer(count),
-            ])
-        } else {
-            let place = uuid.map { "\($0.withName) at \(handle)" } ?? "\(handle)"
-            try Output.standard.line("wrote \(count) \(count == 1 ? "byte" : "bytes") to \(place)")
         }
     }
 }
@@ -89,6 +119,10 @@ enum WrittenValue: Sendable {
     case value([UInt8])
     /// Each line of standard input is a value.
     case standardInput
+
+    var isStandardInput: Bool {
+        if case .standardInput = self { true } else { false }
+    }
 
     init(argument text: String) throws(ArgumentProblem) {
         self = text == "-" ? .standardInput : .value(try [UInt8](argument: text))

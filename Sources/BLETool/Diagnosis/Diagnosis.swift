@@ -7,7 +7,7 @@ struct Diagnosis: Hashable, Sendable {
     var problems: Int { findings.count { $0.severity == .problem } }
 
     /// - Parameters:
-    ///   - specification: the controller to use; nil for any controller of the kernel.
+    ///   - specification: the controller to use; nil if the user names none, so that commands use the default.
     ///   - opening: whether a controller that is not of the kernel can be opened; nil if that was not tried.
     init(
         of inventory: AdapterInventory,
@@ -17,7 +17,7 @@ struct Diagnosis: Hashable, Sendable {
         var channel = AdapterSpecification.Channel.user
         var wanted: Int?
         var usesKernel = true
-        switch specification {
+        switch specification ?? Diagnosis.usual {
         case .hci(let index, let named)?: (wanted, channel) = (index, named)
         case .address(_, let named)?:
             channel = named
@@ -43,21 +43,41 @@ struct Diagnosis: Hashable, Sendable {
             add(adapter, inventory, channel, isWanted: wanted == nil || wanted == adapter.index)
         }
         if let wanted, !inventory.adapters.isEmpty, !inventory.adapters.contains(where: { $0.index == wanted }) {
-            let names = inventory.adapters.map(\.nameWithAddress).joined(separator: ", ")
-            let missing =
-                if case .address(let address, _)? = specification {
-                    "with the address \(address)"
-                } else {
-                    "hci\(wanted)"
-                }
-            findings.append(
-                Finding(.problem, "there is no adapter \(missing)", advice: "use one of those there are: \(names)")
-            )
+            findings.append(Diagnosis.missing(wanted, specification, inventory))
         }
         guard !usesKernel else { return }
         for index in findings.indices where findings[index].severity == .problem { findings[index].severity = .warning }
         guard let specification, let opening else { return }
         findings.insert(Diagnosis.finding(about: opening, specification), at: 1)
+    }
+
+    /// The controller that commands use if the user names none, whether or not it exists.
+    private static var usual: AdapterSpecification? {
+        try? AdapterSpecification.resolve(nil, environment: nil, hasAdapterZero: { true })
+    }
+
+    private static func missing(
+        _ index: Int,
+        _ specification: AdapterSpecification?,
+        _ inventory: AdapterInventory
+    ) -> Finding {
+        let names = inventory.adapters.map(\.nameWithAddress).joined(separator: ", ")
+        return switch specification {
+        case .address(let address, _)?:
+            Finding(
+                .problem,
+                "there is no adapter with the address \(address)",
+                advice: "use one of those there are: \(names)"
+            )
+        case nil:
+            Finding(
+                .problem,
+                "there is no adapter hci\(index), which commands use if none is named",
+                advice: "name one of those there are with --adapter or BLE_ADAPTER: \(names)"
+            )
+        default:
+            Finding(.problem, "there is no adapter hci\(index)", advice: "use one of those there are: \(names)")
+        }
     }
 
     private static func finding(

@@ -49,11 +49,21 @@ struct StreamTransfer {
     private let stream: IsochronousStream
     private let teller: StreamTeller
     private let partLength: Int
+    private let patience: Duration
 
-    init(_ stream: IsochronousStream, _ teller: StreamTeller, partLength: Int) {
+    /// - Parameters:
+    ///   - partLength: the length of each SDU that is sent.
+    ///   - patience: how long to wait for the first SDU of a stream that does not receive, according to the controller.
+    init(
+        _ stream: IsochronousStream,
+        _ teller: StreamTeller,
+        partLength: Int,
+        patience: Duration = .seconds(5)
+    ) {
         self.stream = stream
         self.teller = teller
         self.partLength = partLength
+        self.patience = patience
     }
 
     func run(_ file: StreamFile) async throws {
@@ -65,6 +75,7 @@ struct StreamTransfer {
     }
 
     private func send(_ input: ByteInput) async throws {
+        guard stream.canSend else { throw ToolError.sameDirections }
         var count: UInt32 = 0
         var byteCount = 0
         var rest: [UInt8] = []
@@ -100,28 +111,35 @@ struct StreamTransfer {
     }
 
     private func receive(_ output: ByteOutput) async throws {
-        var (next, received, byteCount, reportedLost): (UInt32, Int, Int, Int) = (0, 0, 0, 0)
-        for try await sdu in stream {
-            guard sdu.status == .valid else {
-                reportedLost += 1
-                continue
-            }
-            guard let number = StreamTransfer.number(in: sdu.data, at: 0) else { continue }
-            if number == StreamTransfer.endMark, let count = StreamTransfer.number(in: sdu.data, at: 4) {
+        var parts = ReceivedParts()
+        var sdus = stream.makeAsyncIterator()
+        var next = try await firstSDU()
+        while let sdu = next {
+            if let count = try parts.take(sdu, output) {
                 await stream.close()
                 return try teller.received(
-                    parts: received,
-                    bytes: byteCount,
-                    lost: Int(count) - received,
-                    reportedLost: reportedLost
+                    parts: parts.count,
+                    bytes: parts.byteCount,
+                    lost: count - parts.count,
+                    reportedLost: parts.reportedLost
                 )
             }
-            guard number >= next, number != StreamTransfer.endMark else { continue }
-            next = number + 1
-            received += 1
-            byteCount += sdu.data.count - 4
-            try output.write(Array(sdu.data.dropFirst(4)))
+            next = try await sdus.next()
         }
+    }
+
+    /// Waits for the first SDU.
+    ///
+    /// Some controllers of peripherals report the directions of a stream in the wrong order, but deliver the SDUs. So a
+    /// stream that does not receive according to the controller gets some time.
+    private func firstSDU() async throws -> IsochronousSDU? {
+        let stream = stream
+        let first = try await within(stream.canReceive ? nil : patience) { () async throws -> IsochronousSDU? in
+            var sdus = stream.makeAsyncIterator()
+            return try await sdus.next()
+        }
+        guard let first else { throw ToolError.sameDirections }
+        return first
     }
 
     static func bytes(_ number: UInt32) -> [UInt8] {
@@ -131,6 +149,34 @@ struct StreamTransfer {
     static func number(in bytes: [UInt8], at offset: Int) -> UInt32? {
         guard bytes.count >= offset + 4 else { return nil }
         return (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) }
+    }
+}
+
+/// The parts of a file that a connected stream has delivered, in order.
+private struct ReceivedParts {
+    private(set) var count = 0
+    private(set) var byteCount = 0
+    /// The number of SDUs that the controller has reported as lost.
+    private(set) var reportedLost = 0
+    /// The lowest number of the next part.
+    private var next: UInt32 = 0
+
+    /// Takes an SDU, and writes its part.
+    ///
+    /// - Returns: the number of parts that were sent, if the SDU announces it.
+    mutating func take(_ sdu: IsochronousSDU, _ output: ByteOutput) throws -> Int? {
+        guard sdu.status == .valid else {
+            reportedLost += 1
+            return nil
+        }
+        guard let number = StreamTransfer.number(in: sdu.data, at: 0) else { return nil }
+        if number == StreamTransfer.endMark { return StreamTransfer.number(in: sdu.data, at: 4).map { Int($0) } }
+        guard number >= next else { return nil }
+        next = number + 1
+        count += 1
+        byteCount += sdu.data.count - 4
+        try output.write(Array(sdu.data.dropFirst(4)))
+        return nil
     }
 }
 

@@ -8,6 +8,7 @@ struct ScanTable {
     private let showsReadings: Bool
     private var sightings: [DeviceAddress: (sighting: Sighting, order: UInt64)] = [:]
     private var order: UInt64 = 0
+    private var droppedCount = 0
 
     /// - Parameter showsReadings: whether there is a column for the readings of sensors.
     init(showsReadings: Bool = false) {
@@ -32,6 +33,11 @@ struct ScanTable {
         sightings[sighting.address] = (sighting, order)
     }
 
+    /// Counts advertisements that were dropped, for the last line.
+    mutating func noteDropped(_ count: Int) {
+        droppedCount += count
+    }
+
     /// The table's lines, at most `height` of them, each at most `width` columns wide.
     func lines(width: Int, height: Int) -> [String] {
         let sorted = sightings.values.map(\.sighting).sorted { left, right in
@@ -43,7 +49,8 @@ struct ScanTable {
             rows: sorted.prefix(visible).map { showsReadings ? $0.cellsWithReadings : $0.cells }
         )
         let hidden = sorted.count - visible
-        let footer = hidden > 0 ? "… and \(hidden) more; Ctrl-C ends" : "\(sorted.count) found; Ctrl-C ends"
+        let dropped = droppedCount > 0 ? "; \(DroppedLine(count: droppedCount, kind: .advertisement).text)" : ""
+        let footer = (hidden > 0 ? "… and \(hidden) more" : "\(sorted.count) found") + dropped + "; Ctrl-C ends"
         return table.lines(width: width) + [footer.fitted(to: width)]
     }
 }

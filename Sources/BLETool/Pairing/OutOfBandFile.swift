@@ -13,9 +13,11 @@ struct OutOfBandFile: Hashable, Sendable {
         self.data = data
     }
 
-    init(contentsOf path: String) throws {
+    /// - Parameter path: the file; `-` is standard input.
+    init(contentsOf path: String) async throws {
+        let octets = try await File.read(path, followsLinks: false)
         do {
-            self.init(data: try OutOfBandFile.data(in: JSON(parsing: File.read(path, followsLinks: false))))
+            self.init(data: try OutOfBandFile.data(in: JSON(parsing: octets)))
         } catch let error as JSONSyntaxError {
             throw FileError(path: path, problem: "\(error)")
         } catch let problem as ArgumentProblem {

@@ -20,6 +20,16 @@ final class PairingConsole: PairingDelegate {
     /// Whether a pairing is consented to.
     typealias Consent = @Sendable (PairingInquiry) -> Bool
 
+    /// The source of the answers to questions.
+    enum Answers: Sendable {
+        /// Lines of an input. A line is read only while a question is being asked.
+        case lines(InputLines)
+        /// Calls of ``take(_:)``.
+        case commands
+        /// There is none, because the command reads other data from standard input. Questions are refused at once.
+        case nowhere
+    }
+
     /// Maximum number of questions that wait while another question is asked.
     static let queueLimit = 8
 
@@ -37,7 +47,10 @@ final class PairingConsole: PairingDelegate {
         var passkey: Passkey?
         /// Sends a keypress notification; nil if none are sent.
         var reportsKey: (@Sendable (KeypressNotification.Kind, PairingInquiry) async -> Void)?
+        /// Whether a task reads answers.
         var isReading = false
+        /// Where the next line of the input is read; nil before the first question, and while a task reads.
+        var input: InputLines.Iterator?
         /// The input has ended, so no further answer arrives.
         var isOver = false
 
@@ -54,7 +67,7 @@ final class PairingConsole: PairingDelegate {
 
     private let asJSON: Bool
     private let consents: Consent
-    private let readsInput: Bool
+    private let answers: Answers
     private let output: @Sendable (String) -> Void
     private let complain: @Sendable (String) -> Void
     private let hasFixedPasskey: Bool
@@ -63,20 +76,19 @@ final class PairingConsole: PairingDelegate {
     /// - Parameters:
     ///   - passkey: answers the first question for a passkey. It is used for one pairing: each attempt to guess a passkey
     ///     reveals a part of it to the peer (Vol 3, Part H, 2.3.5.6.3), so that a second attempt needs another one.
-    ///   - readsInput: whether answers are read from standard input, from the first question on; otherwise they are given by
-    ///     ``take(_:)``.
+    ///   - answers: the source of the answers.
     ///   - output: prints a line.
     ///   - complain: prints a line for the person that is not part of the output.
     init(
         asJSON: Bool,
         passkey: Passkey?,
-        readsInput: Bool,
+        answers: Answers,
         output: @escaping @Sendable (String) -> Void = { try? Output.standard.line($0) },
         complain: @escaping @Sendable (String) -> Void = Output.complain,
         consents: @escaping Consent
     ) {
         self.asJSON = asJSON
-        self.readsInput = readsInput
+        self.answers = answers
         self.output = output
         self.complain = complain
         self.consents = consents
@@ -91,9 +103,7 @@ final class PairingConsole: PairingDelegate {
             show(inquiry, number: nil)
             return .accept
         case .enterPasskey: return await enterPasskey(inquiry)
-        case .compare:
-            readInput()
-            return await ask(inquiry)
+        case .compare: return await ask(inquiry)
         }
     }
 
@@ -104,10 +114,9 @@ final class PairingConsole: PairingDelegate {
         if let passkey = state.withLock({ $0.passkey.take() }) {
             answer = .passkey(passkey.value)
         } else {
-            if hasFixedPasskey {
+            if hasFixedPasskey, canBeAnswered {
                 complain("--passkey is for one pairing and was used; enter the passkey for \(inquiry.peer)")
             }
-            readInput()
             answer = await ask(inquiry)
         }
         // Digits come in whole lines, so all notifications are sent together.
@@ -149,7 +158,18 @@ final class PairingConsole: PairingDelegate {
 
     // MARK: Questions
 
+    private var canBeAnswered: Bool {
+        if case .nowhere = answers { false } else { true }
+    }
+
     private func ask(_ inquiry: PairingInquiry) async -> PairingAnswer {
+        guard canBeAnswered else {
+            complain(
+                "a question about the pairing with \(inquiry.peer) is refused, because standard input has other data; "
+                    + "pair first with `ble pair`"
+            )
+            return .refuse
+        }
         let number = state.withLock { $0.nextNumber() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -162,7 +182,9 @@ final class PairingConsole: PairingDelegate {
                 }
                 switch place {
                 case nil: continuation.resume(returning: .refuse)
-                case 0?: show(inquiry, number: number)
+                case 0?:
+                    show(inquiry, number: number)
+                    readInput()
                 default: break
                 }
             }
@@ -247,20 +269,37 @@ final class PairingConsole: PairingDelegate {
         for question in questions { question.answer.resume(returning: .refuse) }
     }
 
+    /// Starts to read answers, unless a task does already. Lines after an answer stay for the next questions.
     private func readInput() {
-        let isFirst = state.withLock { state in
-            defer { state.isReading = true }
-            return !state.isReading
+        guard case .lines(let lines) = answers else { return }
+        let input = state.withLock { state -> InputLines.Iterator? in
+            guard !state.isReading, !state.questions.isEmpty else { return nil }
+            state.isReading = true
+            return state.input.take() ?? lines.makeAsyncIterator()
         }
-        guard readsInput, isFirst else { return }
-        Task.detached { [self] in
-            do {
-                for try await line in StandardInput.lines() { answer(line) }
-            } catch {
-                complain("\(error): questions are refused")
+        guard let input else { return }
+        Task.detached { [self] in await readAnswers(from: input) }
+    }
+
+    /// Reads answers until no question is being asked.
+    private func readAnswers(from input: InputLines.Iterator) async {
+        var input = input
+        do {
+            while let line = try await input.next() {
+                answer(line)
+                let rest = input
+                let isDone = state.withLock { state in
+                    guard state.questions.isEmpty else { return false }
+                    state.isReading = false
+                    state.input = rest
+                    return true
+                }
+                if isDone { return }
             }
-            end()
+        } catch {
+            complain("\(error): questions are refused")
         }
+        end()
     }
 
     private func answer(_ line: String) {

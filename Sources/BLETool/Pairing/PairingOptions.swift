@@ -22,6 +22,14 @@ struct PairingOptions: ParsableArguments {
             case .keyboardDisplay: .keyboardDisplay
             }
         }
+
+        /// Whether a person at this side answers questions.
+        var answersQuestions: Bool {
+            switch self {
+            case .none, .display: false
+            case .keyboard, .displayYesNo, .keyboardDisplay: true
+            }
+        }
     }
 
     @Option(help: "The input and output of this device for pairing.")
@@ -34,7 +42,10 @@ struct PairingOptions: ParsableArguments {
     var passkey: Passkey?
 
     @Option(
-        help: ArgumentHelp("A JSON file with the out of band data of the peer.", valueName: "file"),
+        help: ArgumentHelp(
+            "A JSON file with the out of band data of the peer, or - for standard input.",
+            valueName: "file"
+        ),
         completion: .file()
     )
     var oob: String?
@@ -82,7 +93,23 @@ struct PairingOptions: ParsableArguments {
         if let time = authenticatedPayloadTimeout?.duration, time < .milliseconds(10) || time > .milliseconds(655_350) {
             throw ValidationError("--authenticated-payload-timeout is 10ms to 655s")
         }
-        if let oob { _ = try OutOfBandFile(contentsOf: oob) }
+    }
+
+    /// Checks that pairing does not need standard input, for a command that reads other data there.
+    ///
+    /// - Parameters:
+    ///   - content: the data.
+    ///   - remedy: how the user gives the data in another way.
+    func validate(inputHas content: String, remedy: String) throws {
+        if oob == "-" {
+            throw ValidationError("standard input has \(content), so --oob - cannot read it; name a file")
+        }
+        guard let io, io.answersQuestions, passkey == nil, oob == nil else { return }
+        let passkeyRemedy = io == .displayYesNo ? "" : "give --passkey, "
+        throw ValidationError(
+            "standard input has \(content), so it cannot have the answers for --io \(io.rawValue); "
+                + "\(passkeyRemedy)\(remedy), or pair first with `ble pair`"
+        )
     }
 
     /// Whether any option about pairing is given.
@@ -91,7 +118,10 @@ struct PairingOptions: ParsableArguments {
             || keypress
     }
 
-    func policy(_ usual: Capability = .none) throws -> SecurityPolicy {
+    /// Returns the security policy, with the out-of-band data. Their file is read once: it may be a pipe.
+    ///
+    /// - Parameter usual: the input and output of this side, unless an option sets them.
+    func policy(_ usual: Capability = .none) async throws -> SecurityPolicy {
         var policy = SecurityPolicy()
         policy.ioCapability = (io ?? usual).ioCapability
         policy.bonds = !noBond
@@ -102,7 +132,7 @@ struct PairingOptions: ParsableArguments {
         policy.keyLoss = replaceBond ? .askToPairAgain : .fail
         policy.bondReplacement = replaceBond ? .whenConsented : .whenProven
         if let oob {
-            let data = try OutOfBandFile(contentsOf: oob).data
+            let data = try await OutOfBandFile(contentsOf: oob).data
             policy.peerOutOfBandData = data
             if case .temporaryKey(let key) = data { policy.ownOutOfBandData = .temporaryKey(key) }
         }

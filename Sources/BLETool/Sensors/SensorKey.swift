@@ -30,8 +30,8 @@ struct SensorKey: Hashable, Sendable {
     }
 
     /// Reads a file with a key on each line. Empty lines and lines that begin with `#` are ignored.
-    static func keys(inFile path: String) throws -> [SensorKey] {
-        let text = String(decoding: try File.read(path), as: UTF8.self)
+    static func keys(inFile path: String) async throws -> [SensorKey] {
+        let text = String(decoding: try await File.read(path), as: UTF8.self)
         var keys: [SensorKey] = []
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let line = line.trimmingSpaces

@@ -28,10 +28,12 @@ struct SensorOptions: ParsableArguments {
 
     /// The decoder with the keys; nil if advertisements are not decoded. A key of `--bind-key` replaces that of the
     /// file for the same address.
-    func reader() throws -> SensorReader? {
+    func reader() async throws -> SensorReader? {
         guard decode else { return nil }
         var decoder = SensorDecoder()
-        for entry in try (bindKeys.map { try SensorKey.keys(inFile: $0) } ?? []) + bindKey {
+        var keys: [SensorKey] = []
+        if let bindKeys { keys = try await SensorKey.keys(inFile: bindKeys) }
+        for entry in keys + bindKey {
             guard decoder.setKey(entry.key, for: entry.address) else {
                 throw ArgumentProblem("at most \(SensorDecoder.maximumKeyCount) sensors can have keys; give fewer")
             }

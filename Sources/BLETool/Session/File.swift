@@ -8,24 +8,18 @@ enum File {
     /// The file's bytes; `-` is standard input.
     ///
     /// - Parameter followsLinks: whether the path may be a symbolic link; otherwise that is an error.
-    static func read(_ path: String, followsLinks: Bool = true) throws(FileError) -> [UInt8] {
-        let flags = O_RDONLY | O_CLOEXEC | (followsLinks ? 0 : O_NOFOLLOW)
-        let descriptor = unsafe path == "-" ? STDIN_FILENO : open(path, flags)
-        guard descriptor >= 0 else { throw unsafe FileError(path: path, problem: String(cString: strerror(errno))) }
-        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+    /// - Throws: ``FileError``, or `CancellationError` at once if the task is cancelled: a person who types the input,
+    ///   or the writer of a pipe, may never end it.
+    static func read(_ path: String, followsLinks: Bool = true) async throws -> [UInt8] {
+        let input = try ByteInput(path == "-" ? nil : path, followsLinks: followsLinks)
         var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65536)
         while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count > 0 {
-                bytes += chunk.prefix(count)
-                guard bytes.count <= greatestLength else {
-                    throw FileError(path: path, problem: "longer than \(greatestLength >> 20) MB")
-                }
-            } else if count == 0 {
-                return bytes
-            } else if errno != EINTR {
-                throw unsafe FileError(path: path, problem: String(cString: strerror(errno)))
+            let block = try await input.next()
+            try Task.checkCancellation()
+            guard !block.isEmpty else { return bytes }
+            bytes += block
+            guard bytes.count <= greatestLength else {
+                throw FileError(path: path, problem: "longer than \(greatestLength >> 20) MB")
             }
         }
     }

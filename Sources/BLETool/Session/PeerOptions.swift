@@ -32,21 +32,35 @@ struct PeerOptions: ParsableArguments {
         if finding.coded { throw ValidationError("--coded looks for the device, so it excludes --address-type") }
     }
 
-    /// Connects to the peer for `body`, and disconnects whatever happens.
+    /// Connects to the peer for `body`, disconnects whatever happens, and passes the result to `show`.
     ///
-    /// - Parameter encryptsBondedLinks: whether the link to a bonded peer is encrypted first.
+    /// - Parameters:
+    ///   - encryptsBondedLinks: whether the link to a bonded peer is encrypted first.
+    ///   - inputHasData: whether `body` reads standard input, so that no answers are read there.
+    ///   - show: prints the result.
     func withPeer<Value: Sendable>(
         encryptsBondedLinks: Bool = true,
-        _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value
-    ) async throws -> Value {
-        try await withPeer(.none, encryptsBondedLinks: encryptsBondedLinks) { try await body($1) }
+        inputHasData: Bool = false,
+        _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value,
+        show: (Value) async throws -> Void = { _ in }
+    ) async throws {
+        try await withPeer(.none, encryptsBondedLinks: encryptsBondedLinks, inputHasData: inputHasData) {
+            try await body($1)
+        } show: {
+            try await show($0)
+        }
     }
 
     /// The same, but values that need security cause no pairing unless an option selects how to pair.
     func withPeerAsItIs<Value: Sendable>(
-        _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value
-    ) async throws -> Value {
-        try await withPeer(.none, securesOnDemand: pairing.isGiven) { try await body($1) }
+        _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value,
+        show: (Value) async throws -> Void
+    ) async throws {
+        try await withPeer(.none, securesOnDemand: pairing.isGiven) {
+            try await body($1)
+        } show: {
+            try await show($0)
+        }
     }
 
     /// - Parameters:
@@ -54,21 +68,29 @@ struct PeerOptions: ParsableArguments {
     ///   - encryptsBondedLinks: whether the link to a bonded peer is encrypted first.
     ///   - securesOnDemand: whether devices pair when the peer answers that an operation needs it.
     ///   - usesSubrating: whether the connection can be subrated without an option for it.
+    ///   - inputHasData: whether `body` reads standard input, so that no answers are read there.
+    ///   - show: prints the result, when the adapter is closed.
     func withPeer<Value: Sendable>(
         _ usual: PairingOptions.Capability,
         securesOnDemand: Bool = true,
         encryptsBondedLinks: Bool = true,
         usesSubrating: Bool = false,
-        _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value
-    ) async throws -> Value {
-        let policy = try policy(usual, securesOnDemand: securesOnDemand, encryptsBondedLinks: encryptsBondedLinks)
+        inputHasData: Bool = false,
+        _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value,
+        show: (Value) async throws -> Void = { _ in }
+    ) async throws {
+        let policy = try await policy(
+            usual,
+            securesOnDemand: securesOnDemand,
+            encryptsBondedLinks: encryptsBondedLinks
+        )
         let console = PairingConsole(
             asJSON: options.output.json,
             passkey: pairing.passkey,
-            readsInput: true,
+            answers: inputHasData ? .nowhere : .lines(StandardInput.lines()),
             consents: consent
         )
-        return try await options.withAdapter { [policy] in
+        try await options.withAdapter { [policy] in
             $0.security = policy
             $0.pairingDelegate = console
             if usesSubrating { $0.usesSubrating = true }
@@ -84,6 +106,8 @@ struct PeerOptions: ParsableArguments {
                 await uncancelled { await peer.disconnect() }
                 throw error
             }
+        } show: {
+            try await show($0)
         }
     }
 
@@ -95,8 +119,8 @@ struct PeerOptions: ParsableArguments {
         _ usual: PairingOptions.Capability,
         securesOnDemand: Bool,
         encryptsBondedLinks: Bool
-    ) throws -> SecurityPolicy {
-        var policy = try pairing.policy(usual)
+    ) async throws -> SecurityPolicy {
+        var policy = try await pairing.policy(usual)
         policy.securesOnDemand = securesOnDemand && !pairing.noPair
         policy.pairsOnRequest = policy.securesOnDemand
         policy.encryptsBondedLinks = encryptsBondedLinks

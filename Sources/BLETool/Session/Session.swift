@@ -16,13 +16,16 @@ extension GlobalOptions {
         return configuration
     }
 
-    /// Opens the controller for `body`, and closes it in any case.
+    /// Opens the controller for `body`, closes it in any case, and passes the result to `show`.
     ///
-    /// - Parameter prepare: changes the configuration before the adapter is opened.
+    /// - Parameters:
+    ///   - prepare: changes the configuration before the adapter is opened.
+    ///   - show: prints the result. A failure of the capture is thrown afterwards, so that it does not hide the result.
     func withAdapter<Value: Sendable>(
         _ prepare: (inout Adapter.Configuration) -> Void = { _ in },
-        _ body: @Sendable (Adapter) async throws -> Value
-    ) async throws -> Value {
+        _ body: @Sendable (Adapter) async throws -> Value,
+        show: (Value) async throws -> Void = { _ in }
+    ) async throws {
         var configuration = configuration
         if seed != nil { Output.complain("with --seed, keys and addresses are no secrets: for captures only") }
         prepare(&configuration)
@@ -42,16 +45,17 @@ extension GlobalOptions {
             for await event in happenings { GlobalOptions.report(event) }
         }
         defer { events.cancel() }
+        let value: Value
         do {
-            let value = try await body(adapter)
-            await uncancelled { await adapter.close() }
-            // A capture that lacks its end must not be taken for a whole one.
-            if let failure = adapter.captureFailure { throw failure }
-            return value
+            value = try await body(adapter)
         } catch {
             await uncancelled { await adapter.close() }
             throw error
         }
+        await uncancelled { await adapter.close() }
+        try await show(value)
+        // A capture that lacks its end must not be taken for a whole one.
+        if let failure = adapter.captureFailure { throw failure }
     }
 
     /// Prints an event of the controller on standard error. Operations that fail because of it report that themselves.

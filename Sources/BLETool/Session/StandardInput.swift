@@ -21,7 +21,7 @@ struct InputLines: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> Iterator { Iterator(open: open) }
 
-    struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let open: @Sendable () throws(FileError) -> ByteInput
         private var input: ByteInput?
         /// The bytes that were read; the first of them are in lines that were returned.

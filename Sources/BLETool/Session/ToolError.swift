@@ -35,6 +35,8 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     case broadcastTooLong(Int)
     /// The receiver of a file did not close the stream.
     case streamNotClosed
+    /// Both sides of a stream want to send its file, or both want to receive it.
+    case sameDirections
 
     var description: String {
         switch self {
@@ -69,6 +71,8 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
         case .noBroadcast(let target, let limit):
             "\(target) announced no broadcast stream within \(limit); does `ble iso broadcast` run there?"
         case .broadcastTooLong(let limit): "the broadcast file is longer than \(limit) bytes"
+        case .sameDirections:
+            "the stream has the other direction; start one side with --send and the other with --receive"
         case .streamNotClosed: "the receiver did not close the stream at the end of the file; is it running?"
         case .noThroughputService(let address):
             "\(address) does not have the service that is measured; run `ble throughput serve` there"

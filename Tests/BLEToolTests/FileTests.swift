@@ -1,0 +1,43 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import BLETool
+
+@Suite("A file that is read whole")
+final class FileTests {
+    private let path = FileManager.default.temporaryDirectory.path + "/file-\(UUID().uuidString)"
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    @Test("Its bytes are returned, however many blocks they need")
+    func wholeFileIsReturned() async throws {
+        let content = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+        try Data(content).write(to: URL(fileURLWithPath: path))
+        #expect(try await File.read(path) == content)
+    }
+
+    @Test("A file that is too long is an error")
+    func longFileIsAnError() async throws {
+        try Data(count: File.greatestLength + 1).write(to: URL(fileURLWithPath: path))
+        let error = await #expect(throws: FileError.self) { try await File.read(self.path) }
+        #expect(error.map { "\($0)" } == "\(path): longer than 4 MB")
+    }
+
+    @Test("A cancelled task does not wait for the end of a pipe")
+    func cancelledTaskDoesNotWaitForTheEndOfAPipe() async throws {
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        // While the pipe is open for writing, it has no end.
+        let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        defer { close(descriptor) }
+        #expect(unsafe write(descriptor, [UInt8(ascii: "{")], 1) == 1)
+        let reading = Task { [path] in try await File.read(path) }
+        var unread: Int32 = 1
+        while unread > 0 {
+            await Task.yield()
+            #expect(unsafe ioctl(descriptor, UInt(FIONREAD), &unread) == 0)
+        }
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+    }
+}
