@@ -324,6 +324,8 @@ let package = Package(
                 "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "FaultInjection", "BLEATT", "BluetoothTypes",
                 "BLEGATT", "BLEHCITransport", "BLEKeyStore", "BLEL2CAP", "BLESMP", "BLEVirtualController",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
             swiftSettings: tests
         ),

@@ -51,9 +51,10 @@ public final class Adapter: Sendable {
         public var usesConnectedStreams = false
         /// Whether a central requests a longer ATT_MTU automatically on each new link.
         package var requestsMTU = true
-        /// Time limit for the controller's answer to a command.
+        /// Time limit for the controller's answer to a command: at least 100 ms. A shorter one is taken as 100 ms.
         public var commandTimeout = Duration.seconds(4)
-        /// How long a scan may be silent before it is restarted; nil to never restart it.
+        /// How long a scan may be silent before it is restarted: at least 1 s; nil to never restart it. A shorter time
+        /// is taken as 1 s.
         public var scanSilenceTimeout: Duration? = .seconds(90)
         /// The host's random static address; nil for the controller's public address. If it has none, a random static
         /// address is generated once and saved.
@@ -196,8 +197,8 @@ public final class Adapter: Sendable {
             settings.hostFeatures.insert(.advertisingCodingSelectionHostSupport)
         }
         settings.usesExtendedCommands = configuration.usesExtendedCommands
-        settings.commandTimeout = configuration.commandTimeout
-        settings.scanSilenceTimeout = configuration.scanSilenceTimeout
+        settings.commandTimeout = max(configuration.commandTimeout, .milliseconds(100))
+        settings.scanSilenceTimeout = configuration.scanSilenceTimeout.map { max($0, .seconds(1)) }
         settings.identityAddress = configuration.identityAddress
         settings.usesPrivateAddresses = configuration.usesPrivateAddresses
         settings.privateAddressTimeout = configuration.privateAddressTimeout

@@ -77,6 +77,7 @@ extension BLEError {
             case .disconnected(let reason): .disconnected(reason)
             case .client(.attribute(let code, let handle, _)): .attribute(code, handle: handle)
             case .client(.cancelled): .cancelled
+            case .client(.invalidArgument): .invalidArgument("\(error)")
             case .client(let error): .malformedResponse("\(error)")
             case .channel(let error): .channel(error)
             case .security(let error): .security(error)

@@ -42,7 +42,7 @@ extension RemotePeripheral {
     public func channelSounding(
         _ parameters: ChannelSoundingParameters = ChannelSoundingParameters()
     ) -> ChannelSoundingEvents {
-        ChannelSoundingEvents(host: host, parameters: parameters, link: link)
+        ChannelSoundingEvents(connection: connection, parameters: parameters)
     }
 }
 
@@ -53,7 +53,7 @@ extension Peripheral {
         with client: ClientID,
         _ parameters: ChannelSoundingParameters = ChannelSoundingParameters(role: .reflector)
     ) -> ChannelSoundingEvents {
-        ChannelSoundingEvents(host: host, parameters: parameters, link: client)
+        ChannelSoundingEvents(connection: connection(to: client), parameters: parameters)
     }
 }
 
@@ -67,7 +67,8 @@ extension Peripheral {
 /// - ``BLEError/invalidArgument(_:)``: a parameter is out of its range, or another session runs on the link;
 /// - ``BLEError/controllerFailed(_:)``: a controller refuses a step;
 /// - ``BLEError/timedOut(_:)``: a step takes longer than 40 s;
-/// - ``BLEError/disconnected(_:)``: the link has ended;
+/// - ``BLEError/disconnected(_:)``: the link has ended, or ``RemotePeripheral/disconnect()`` was called before the
+///   iteration;
 /// - ``BLEError/closed``: the adapter was closed.
 ///
 /// Cancellation and overflow are described in <doc:EventSequences>.
@@ -75,9 +76,8 @@ public struct ChannelSoundingEvents: AsyncSequence, Sendable {
     public typealias Element = ChannelSoundingEvent
     public typealias Failure = BLEError
 
-    let host: BluetoothHost
+    let connection: Connection
     let parameters: ChannelSoundingParameters
-    let link: LinkIdentifier
 
     public func makeAsyncIterator() -> Iterator {
         Iterator(events: self)
@@ -101,7 +101,8 @@ public struct ChannelSoundingEvents: AsyncSequence, Sendable {
         ) async throws(BLEError) -> ChannelSoundingEvent? {
             if let session { return try await session.buffer.next() }
             if Task.isCancelled { throw .cancelled }
-            let session = await Session(events)
+            let link = try events.connection.link()
+            let session = await Session(on: link, of: events.connection.host, events.parameters)
             self.session = session
             return try await session.buffer.next()
         }
@@ -114,9 +115,8 @@ private struct Session {
     let buffer = AsyncEventBuffer<ChannelSoundingEvent, BLEError>(limit: 256, report: .element { .eventsDropped($0) })
     let registration: Registration
 
-    init(_ events: ChannelSoundingEvents) async {
-        let host = events.host
-        let session = await host.startChannelSounding(events.parameters, on: events.link) { [buffer] event in
+    init(on link: LinkIdentifier, of host: BluetoothHost, _ parameters: ChannelSoundingParameters) async {
+        let session = await host.startChannelSounding(parameters, on: link) { [buffer] event in
             switch event {
             case .started(let procedures): buffer.append(.started(procedures))
             case .subevent(let subevent): buffer.append(.subevent(subevent))

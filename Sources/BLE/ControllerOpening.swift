@@ -43,10 +43,7 @@ package final class ControllerOpening: Sendable {
         _ configuration: Adapter.Configuration,
         on loop: DispatchEventLoop
     ) {
-        let options = TransportOptions(
-            bringsAdapterDown: configuration.bringsAdapterDown || specification == .automatic,
-            advertisingReportDelay: configuration.advertisingReportDelay
-        )
+        let options = ControllerOpening.options(for: specification, configuration)
         self.init(specification) { target async throws(TransportError) in
             try await target.openController(
                 on: loop.queue,
@@ -54,6 +51,18 @@ package final class ControllerOpening: Sendable {
                 makeVirtual: VirtualAdapters.opener(on: loop)
             )
         }
+    }
+
+    /// Returns the options of all attempts to open the controller of a specification. After `auto` has chosen an
+    /// adapter, later attempts name that adapter, and bring it down as well.
+    static func options(
+        for specification: AdapterSpecification,
+        _ configuration: Adapter.Configuration
+    ) -> TransportOptions {
+        TransportOptions(
+            bringsAdapterDown: configuration.bringsAdapterDown || specification == .automatic,
+            advertisingReportDelay: configuration.advertisingReportDelay
+        )
     }
 
     deinit { close() }

@@ -37,7 +37,8 @@ public enum PeripheralEvent: Sendable {
     case pairingStarted(ClientID)
     /// A pairing with a client has succeeded.
     case paired(ClientID, PairingResult)
-    /// A pairing with a client has failed. Its link continues, possibly without encryption.
+    /// A pairing with a client has failed. The link continues, possibly without encryption, unless the client has
+    /// disconnected. In that case, ``disconnected(_:_:)`` follows.
     case pairingFailed(ClientID, SecurityError)
     /// As many events were dropped at this place, because the reader was too slow.
     case eventsDropped(Int)
@@ -125,9 +126,12 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Removes a service. Clients that have subscribed to Service Changed are informed.
+    /// Removes a service. Clients that have subscribed to Service Changed are informed. Does nothing if the service was
+    /// removed before.
+    ///
+    /// A service that is published later may get the same handles. So do not use the handles of a removed service.
     public func remove(_ service: PublishedService) async {
-        await host.removeService(at: service.handle)
+        await host.remove(service)
     }
 
     /// Returns the clients' events from now on. Each call returns a sequence of its own, which ends when the adapter is
@@ -251,14 +255,15 @@ public struct Peripheral: Sendable {
 
 extension BluetoothHost {
     fileprivate func register(_ buffer: AsyncEventBuffer<PeripheralEvent, Never>) -> Registration {
+        let clients = ClientSet(linkIdentifiers().filter { (try? information(on: $0))?.isCentral == false })
         let observer = observeServer { event in
+            clients.receive(event)
             PeripheralEvent.forEach(from: event) { buffer.append($0) }
         }
-        let securityObserver = observeSecurity { [weak self] event in
-            guard let self, let (client, event) = PeripheralEvent.from(event) else { return }
+        let securityObserver = observeSecurity { event in
+            guard let (client, event) = PeripheralEvent.from(event) else { return }
             // Links that this device has made are reported by their own events.
-            let isClient = assumeIsolated { (try? $0.information(on: client))?.isCentral == false }
-            if isClient { buffer.append(event) }
+            if clients.contains(client) { buffer.append(event) }
         }
         let closeObserver = observe { event in
             if case .closed = event { buffer.finish() }
@@ -282,7 +287,7 @@ public final class AdvertisingSet: Sendable {
     deinit {
         guard !isStopped.load(ordering: .relaxed) else { return }
         let identifier = identifier
-        host.cleanUp { await $0.stopAdvertising(identifier) }
+        host.cleanUp { $0.beginStoppingAdvertising(identifier) }
     }
 
     /// Replaces the data of the periodic train from one of the next events on. A controller that refuses the data continues

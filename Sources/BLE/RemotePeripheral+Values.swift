@@ -77,14 +77,33 @@ extension RemotePeripheral {
         try await perform(ReadUsingUUID(uuid: uuid))
     }
 
-    /// Reads the values of several characteristics, of variable length, with one request.
+    /// Reads the whole values of several characteristics with one request, by their value handles. There may be as many
+    /// as one request has room for: (ATT_MTU - 1) / 2.
     public func readMultiple(_ characteristics: [RemoteCharacteristic]) async throws(BLEError) -> [[UInt8]] {
         try await readMultiple(characteristics.map(\.valueHandle))
     }
 
-    /// Reads several values of variable length with one request.
+    /// Reads several whole values with one request (Vol 3, Part G, 4.8.5). Values for which the response has no room
+    /// are then read one by one.
+    ///
+    /// - Parameter handles: the handles, two bytes of the request each. So there are at most (ATT_MTU - 1) / 2.
+    /// - Returns: the values, in the order of the handles.
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses one of the reads or does not support the
+    ///   request, ``BLEError/invalidArgument(_:)`` if there are too many handles for one request.
     public func readMultiple(_ handles: [AttributeHandle]) async throws(BLEError) -> [[UInt8]] {
-        try await perform(ReadMultipleVariableValues(handles: handles), ofSeveral: handles)
+        // A request has two handles or more (Vol 3, Part F, 3.4.4.11).
+        guard let first = handles.first else { return [] }
+        guard handles.count > 1 else { return [try await read(first)] }
+        var values: [[UInt8]]
+        do throws(BLEError) {
+            values = try await perform(ReadMultipleVariableValues(handles: handles), ofSeveral: handles)
+        } catch {
+            guard case .invalidArgument = error else { throw error }
+            let limit = (await mtu - 1) / 2
+            throw .invalidArgument("one request reads at most \(limit) values on this link, not \(handles.count)")
+        }
+        for handle in handles.dropFirst(values.count) { values.append(try await read(handle)) }
+        return values
     }
 
     // MARK: Writing
@@ -136,9 +155,7 @@ extension RemotePeripheral {
     ) async throws(BLEError) {
         switch kind {
         case .withResponse, .reliable:
-            guard value.count <= maximumAttributeValueLength else {
-                throw .invalidArgument("a value has at most 512 bytes, not \(value.count)")
-            }
+            try RemotePeripheral.checkLength(of: value)
             if kind == .reliable {
                 try await perform(PreparedWrites([.init(handle: handle, value: value)]), of: handle)
             } else {
@@ -156,8 +173,20 @@ extension RemotePeripheral {
     }
 
     /// Writes several values: either all of them, or none.
+    ///
+    /// - Parameter writes: one value or more, of at most 512 bytes each.
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses a write, ``BLEError/invalidArgument(_:)`` if
+    ///   there is no value or one is too long.
     public func writeReliably(_ writes: [ReliableWrite]) async throws(BLEError) {
+        guard !writes.isEmpty else { throw .invalidArgument("there is no value to write") }
+        for write in writes { try RemotePeripheral.checkLength(of: write.value) }
         let procedure = PreparedWrites(writes.map { .init(handle: $0.handle, value: $0.value) })
         try await perform(procedure, ofSeveral: writes.map(\.handle))
+    }
+
+    private static func checkLength(of value: [UInt8]) throws(BLEError) {
+        guard value.count <= maximumAttributeValueLength else {
+            throw .invalidArgument("a value has at most \(maximumAttributeValueLength) bytes, not \(value.count)")
+        }
     }
 }

@@ -50,7 +50,7 @@ extension Central {
     public func transferredTrains(
         _ parameters: PeriodicSyncTransferParameters = PeriodicSyncTransferParameters()
     ) -> TransferredTrains {
-        TransferredTrains(host: host, parameters: parameters, link: nil)
+        TransferredTrains(host: host, parameters: parameters, connection: nil)
     }
 }
 
@@ -60,7 +60,7 @@ extension RemotePeripheral {
     public func transferredTrains(
         _ parameters: PeriodicSyncTransferParameters = PeriodicSyncTransferParameters()
     ) -> TransferredTrains {
-        TransferredTrains(host: host, parameters: parameters, link: link)
+        TransferredTrains(host: host, parameters: parameters, connection: connection)
     }
 
     /// Transfers the synchronization with a train that this host receives now to the peripheral.
@@ -128,7 +128,8 @@ extension Peripheral {
 /// released. Trains that it has returned are received further. It ends with one of these errors:
 /// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller does not support transfers;
 /// - ``BLEError/invalidArgument(_:)``: a parameter is out of its range;
-/// - ``BLEError/disconnected(_:)``: the link has ended;
+/// - ``BLEError/disconnected(_:)``: the link has ended, or ``RemotePeripheral/disconnect()`` was called before the
+///   iteration;
 /// - ``BLEError/closed``: the adapter was closed.
 ///
 /// Cancellation and overflow are described in <doc:EventSequences>.
@@ -138,7 +139,8 @@ public struct TransferredTrains: AsyncSequence, Sendable {
 
     let host: BluetoothHost
     let parameters: PeriodicSyncTransferParameters
-    let link: LinkIdentifier?
+    /// The connection with the only peer that may transfer synchronizations; nil for all peers.
+    let connection: Connection?
 
     public func makeAsyncIterator() -> Iterator {
         Iterator(trains: self)
@@ -162,7 +164,8 @@ public struct TransferredTrains: AsyncSequence, Sendable {
         ) async throws(BLEError) -> TransferredTrainEvent? {
             if let reception { return try await reception.buffer.next() }
             if Task.isCancelled { throw .cancelled }
-            let reception = await Reception(trains)
+            let link = try trains.connection?.link()
+            let reception = await Reception(trains, on: link)
             self.reception = reception
             return try await reception.buffer.next()
         }
@@ -174,9 +177,10 @@ private struct Reception {
     let buffer = AsyncEventBuffer<TransferredTrainEvent, BLEError>(limit: 64, report: .element { .eventsDropped($0) })
     let registration: Registration
 
-    init(_ trains: TransferredTrains) async {
+    /// - Parameter link: the link whose peer may transfer synchronizations; nil for all links.
+    init(_ trains: TransferredTrains, on link: LinkIdentifier?) async {
         let host = trains.host
-        let identifier = await host.startReception(trains.parameters, on: trains.link) { [buffer, weak host] event in
+        let identifier = await host.startReception(trains.parameters, on: link) { [buffer, weak host] event in
             switch event {
             case .ready: buffer.append(.ready)
             case .received(let transfer):

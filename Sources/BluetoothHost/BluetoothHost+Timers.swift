@@ -33,13 +33,6 @@ extension BluetoothHost {
         }
     #endif
 
-    /// Starts a task on the loop for an object that is being released. Does nothing if the host has ended: it holds
-    /// nothing then, and a stopped loop would keep the task and with it the host.
-    package nonisolated func cleanUp(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
-        guard !calls.hasEnded else { return }
-        spawn(body)
-    }
-
     /// Sets the alarm for the next timer, unless the alarm is due earlier.
     private func armAlarm() {
         guard let due = timers.nextAlarm() else { return }

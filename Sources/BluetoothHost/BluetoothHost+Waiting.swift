@@ -56,6 +56,22 @@ extension BluetoothHost {
         call(.begin, body)
     }
 
+    /// Queues `body` on the loop, for an object that is being released. It is an input: see ``endInput()``. Does
+    /// nothing if the host has ended: it holds nothing then, and a stopped loop would keep the closure and with it the
+    /// host.
+    ///
+    /// The next call of the same task also waits in the queue of the loop. So the release takes effect before that
+    /// call. It is queued also on the loop itself, because objects of apps may be released in the middle of a turn.
+    package nonisolated func cleanUp(_ body: @escaping @Sendable (isolated BluetoothHost) -> Void) {
+        guard !calls.hasEnded else { return }
+        loop.execute { [self] in
+            begin { host in
+                body(host)
+                host.endInput()
+            }
+        }
+    }
+
     fileprivate func sendSubmissions() {
         for submission in submissions.takeAll() {
             switch submission {

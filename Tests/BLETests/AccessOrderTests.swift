@@ -268,6 +268,23 @@ struct ServerMisuseTests {
         }
     }
 
+    @Test("A service that is removed again does not remove the one that has its handles now")
+    func removingTwiceKeepsTheServiceWithTheSameHandles() throws {
+        try World.run { world in
+            let peripheral = try await world.device("server").openAdapter().peripheral
+            let first = try await peripheral.publish([Self.sensor])[0]
+            await peripheral.remove(first)
+            let second = try await peripheral.publish([Self.sensor])[0]
+            #expect(second.handle == first.handle && second != first)
+            await peripheral.remove(first)
+            let handle = second.characteristics[0].valueHandle
+            try await peripheral.notify([1], of: handle)
+            #expect(await peripheral.value(of: handle) == [])
+            await peripheral.remove(second)
+            #expect(await peripheral.value(of: handle) == nil)
+        }
+    }
+
     @Test("After close(), calls of the server fail with closed")
     func callsAfterCloseFail() throws {
         try World.run { world in

@@ -75,7 +75,10 @@ struct ChannelSoundingTests {
                 #expect(procedures.procedureCount == count)
                 #expect(events.count == 1 + Int(count))
                 for (index, event) in events.dropFirst().enumerated() {
-                    guard case .subevent(let subevent) = event else { continue }
+                    guard case .subevent(let subevent) = event else {
+                        Issue.record("\(event)")
+                        continue
+                    }
                     #expect(Int(subevent.procedureCounter) == index && subevent.stepCount == 0)
                     #expect(subevent.progress.procedureDoneStatus == .aborted)
                 }
@@ -103,6 +106,32 @@ struct ChannelSoundingTests {
             try await world.sleep(for: .seconds(1))
             #expect(await pair.central.host.inspect().soundings == 0)
             #expect(await pair.peripheral.host.inspect().soundings == 0)
+        }
+    }
+
+    /// The iterator of the first session is released immediately before the second session starts.
+    @Test func nextSessionStartsImmediatelyAfterTheRelease() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            let (peripheral, client) = (pair.peripheral.peripheral, pair.client)
+            let reflecting = Task(executorPreference: world.taskExecutor) {
+                for _ in 1...2 {
+                    for try await _ in peripheral.channelSounding(with: client) {}
+                }
+            }
+            try await world.sleep(for: .milliseconds(100))
+            for _ in 1...2 {
+                var first: ChannelSoundingEvent?
+                for try await event in pair.link.channelSounding(ChannelSoundingParameters(procedureCount: 0)) {
+                    first = event
+                    break
+                }
+                guard case .started? = first else {
+                    Issue.record("\(String(describing: first))")
+                    return
+                }
+            }
+            try await reflecting.value
         }
     }
 

@@ -151,6 +151,30 @@ struct ChannelTests {
         }
     }
 
+    @Test("The PSM of a listener is free immediately after the listener was released")
+    func releasedListenerFreesItsPSM() throws {
+        try World.run(seed: 13) { world in
+            let peripheral = try await world.device("adapter").openAdapter().peripheral
+            for _ in 1...2 {
+                let listener = try await peripheral.publishChannel(psm: 0x80)
+                #expect(listener.psm == 0x80)
+            }
+        }
+    }
+
+    @Test("A negative capacity is taken as zero: an SDU waits until the one before it was sent")
+    func negativeCapacityIsTakenAsZero() throws {
+        let configuration = L2CAPChannel.Configuration(mtu: 500, receiveByteCapacity: .min, sendByteCapacity: .min)
+        try World.run(seed: 14) { world in
+            let fixture = try await ChannelFixture(in: world, configuration: configuration)
+            let (near, far) = try await fixture.open(configuration: configuration)
+            async let arrived = far.read(5000)
+            try await near.write(pattern(5000))
+            let isRight = try await arrived == pattern(5000)
+            #expect(isRight)
+        }
+    }
+
     @Test("A link has at most sixteen channels; one that ends makes room for another")
     func linkHasAtMostSixteenChannels() throws {
         try World.run(seed: 5) { world in
@@ -340,8 +364,8 @@ struct ChannelTests {
                 let (forgotten, other) = try await fixture.open()
                 try await forgotten.write([1])
                 #expect(try await other.read(1) == [1])
-                withExtendedLifetime(forgotten) {}
                 #expect(await fixture.near.host.inspect().channels == 2)
+                withExtendedLifetime((forgotten, other)) {}
             }
             try await world.sleep(for: .seconds(1))
             #expect(await fixture.near.host.inspect().channels == 1)

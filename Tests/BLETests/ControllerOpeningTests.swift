@@ -124,4 +124,19 @@ struct ControllerOpeningTests {
         await open(opening, kernel, .failure(Self.absence))
         #expect(!kernel.isWatched && kernel.watchCount == 1)
     }
+
+    /// `auto` always brings an adapter down.
+    @Test(
+        arguments: [
+            (.automatic, false, true), (.automatic, true, true),
+            (.address(address, channel: .user), false, false), (.address(address, channel: .user), true, true),
+            (.hci(index: 3, channel: .user), false, false), (.hci(index: 3, channel: .user), true, true),
+        ] as [(AdapterSpecification, Bool, Bool)]
+    )
+    func adapterIsBroughtDownAsConfigured(specification: AdapterSpecification, isSet: Bool, bringsDown: Bool) {
+        var configuration = Adapter.Configuration()
+        configuration.bringsAdapterDown = isSet
+        #expect(ControllerOpening.options(for: specification, configuration).bringsAdapterDown == bringsDown)
+        #expect(!Adapter.Configuration().bringsAdapterDown)
+    }
 }

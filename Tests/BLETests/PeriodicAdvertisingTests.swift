@@ -65,6 +65,25 @@ struct PeriodicAdvertisingTests {
         }
     }
 
+    @Test("A train is received again immediately after its iteration has ended")
+    func nextIterationReceivesTheTrainAgain() throws {
+        try World.run { world in
+            let sender = try await world.device("sender").openAdapter()
+            let receiver = try await world.device("receiver").openAdapter()
+            let advertising = try await sender.peripheral.startAdvertising(Self.configuration(Self.data(1)))
+            let request = try await Self.find(try await sender.information.identityAddress, receiver)
+            for _ in 1...2 {
+                var received: AdvertisingData?
+                for try await case .received(let advertisement) in receiver.central.periodicAdvertising(request) {
+                    received = advertisement.data
+                    break
+                }
+                #expect(received == Self.data(1))
+            }
+            await advertising.stop()
+        }
+    }
+
     @Test("A train that ends is lost, and is received again when it is back")
     func trainThatEndsIsLostAndReceivedAgain() throws {
         try World.run { world in

@@ -114,6 +114,8 @@ struct PeriodicResponsesTests {
         let advertising: AdvertisingSet
         let label: Adapter
         let labelAddress: DeviceAddress
+        /// The data of each packet that the label has received; empty for a packet without data.
+        let received = Log<[UInt8]>()
         let synchronization: Task<Void, any Error>
 
         /// - Parameter subevent: the subevent that the label listens to.
@@ -132,11 +134,12 @@ struct PeriodicResponsesTests {
                 sid: 0,
                 subevents: [subevent]
             )
-            let central = label.central
+            let (central, received) = (label.central, received)
             let (found, continuation) = AsyncStream<Void>.makeStream()
             synchronization = Task(executorPreference: world.taskExecutor) {
-                for try await event in central.periodicAdvertising(request) {
-                    if case .received = event { continuation.yield() }
+                for try await case .received(let packet) in central.periodicAdvertising(request) {
+                    received.append(PeriodicResponsesTests.value(packet.data) ?? [])
+                    continuation.yield()
                 }
             }
             var iterator = found.makeAsyncIterator()
@@ -371,8 +374,10 @@ struct PeriodicResponsesTests {
     @Test("A cancelled call sends nothing, and events end with the advertisement")
     func cancelledCallSendsNothing() throws {
         try World.run { world in
-            let sender = try await world.device("sender").openAdapter()
-            let advertising = try await sender.peripheral.startAdvertising(Self.configuration())
+            let shelf = try await Shelf(in: world, subevent: 3)
+            let advertising = shelf.advertising
+            // The controller requests data after the last subevent, so the next request comes in 90 ms.
+            try await world.sleep(for: .milliseconds(10))
             let events = try await advertising.subeventEvents()
             await withThrowingTaskGroup(of: Void.self) { group in
                 // One is taken by the open request, the other waits.
@@ -387,8 +392,12 @@ struct PeriodicResponsesTests {
                 if isRequested { break }
                 isRequested = true
             }
+            // Ten events of the train.
+            try await world.sleep(for: .seconds(1))
             await advertising.stop()
             for await event in events { if case .response = event { Issue.record("\(event)") } }
+            #expect(shelf.received.all.filter { !$0.isEmpty } == [[1]])
+            shelf.synchronization.cancel()
         }
     }
 

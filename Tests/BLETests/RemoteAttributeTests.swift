@@ -102,6 +102,46 @@ struct RemoteAttributeTests {
         }
     }
 
+    @Test("Values for which the response has no room are read one by one")
+    func valuesBeyondTheResponseAreReadOneByOne() throws {
+        // The response has 517 bytes. The second value is cut, and the others are missing.
+        let values = [300, 250, 0, 7].enumerated().map { [UInt8](repeating: UInt8($0.offset), count: $0.element) }
+        let service = ServiceDefinition(
+            uuid: "A900",
+            characteristics: values.map {
+                CharacteristicDefinition(uuid: "A901", properties: .read, permissions: .read, value: .stored($0))
+            }
+        )
+        try Fixture.run([service]) { fixture in
+            let handles = fixture.services[0].characteristics.map(\.valueHandle)
+            let all = try await fixture.peer.readMultiple(handles)
+            let one = try await fixture.peer.readMultiple([handles[0]])
+            let none = try await fixture.peer.readMultiple([AttributeHandle]())
+            #expect(all == values && one == [values[0]] && none.isEmpty)
+        }
+    }
+
+    @Test("Arguments that no request can have are errors of the caller, not of the peer")
+    func argumentsThatNoRequestCanHaveAreInvalid() throws {
+        try Fixture.run { fixture in
+            let peer = fixture.peer
+            let handle = fixture.services[1].characteristics[0].valueHandle
+            let tooMany = BLEError.invalidArgument("one request reads at most 258 values on this link, not 259")
+            await #expect(throws: tooMany) {
+                _ = try await peer.readMultiple([AttributeHandle](repeating: handle, count: 259))
+            }
+            await #expect(throws: BLEError.invalidArgument("there is no value to write")) {
+                try await peer.writeReliably([])
+            }
+            let long = ReliableWrite([UInt8](repeating: 1, count: 513), to: handle)
+            await #expect(throws: BLEError.invalidArgument("a value has at most 512 bytes, not 513")) {
+                try await peer.writeReliably([ReliableWrite([1], to: handle), long])
+            }
+            let value = try await peer.read(handle)
+            #expect(value == [0xD0, 0x07])
+        }
+    }
+
     @Test("A characteristic that only a later service of the UUID has is found")
     func characteristicOfLaterServiceIsFound() throws {
         let empty = ServiceDefinition(uuid: "181A")

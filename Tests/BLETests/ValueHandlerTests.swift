@@ -58,6 +58,18 @@ private final class Fixture: Sendable {
         )
     }
 
+    /// Publishes a value, 1, that only authorized clients may read.
+    func publishAuthorized() async throws -> AttributeHandle {
+        let value = CharacteristicDefinition(
+            uuid: "A711",
+            properties: .read,
+            permissions: [.read, .readAuthorized],
+            value: .stored([1])
+        )
+        let published = try await server.peripheral.publish([ServiceDefinition(uuid: "A710", characteristics: [value])])
+        return published[0].characteristics[0].valueHandle
+    }
+
     /// Connects a further device.
     func connect(_ name: String) async throws -> RemotePeripheral {
         let client = try await world.device(name).openAdapter()
@@ -186,6 +198,55 @@ struct ValueHandlerTests {
             // The server serves the client's next connection.
             let next = try await fixture.connect("next")
             #expect(try await next.read(fixture.handle) == [7])
+        }
+    }
+
+    @Test("The end of the link cancels the question whether its client is authorized")
+    func endOfLinkCancelsAuthorization() throws {
+        try World.run { world in
+            let fixture = try await Fixture(world) { _, _ in [7] }
+            let handle = try await fixture.publishAuthorized()
+            let (asked, cancelled) = (Log<ClientID>(), Log<ClientID>())
+            await fixture.server.peripheral.setAuthorizer { client, _ in
+                asked.append(client)
+                do {
+                    try await world.sleep(for: .seconds(86_400))
+                } catch {
+                    cancelled.append(client)
+                }
+                return false
+            }
+            let central = try await world.device("client").openAdapter().central
+            let address = try await fixture.server.information.identityAddress
+            // The server asks about at most 64 clients at one time.
+            for number in 1...71 {
+                let peer = try await central.connect(to: address)
+                let value = fixture.start { try await peer.read(handle) }
+                try await fixture.wait { asked.all.count == number }
+                #expect(cancelled.all.count == number - 1)
+                await peer.disconnect()
+                await #expect(throws: BLEError.self) { _ = try await value.value }
+                try await fixture.wait { cancelled.all.count == number }
+            }
+            #expect(cancelled.all == asked.all)
+        }
+    }
+
+    @Test("A client whose question is answered may read, and the host observes the end of its link no longer")
+    func answeredQuestionLeavesNoObserver() throws {
+        try World.run { world in
+            let fixture = try await Fixture(world) { _, _ in [7] }
+            let handle = try await fixture.publishAuthorized()
+            let observers = Log<Int>()
+            await fixture.server.peripheral.setAuthorizer { _, _ in
+                observers.append(await fixture.server.host.inspect().endObservers)
+                return true
+            }
+            let peer = try await fixture.connect("client")
+            let before = await fixture.server.host.inspect().endObservers
+            #expect(try await peer.read(handle) == [1])
+            #expect(observers.all == [before + 1])
+            #expect(await fixture.server.host.inspect().endObservers == before)
         }
     }
 

@@ -1,4 +1,5 @@
 import BluetoothHost
+import Synchronization
 
 extension Peripheral {
     /// The strength of the key of a client's link; nil if the link is not encrypted or has ended.
@@ -33,25 +34,55 @@ extension Peripheral {
     /// Sets the function that decides whether a client may use attributes that need authorization. Without one, such
     /// accesses are refused.
     ///
+    /// If the client's link ends while the function decides, its task is cancelled, and its result is ignored.
+    ///
     /// - Parameter decide: is called once for each client and connection, at its first access that needs authorization.
-    ///   While 64 calls of it have not returned, further clients are refused.
+    ///   While 64 calls of it have not returned, further clients are refused. A call counts until it returns, also if
+    ///   it ignores its cancellation.
     public func setAuthorizer(_ decide: (@Sendable (_ client: ClientID, AuthorizationRequest) async -> Bool)?) async {
         guard let decide else { return await host.setAuthorizer(nil) }
         // The host keeps the closure, so the closure must not keep the host.
         let budget = AccessBudget(limit: 64)
         let authorizer: Authorizer = { [weak host] client, request in
-            // A client has one open question, but one that reconnects could have more.
+            guard let host else { return }
+            // A client has one open question, but the calls for its earlier connections may not have returned.
             guard budget.take() else {
-                host?.assumeIsolated { $0.authorize(request.identifier, on: client, isAuthorized: false) }
+                host.assumeIsolated { $0.authorize(request.identifier, on: client, isAuthorized: false) }
                 return
             }
-            Task(executorPreference: host?.loop.appTaskExecutor) {
+            let endObserver = LinkEndObserver()
+            let task = Task(executorPreference: host.loop.appTaskExecutor) { [weak host] in
                 let isAuthorized = await decide(client, request)
                 budget.giveBack()
-                await host?.authorize(request.identifier, on: client, isAuthorized: isAuthorized)
+                await host?.authorize(request, of: client, isAuthorized: isAuthorized, endObserver)
             }
+            host.assumeIsolated { endObserver.set($0.observeEnd(of: client) { _ in task.cancel() }) }
         }
         await host.setAuthorizer(authorizer)
+    }
+}
+
+/// The observer that cancels the call which decides about a client, when the client's link ends. Its identifier is set
+/// and used on the host's loop.
+private final class LinkEndObserver: Sendable {
+    private let number = Atomic<UInt64>(0)
+
+    var identifier: UInt64 { number.load(ordering: .relaxed) }
+
+    func set(_ identifier: UInt64) { number.store(identifier, ordering: .relaxed) }
+}
+
+extension BluetoothHost {
+    /// Applies the app's decision about a client, and stops observing the end of the client's link.
+    fileprivate func authorize(
+        _ request: AuthorizationRequest,
+        of client: ClientID,
+        isAuthorized: Bool,
+        _ endObserver: LinkEndObserver
+    ) {
+        // The observer was added in the turn that started the call, so its identifier is set.
+        removeEndObserver(endObserver.identifier, of: client)
+        authorize(request.identifier, on: client, isAuthorized: isAuthorized)
     }
 }
 

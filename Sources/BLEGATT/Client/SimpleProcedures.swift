@@ -54,8 +54,8 @@ public struct ReadMultipleValues: ClientProcedure {
     }
 }
 
-/// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). The output has a value for each handle.
-/// The last values may be cut or missing if the response has no room for them.
+/// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). The output has the values in the order
+/// of the handles. The last values are missing if the response has no room for all bytes of them.
 public struct ReadMultipleVariableValues: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handles: [AttributeHandle]
@@ -79,7 +79,11 @@ public struct ReadMultipleVariableValues: ClientProcedure {
         }
         var values: [[UInt8]] = []
         var entries = response.entries
-        while let entry = entries.next() { values.append([UInt8](copying: entry.value)) }
+        while let entry = entries.next() {
+            // The last value may be cut.
+            guard entry.value.byteCount == Int(entry.length) else { break }
+            values.append([UInt8](copying: entry.value))
+        }
         guard values.count <= handles.count else {
             return .finished(.failure(.malformedResponse(.readMultipleVariableRequest)))
         }

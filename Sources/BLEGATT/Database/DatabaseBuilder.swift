@@ -92,7 +92,8 @@ struct DatabaseBuilder {
             uuid: definition.uuid,
             handle: plan.handle,
             endHandle: plan.end,
-            characteristics: characteristics
+            characteristics: characteristics,
+            revision: revision
         )
     }
 

@@ -126,6 +126,9 @@ public struct PublishedService: Hashable, Sendable {
     public let endHandle: AttributeHandle
     /// The characteristics, in the order of the definition.
     public let characteristics: [PublishedCharacteristic]
+    /// The revision of the database that added the service. Its handles may have belonged to another service before,
+    /// and may belong to another one later.
+    let revision: UInt64
 }
 
 /// A characteristic that is in the database, with its handles.

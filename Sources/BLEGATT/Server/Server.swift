@@ -74,6 +74,9 @@ public final class Server {
         return published
     }
 
+    /// Whether a service is published. It is not after its removal, also if another service has its handles.
+    package func isPublished(_ service: PublishedService) -> Bool { database.services.contains(service) }
+
     /// Removes a service.
     ///
     /// - Returns: the range of handles whose change connected clients must be informed of; nil if there is no such

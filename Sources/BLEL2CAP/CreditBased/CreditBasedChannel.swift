@@ -17,6 +17,7 @@ public struct CreditBasedChannel {
         /// SDU would not fit.
         public var receiveByteCapacity: Int
         /// Maximum number of bytes of unsent SDUs. Each SDU counts 32 bytes more. A single SDU may exceed the maximum.
+        /// Less than 0 is taken as 0.
         public var sendByteCapacity: Int
 
         /// Creates a configuration. An MPS of 247 makes a K-frame with its header fill the longest Link Layer packet.

@@ -18,7 +18,7 @@ struct OutboundFlow {
         self.mtu = Int(mtu)
         self.mps = Int(mps)
         self.credits = Int(credits)
-        self.capacity = capacity
+        self.capacity = max(capacity, 0)
     }
 
     /// The number of SDUs that are not sent completely.

@@ -43,11 +43,16 @@ extension BluetoothHost {
     /// Stops an advertisement; connections made through it stay. Cancelling the task ends the wait; the advertisement is
     /// stopped nevertheless.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
-        endAdvertisement(identifier)
-        endInput()
+        beginStoppingAdvertising(identifier)
         _ = try? await wait(for: .endOfAdvertisement(identifier)) { host, call in
             if !host.gap.advertising.awaitEnd(of: identifier, call) { host.end(call, .success(())) }
         }
+    }
+
+    /// Stops an advertisement without waiting for the controller; connections made through it stay.
+    package func beginStoppingAdvertising(_ identifier: AdvertisementIdentifier) {
+        endAdvertisement(identifier)
+        endInput()
     }
 
     func endAdvertisement(_ identifier: AdvertisementIdentifier) {

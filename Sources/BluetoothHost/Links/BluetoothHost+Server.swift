@@ -145,6 +145,11 @@ extension BluetoothHost {
         endInput()
     }
 
+    /// Removes a service. Does nothing if it was removed before, also if another service has its handles.
+    package func remove(_ service: PublishedService) {
+        if services.server.isPublished(service) { removeService(at: service.handle) }
+    }
+
     package func removeService(at handle: AttributeHandle) {
         guard let range = services.server.remove(serviceAt: handle) else { return }
         submissions.properties.remove(range)

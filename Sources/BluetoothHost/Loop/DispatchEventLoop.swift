@@ -1,20 +1,26 @@
 import BLEHCITransport
 import BluetoothTypes
 import Dispatch
+import Synchronization
 
 /// The event loop on a serial Dispatch queue.
 package final class DispatchEventLoop: EventLoop {
     /// The queue, on which the transport runs as well.
     package let queue: LoopQueue
     private let tasks: QueueTaskExecutor
-    private static let key = DispatchSpecificKey<ObjectIdentifier>()
+    /// The number of the queue, which no other queue gets. The address of an object would not do: the queue may outlive
+    /// the loop, and a later loop may get its address.
+    private let number: UInt64
+    private static let key = DispatchSpecificKey<UInt64>()
+    private static let lastNumber = Atomic<UInt64>(0)
 
     package init(label: String) {
         // An adapter has one transport. A hold writes its bytes, and ends when it is closed or an alarm is due. So hardly
         // any work waits for the end of a hold.
         queue = LoopQueue(DispatchQueue(label: label, qos: .userInitiated), holdLimit: .seconds(1))
         tasks = QueueTaskExecutor(queue: queue)
-        queue.queue.setSpecific(key: DispatchEventLoop.key, value: ObjectIdentifier(self))
+        number = DispatchEventLoop.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+        queue.queue.setSpecific(key: DispatchEventLoop.key, value: number)
     }
 
     package var now: Instant {
@@ -42,7 +48,7 @@ package final class DispatchEventLoop: EventLoop {
     }
 
     package func isIsolatingCurrentContext() -> Bool? {
-        DispatchQueue.getSpecific(key: DispatchEventLoop.key) == ObjectIdentifier(self)
+        DispatchQueue.getSpecific(key: DispatchEventLoop.key) == number
     }
 }
 

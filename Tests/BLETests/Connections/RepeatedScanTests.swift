@@ -124,6 +124,32 @@ struct RepeatedScanTests {
         }
     }
 
+    @Test(
+        "A limit for the silence of a scan below 1 s does not restart a scan that receives packets",
+        arguments: [Duration.milliseconds(10), .zero, .seconds(-1)]
+    )
+    func shortLimitForSilenceDoesNotRestartTheScan(limit: Duration) throws {
+        try World.run { world in
+            _ = try await world.peripheral("lamp", services: [scripted])
+            let adapter = try await world.device("gateway").openAdapter { $0.scanSilenceTimeout = limit }
+            let events = await adapter.events()
+            let scanning = Task(executorPreference: world.taskExecutor) {
+                for try await _ in adapter.central.scan(ScanOptions(isActive: false, reportsDuplicates: true)) {}
+            }
+            try await world.sleep(for: .seconds(10))
+            await adapter.close()
+            _ = await scanning.result
+            var restartCount = 0
+            for await event in events {
+                switch event {
+                case .scanRestarted, .resetting: restartCount += 1
+                default: break
+                }
+            }
+            #expect(restartCount == 0)
+        }
+    }
+
     @Test("A gateway that connects to each reported peer keeps its 12 links")
     func gatewayThatScansKeepsItsLinks() throws {
         try World.run(limit: .seconds(7200)) { world in

@@ -75,6 +75,24 @@ struct SharedLinkTests {
         }
     }
 
+    @Test("disconnect() of one connection ends its sequences, also those that are iterated later")
+    func sequencesOfDisconnectedConnectionEnd() throws {
+        try World.run { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let adapter = try await world.device("gateway").openAdapter()
+            let first = try await adapter.central.connect(to: lamp.address)
+            let second = try await adapter.central.connect(to: lamp.address)
+            let trains = first.transferredTrains()
+            await first.disconnect()
+            let ended = BLEError.disconnected(.controller(.connectionTerminatedByLocalHost))
+            await #expect(throws: ended) { for try await _ in trains {} }
+            await #expect(throws: ended) { for try await _ in first.channelSounding() {} }
+            await #expect(throws: ended) { for try await _ in first.connection.events() {} }
+            #expect(await second.isConnected)
+            await second.disconnect()
+        }
+    }
+
     @Test("A connection that is discarded no longer counts, and does not end the link")
     func discardedConnectionDoesNotCount() throws {
         try World.run { world in

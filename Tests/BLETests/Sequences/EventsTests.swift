@@ -1,5 +1,6 @@
 import BLE
 import BluetoothHost
+import BluetoothTesting
 import Testing
 
 @Suite("Events, scans and advertisements", .timeLimit(.minutes(5)))
@@ -117,6 +118,52 @@ struct EventsTests {
             _ = consume stopped
             try await fixture.wait { await adapter.host.inspect().advertisements == 1 }
             await other.stop()
+        }
+    }
+
+    @Test("An advertisement starts immediately after the only one that the controller can have was released")
+    func releasedAdvertisingSetMakesRoom() throws {
+        try World.run { world in
+            let adapter = try await world.device("adapter").openAdapter { $0.usesExtendedCommands = false }
+            #expect(try await adapter.information.numberOfAdvertisingSets == 1)
+            for _ in 1...2 {
+                let advertising = try await adapter.peripheral.startAdvertising(.init())
+                withExtendedLifetime(advertising) {}
+            }
+        }
+    }
+
+    @Test(
+        "A pairing whose client disconnects is reported as failed, before the end of the link",
+        arguments: [false, true]
+    )
+    func pairingOfDisconnectedClientIsReportedAsFailed(isConnectedBefore: Bool) throws {
+        try World.run { world in
+            let server = try await world.device("server").openAdapter { $0.security.justWorks = .always }
+            let device = world.device("client")
+            let client = try await device.openAdapter()
+            var events = await server.peripheral.events()
+            let advertising = try await server.peripheral.startAdvertising(.init())
+            let peer = try await client.central.connect(to: try await server.information.identityAddress)
+            while await server.peripheral.clients.isEmpty { try await world.sleep(for: .milliseconds(10)) }
+            if isConnectedBefore { events = await server.peripheral.events() }
+            let pairing = Task(executorPreference: world.taskExecutor) { _ = try? await peer.pair() }
+            var words: [String] = []
+            for await event in events {
+                switch event {
+                case .pairingStarted:
+                    words.append("pairingStarted")
+                    device.vanish()
+                case .paired: words.append("paired")
+                case .pairingFailed: words.append("pairingFailed")
+                case .disconnected: words.append("disconnected")
+                default: continue
+                }
+                if words.last == "disconnected" { break }
+            }
+            #expect(words == ["pairingStarted", "pairingFailed", "disconnected"])
+            await pairing.value
+            await advertising.stop()
         }
     }
 

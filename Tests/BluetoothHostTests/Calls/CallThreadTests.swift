@@ -2,6 +2,7 @@ import BLE
 import BLEGATT
 import BLEHCITransport
 import BluetoothTypes
+import Dispatch
 import Testing
 
 import struct BLEVirtualController.SeededGenerator
@@ -103,6 +104,25 @@ struct CallThreadTests {
         withExtendedLifetime((advertising, peer)) {}
         await client.close()
         await server.close()
+    }
+
+    /// A queue whose loop was released, and the identifier that the loop had.
+    private static func abandonedQueue() -> (queue: LoopQueue, loop: ObjectIdentifier) {
+        let loop = DispatchEventLoop(label: "abandoned")
+        return (loop.queue, ObjectIdentifier(loop))
+    }
+
+    /// A later loop usually gets the memory of the released one. With some allocators, none does, and nothing is
+    /// checked.
+    @Test func queueOfReleasedLoopIsNotThatOfALaterLoop() {
+        for _ in 0..<10_000 {
+            let abandoned = Self.abandonedQueue()
+            let later = DispatchEventLoop(label: "later")
+            guard ObjectIdentifier(later) == abandoned.loop else { continue }
+            #expect(abandoned.queue.queue.sync { later.isIsolatingCurrentContext() } == false)
+            #expect(later.queue.queue.sync { later.isIsolatingCurrentContext() } == true)
+            return
+        }
     }
 
     @Test func closingTheHostEndsTheCallsOfAllThreads() async {

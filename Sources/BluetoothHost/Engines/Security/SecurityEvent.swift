@@ -9,7 +9,8 @@ public enum SecurityEvent: Sendable, Hashable {
     case keyPressed(LinkIdentifier, peer: DeviceAddress, KeypressNotification.Kind)
     /// A pairing has succeeded.
     case paired(LinkIdentifier, PairingResult)
-    /// A pairing has failed. The link continues, possibly without encryption.
+    /// A pairing has failed. The link continues, possibly without encryption, unless the pairing failed because the
+    /// link has ended.
     case pairingFailed(LinkIdentifier, peer: DeviceAddress, SecurityError)
     /// The link is encrypted with a key of this strength from now on; nil where it is not encrypted any more.
     case encryptionChanged(LinkIdentifier, KeyStrength?)
