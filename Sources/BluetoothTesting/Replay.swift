@@ -39,7 +39,9 @@ public final class Replay: Sendable {
     }
 
     package init(_ recording: PacketRecording, random: any RandomNumberGenerator & Sendable) {
-        let loop = SimulatedEventLoop()
+        // A recording without times is replayed at one instant.
+        let turnLimit = SimulatedEventLoop.defaultTurnLimit + 100 * recording.packets.count
+        let loop = SimulatedEventLoop(turnLimit: turnLimit)
         let start = loop.now
         self.loop = loop
         self.random = random
@@ -89,7 +91,7 @@ public final class Replay: Sendable {
     ///   - configure: changes the configuration of the adapter.
     ///   - body: the actions of the app in the recorded run.
     /// - Throws: a ``/BLEHCITransport/ReplayDifference``, also if a part of the recording remains; any error of `body`;
-    ///   ``UnfinishedRun`` if `body` has not returned within `limit`.
+    ///   ``UnfinishedRun`` if `body` has not returned within `limit`, or if work repeats without time passing.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(3600),
         configure: (inout Adapter.Configuration) -> Void = { _ in },

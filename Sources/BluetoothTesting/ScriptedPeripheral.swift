@@ -76,10 +76,18 @@ public final class ScriptedPeripheral: Sendable {
         return AdvertisementConfiguration(
             interval: interval,
             advertisingData: AdvertisingData(structures),
-            scanResponseData: AdvertisingData([
-                .completeLocalName(String(decoding: name.utf8.prefix(29), as: UTF8.self))
-            ])
+            scanResponseData: AdvertisingData([localName(name)])
         )
+    }
+
+    /// A name for a scan response of legacy advertising, which has 31 bytes (Vol 6, Part B, 2.3.2). A longer name is
+    /// shortened to whole characters.
+    private static func localName(_ name: String) -> AdvertisingData.Structure {
+        let limit = 31 - 2
+        guard name.utf8.count > limit else { return .completeLocalName(name) }
+        var shortened = name
+        while shortened.utf8.count > limit { shortened.removeLast() }
+        return .shortenedLocalName(shortened)
     }
 
     private func publish(_ services: [ScriptedService]) async throws(BLEError) {
@@ -206,7 +214,8 @@ public final class ScriptedPeripheral: Sendable {
             host.spawn { await $0.disconnect(client) }
         case .after(let delay, let answer):
             Task(executorPreference: world.taskExecutor) { [weak self] in
-                try? await self?.world.sleep(for: delay)
+                // The world ends the wait when it is closed; there is nothing to answer then.
+                guard (try? await self?.world.sleep(for: delay)) != nil else { return }
                 self?.perform(answer, for: request, of: client, succeed: succeed)
             }
         }

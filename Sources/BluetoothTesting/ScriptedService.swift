@@ -25,7 +25,8 @@ public struct ScriptedService: Sendable {
 public struct ScriptedCharacteristic: Sendable {
     /// A schedule of values that are sent automatically.
     public struct Schedule: Sendable {
-        /// The time between two values.
+        /// The time between two values. It must be more than zero: otherwise the world's time never passes, and the run
+        /// ends with an ``UnfinishedRun``.
         public var interval: Duration
         /// Returns the next value; its argument is the number of values sent before.
         public var value: @Sendable (_ count: Int) -> [UInt8]

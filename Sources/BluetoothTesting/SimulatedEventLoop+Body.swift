@@ -1,4 +1,5 @@
 import BluetoothHost
+import BluetoothTypes
 import Synchronization
 
 extension SimulatedEventLoop {
@@ -8,7 +9,8 @@ extension SimulatedEventLoop {
     ///   - limit: maximum time of the loop.
     ///   - isAbandoned: whether to stop waiting for `body`; its task is then cancelled.
     ///   - whatIsAwaited: the pending operations, one line each, if `body` has not returned.
-    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned.
+    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned. Its task is then cancelled. A task that
+    ///   ignores the cancellation stays unfinished.
     func run<Value: Sendable>(
         limit: Duration,
         isAbandoned: () -> Bool = { false },
@@ -23,12 +25,16 @@ extension SimulatedEventLoop {
                 outcome.set(.failure(error))
             }
         }
-        _ = run(limit: limit) {
+        let end = run(until: now + limit) {
             let isAbandoned = isAbandoned()
             return outcome.isSet || isAbandoned
         }
         if let result = outcome.value { return try result.get() }
-        let error = UnfinishedRun(limit: limit, awaited: whatIsAwaited())
+        let error = UnfinishedRun(
+            limit: limit,
+            turnsAtOneInstant: end == .turnLimit ? turnLimit : nil,
+            awaited: whatIsAwaited()
+        )
         task.cancel()
         run(limit: .seconds(60)) { outcome.isSet }
         throw error
@@ -38,7 +44,7 @@ extension SimulatedEventLoop {
 /// The outcome of a body. Written once, in the loop's thread.
 private final class Outcome<Value: Sendable>: Sendable {
     private let state = Mutex<Result<Value, any Error>?>(nil)
-    /// Whether there is a value. The loop reads it after each turn.
+    /// Whether there is a value. The loop reads it before each turn.
     private let hasValue = Atomic(false)
 
     var value: Result<Value, any Error>? { state.withLock { $0 } }

@@ -9,7 +9,23 @@ import Synchronization
 ///
 /// A whole host runs in the one thread that calls ``run(for:)``, always in the same order. The app's tasks run on the
 /// loop as well if they use ``taskExecutor``, so that nothing happens on any other thread.
+///
+/// The loop works in turns: each turn runs all jobs that are ready. Work that never waits for time would keep the loop
+/// at one instant indefinitely, so the number of turns at one instant is limited.
 package final class SimulatedEventLoop: EventLoop {
+    /// The reason why a run of the loop has ended.
+    enum RunEnd {
+        /// The caller's condition is true.
+        case done
+        /// The time of the run has passed.
+        case timeLimit
+        /// Work repeats although no time passes; see ``turnLimit``.
+        case turnLimit
+    }
+
+    /// Maximum number of turns at one instant, unless a loop has its own limit.
+    package static let defaultTurnLimit = 1_000_000
+
     private struct Due: Comparable {
         let instant: Instant
         let sequence: UInt64
@@ -28,13 +44,17 @@ package final class SimulatedEventLoop: EventLoop {
         var sequence: UInt64 = 0
     }
 
+    /// Maximum number of turns at one instant in one run of the loop.
+    package let turnLimit: Int
     private let state: Mutex<State>
     private let ready = ReadyWork()
     private let executor: SimulatedTaskExecutor
     /// The thread that runs the loop, at most one; 0 for none.
     private let runner = Atomic<UInt>(0)
 
-    package init() {
+    /// - Parameter turnLimit: maximum number of turns at one instant in one run of the loop.
+    package init(turnLimit: Int = SimulatedEventLoop.defaultTurnLimit) {
+        self.turnLimit = turnLimit
         state = Mutex(State())
         executor = SimulatedTaskExecutor(ready)
     }
@@ -88,22 +108,23 @@ package final class SimulatedEventLoop: EventLoop {
     }
 
     /// Runs all jobs that become ready within `duration` of virtual time, and advances the clock by that time.
+    ///
+    /// Returns early, without advancing the clock further, if work repeats at one instant; see ``turnLimit``.
     package func run(for duration: Duration) {
         let end = now + duration
         _ = run(until: end) { false }
     }
 
-    /// Runs until `isDone` returns true, or until `limit` of virtual time has passed.
+    /// Runs until `isDone` returns true, until `limit` of virtual time has passed, or until ``turnLimit`` is reached.
     ///
+    /// - Parameter isDone: called on the loop before each turn.
     /// - Returns: whether `isDone` returned true.
-    ///
-    /// - Parameter isDone: called on the loop each time that no job is ready.
     @discardableResult
     package func run(limit: Duration = .seconds(600), until isDone: () -> Bool) -> Bool {
-        run(until: now + limit, isDone)
+        run(until: now + limit, isDone) == .done
     }
 
-    private func run(until end: Instant, _ isDone: () -> Bool) -> Bool {
+    func run(until end: Instant, _ isDone: () -> Bool) -> RunEnd {
         let (isFree, _) = runner.compareExchange(
             expected: 0,
             desired: SimulatedEventLoop.thisThread,
@@ -112,7 +133,11 @@ package final class SimulatedEventLoop: EventLoop {
         precondition(isFree, "the loop is run already")
         defer { runner.store(0, ordering: .sequentiallyConsistent) }
         var round = Deque<ReadyWork.Item>()
+        // The number of turns since the clock has last moved.
+        var turns = 0
         while !isDone() {
+            guard turns < turnLimit else { return .turnLimit }
+            turns += 1
             ready.take(into: &round)
             let isIdle = round.isEmpty
             while let item = round.popFirst() {
@@ -122,25 +147,39 @@ package final class SimulatedEventLoop: EventLoop {
                 case .taskJob(let job): unsafe job.runSynchronously(on: executor.asUnownedTaskExecutor())
                 }
             }
-            if isIdle, !passTime(until: end) { return isDone() }
+            guard isIdle else { continue }
+            switch passTime(until: end) {
+            case .moved: turns = 0
+            case .stayed: break
+            case .ended: return isDone() ? .done : .timeLimit
+            }
         }
-        return true
+        return .done
+    }
+
+    private enum ClockStep {
+        /// The clock has moved to the next alarm.
+        case moved
+        /// The next alarm was due at the present instant.
+        case stayed
+        /// No alarm is due by the end of the run.
+        case ended
     }
 
     /// Moves the clock to the next alarm and fires it.
-    ///
-    /// - Returns: false if no alarm is due by `end`.
-    private func passTime(until end: Instant) -> Bool {
-        let due = state.withLock { state -> Due? in
+    private func passTime(until end: Instant) -> ClockStep {
+        let (fired, isLater) = state.withLock { state -> (Due?, Bool) in
             guard let next = state.alarms.min, next.instant <= end else {
                 state.now = max(state.now, end)
-                return nil
+                return (nil, false)
             }
+            let isLater = next.instant > state.now
             state.now = max(state.now, next.instant)
-            return state.alarms.popMin()
+            return (state.alarms.popMin(), isLater)
         }
-        due?.alarm.goOff(due?.sequence)
-        return due != nil
+        guard let due = fired else { return .ended }
+        due.alarm.goOff(due.sequence)
+        return isLater ? .moved : .stayed
     }
 }
 

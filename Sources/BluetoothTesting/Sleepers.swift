@@ -57,6 +57,13 @@ final class Sleepers: Sendable {
         }
     }
 
+    /// Ends all waits, in the order in which they began. Their tasks get a `CancellationError`.
+    func cancelAll() {
+        for identifier in state.withLock({ $0.sleepers.keys.sorted() }) {
+            wake(identifier, .failure(CancellationError()))
+        }
+    }
+
     private func wake(_ identifier: UInt64, _ result: Result<Void, any Error>) {
         guard let sleeper = state.withLock({ $0.sleepers.removeValue(forKey: identifier) }) else { return }
         sleeper.alarm.value.set(nil)

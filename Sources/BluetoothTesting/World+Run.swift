@@ -6,13 +6,25 @@ import BluetoothTypes
 public struct UnfinishedRun: Error, CustomStringConvertible {
     /// The time limit of the run, in the world's time.
     public let limit: Duration
+    /// The number of turns of the world's loop at one instant after which the run ended, because work repeated
+    /// without time passing; nil if the run reached its time limit.
+    public let turnsAtOneInstant: Int?
     /// The pending operations, one line each.
     public let awaited: [String]
 
     public var description: String {
-        let lines = awaited.isEmpty ? ["something outside of the world"] : awaited
-        return "the run did not end within \(limit) of its world's time; it waits for:\n"
-            + lines.map { "  " + $0 }.joined(separator: "\n")
+        guard let turnsAtOneInstant else {
+            let lines = awaited.isEmpty ? ["something outside of the world"] : awaited
+            return "the run did not end within \(limit) of its world's time; it waits for:" + listed(lines)
+        }
+        let problem =
+            "the run did not end: work repeats without time passing (\(turnsAtOneInstant) turns at one instant); "
+            + "let it sleep in the world's time"
+        return awaited.isEmpty ? problem : problem + "; also pending:" + listed(awaited)
+    }
+
+    private func listed(_ lines: [String]) -> String {
+        lines.map { "\n  " + $0 }.joined()
     }
 }
 
@@ -33,8 +45,9 @@ extension World {
     /// - Parameters:
     ///   - limit: maximum time of the run, in the world's time.
     ///   - body: the program. Its child tasks run in the world, too.
-    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned within `limit`. Its task is then
-    ///   cancelled.
+    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned within `limit`, or if work repeats
+    ///   without time passing: 1,000,000 turns of the world's loop at one instant. The task of `body` is then
+    ///   cancelled. A task that ignores the cancellation stays unfinished.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(600),
         _ body: @escaping @Sendable () async throws -> Value
@@ -42,7 +55,7 @@ extension World {
         try run(limit: limit, afterEachStep: {}, body)
     }
 
-    /// - Parameter afterEachStep: called whenever all work of one instant is done.
+    /// - Parameter afterEachStep: called before each turn of the loop, so also after all work of one instant is done.
     package func run<Value: Sendable>(
         limit: Duration,
         afterEachStep: () -> Void,
@@ -75,10 +88,12 @@ extension World {
         return lines
     }
 
-    /// Ends everything in the world: scripts, adapters, controllers. The world must not be used afterwards.
+    /// Ends everything in the world: scripts, adapters, controllers. Tasks that wait in the world's time get a
+    /// `CancellationError`. The world must not be used afterwards.
     public func close() {
         let devices = devices
         let peripherals = peripherals
+        sleepers.cancelAll()
         try? run(limit: .seconds(120)) {
             for peripheral in peripherals { await peripheral.close() }
             for device in devices {
@@ -88,6 +103,9 @@ extension World {
         for device in devices { device.end() }
         // Pending work of controllers retains the air, and the air retains them.
         loop.run(for: .seconds(60))
+        // Tasks may have begun to wait since then. A waiting task retains the world.
+        sleepers.cancelAll()
+        loop.run(for: .zero)
     }
 
     /// What remains after ``close()``, one line each; empty if everything was released.

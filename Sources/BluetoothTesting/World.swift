@@ -31,7 +31,7 @@ public final class World: Sendable {
     /// The devices in the order of their creation.
     public var devices: [Device] { state.devices }
 
-    package let loop = SimulatedEventLoop()
+    package let loop: SimulatedEventLoop
     package var air: Air { state.air }
     let sleepers: Sleepers
     var peripherals: [ScriptedPeripheral] { state.peripherals }
@@ -57,7 +57,13 @@ public final class World: Sendable {
     /// - Parameters:
     ///   - seed: the seed of all random decisions.
     ///   - recordsCaptures: whether each device keeps a capture of its HCI packets.
-    public init(seed: UInt64 = 0, recordsCaptures: Bool = false) {
+    public convenience init(seed: UInt64 = 0, recordsCaptures: Bool = false) {
+        self.init(seed: seed, recordsCaptures: recordsCaptures, turnLimit: SimulatedEventLoop.defaultTurnLimit)
+    }
+
+    /// - Parameter turnLimit: maximum number of turns of the loop at one instant.
+    package init(seed: UInt64 = 0, recordsCaptures: Bool = false, turnLimit: Int) {
+        loop = SimulatedEventLoop(turnLimit: turnLimit)
         self.seed = seed
         self.recordsCaptures = recordsCaptures
         start = loop.now
@@ -78,7 +84,7 @@ public final class World: Sendable {
 
     /// Waits in the world's time.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled or the world is closed.
     public func sleep(for duration: Duration, file: StaticString = #fileID, line: Int = #line) async throws {
         try await sleep(until: clock.now.advanced(by: duration), caller: "the sleep at \(file):\(line)")
     }
@@ -87,7 +93,8 @@ public final class World: Sendable {
         try await sleepers.sleep(until: start + deadline.sinceStart, caller: caller)
     }
 
-    /// Advances the time between two runs, with all work that becomes due.
+    /// Advances the time between two runs, with all work that becomes due. Work that repeats without time passing stops
+    /// it early, as it ends ``run(limit:_:)``; ``elapsed`` then shows how much time has passed.
     public func advance(by duration: Duration) {
         loop.run(for: duration)
     }

@@ -37,7 +37,7 @@ public struct WorldClock: Clock {
 
     /// Waits in the world's time.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled or the world is closed.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try await world.sleep(until: deadline, caller: "a clock's sleep")
     }

@@ -47,6 +47,20 @@ struct BrightnessTests {
         #expect(!central.contains { $0.hasPrefix("Error") })
     }
 
+    @Test("A central whose peripheral vanishes scans, and connects when it is back", .timeLimit(.minutes(10)))
+    func centralWhosePeripheralVanishesConnectsAgain() async throws {
+        // Both brightnesses come from the same screen, which the central changes.
+        let connection = ["Status: searching", "Connected: ", "Brightness: "]
+        let lines = try await Stage.perform(
+            Example.brightness.peripheral,
+            losingItAt: "Brightness: 0.5",
+            central: Part(expected: connection + ["Error on didDisconnectPeripheral: "] + connection) {
+                CentralViewController(terminal: $0, options: $1)
+            }
+        )
+        #expect(lines.filter { $0.hasPrefix("Connected: ") }.count == 2)
+    }
+
     /// A user who disconnects the peripheral as soon as its brightness is shown.
     private final class LeavingOnce: Screen {
         let controller: CentralViewController

@@ -40,6 +40,41 @@ struct Stage {
     }
 }
 
+extension Stage {
+    /// Runs both ends. When the central first shows a line, the peripheral's device vanishes and then comes back.
+    ///
+    /// - Parameters:
+    ///   - peripheral: the end that vanishes.
+    ///   - line: the line, in full.
+    ///   - central: the other end.
+    ///   - body: called with the central when it has shown everything that is expected, on the main queue.
+    /// - Returns: the lines of the central.
+    static func perform(
+        _ peripheral: Part,
+        losingItAt line: String,
+        central: Part,
+        beforeTheEnd body: @MainActor @Sendable (_ central: Performance) throws -> Void = { _ in }
+    ) async throws -> [String] {
+        let stage = Stage(peripheral: peripheral, central: central)
+        let replacement = Performance(peripheral, options: [CBPeripheralManagerOptionAdapterKey: stage.air])
+        await stage.peripheral.begin()
+        await stage.central.begin()
+        var lines: [String] = []
+        for await shown in stage.central.lines {
+            let isFirst = shown == line && !lines.contains(line)
+            lines.append(shown)
+            guard isFirst else { continue }
+            await stage.peripheral.end()
+            await replacement.begin()
+        }
+        #expect(stage.central.missing == [])
+        try await body(stage.central)
+        await stage.central.end()
+        await replacement.end()
+        return lines
+    }
+}
+
 extension Performance {
     /// The lines that are shown until all expected ones were shown, or the test's time is over.
     var allLines: [String] {

@@ -41,20 +41,55 @@ struct NullRadioTests {
         radio.close()
     }
 
+    /// Answers requests as a server in whose attributes each value is the low byte of its handle.
+    private static let answer: NullRadio.ScriptedAnswer = { pdu, answer in
+        // Read Request.
+        if pdu[checked: 0] == 0x0A, let low = pdu[checked: 1] { answer.append([0x0B, low]) }
+        // Exchange MTU Request.
+        if pdu[checked: 0] == 0x02 { answer.append([0x03, 0x17, 0x00]) }
+    }
+
     @Test func scriptAnswersTheRequestsOfAHost() throws {
         let radio = NullRadio()
-        radio.scriptedAnswer = { pdu, answer in
-            // Read Request: the value is the low byte of its handle.
-            if pdu[checked: 0] == 0x0A, let low = pdu[checked: 1] { answer.append([0x0B, low]) }
-            // Exchange MTU Request.
-            if pdu[checked: 0] == 0x02 { answer.append([0x03, 0x17, 0x00]) }
-        }
+        radio.scriptedAnswer = Self.answer
         let value = try radio.run { () async throws -> [UInt8] in
             let client = try await radio.openAdapter()
             let peer = try await client.central.connect(to: radio.address(ofPeripheral: 7))
             return try await peer.read(0x0042)
         }
         #expect(value == [0x42])
+        radio.close()
+    }
+
+    /// The handles of ended links are used again, because there are only 3,840.
+    @Test func hostConnectsMoreOftenThanThereAreHandles() throws {
+        let radio = NullRadio()
+        radio.scriptedAnswer = Self.answer
+        try radio.run {
+            let client = try await radio.openAdapter()
+            for _ in 0..<4200 {
+                let peer = try await client.central.connect(to: radio.address(ofPeripheral: 0))
+                #expect(try await peer.read(0x0042) == [0x42])
+                await peer.disconnect()
+            }
+        }
+        radio.close()
+    }
+
+    @Test func attemptWithoutAFreeHandleIsRefused() throws {
+        let radio = NullRadio()
+        radio.scriptedAnswer = Self.answer
+        try radio.run {
+            let host = try await radio.openAdapter()
+            for _ in 1..<NullRadio.linkLimit { _ = radio.connectScriptedCentral() }
+            let peer = try await host.central.connect(to: radio.address(ofPeripheral: 0))
+            await #expect(throws: BLEError.disconnected(.controller(.connectionLimitExceeded))) {
+                try await host.central.connect(to: radio.address(ofPeripheral: 1))
+            }
+            await peer.disconnect()
+            let next = try await host.central.connect(to: radio.address(ofPeripheral: 1))
+            #expect(try await next.read(0x0042) == [0x42])
+        }
         radio.close()
     }
 

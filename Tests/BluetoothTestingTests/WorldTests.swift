@@ -1,4 +1,5 @@
 import BLE
+import BLEVirtualController
 import BluetoothTesting
 import Synchronization
 import Testing
@@ -172,6 +173,21 @@ struct WorldTests {
             }
             world.setConditions(nil, between: phone, and: lamp.device)
             _ = try await deaf.connect(to: lamp.address, timeout: .seconds(5))
+        }
+    }
+
+    @Test("A name that does not fit a scan response is shortened to whole characters, also without Bluetooth 5")
+    func longNameIsShortenedToWholeCharacters() throws {
+        try World.run { world in
+            let short = String(repeating: "a", count: 28)
+            _ = try await world.peripheral(short + "é", services: []) { $0.features = .bluetooth42 }
+            let phone = try await world.device("phone") { $0.features = .bluetooth42 }.openAdapter()
+            for try await advertisement in phone.central.scan() where advertisement.localName != nil {
+                #expect(advertisement.localName == short)
+                // A shortened local name.
+                #expect(advertisement.scanResponseData == [29, 0x08] + Array(short.utf8))
+                break
+            }
         }
     }
 

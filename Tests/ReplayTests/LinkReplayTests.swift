@@ -8,6 +8,8 @@ import Testing
 struct LinkReplayTests {
     /// Links on which the peer breaks the protocol, or on which an app acted in a way that a trace does not show.
     private static let irregular: Set<String> = ["malformed-peripheral", "served-malformed"]
+    /// Recordings of advertising and scanning.
+    private static let withoutLinks: Set<String> = ["extended-advertising", "extended-scan", "malformed-advertiser"]
 
     static func links(_ name: String) throws -> [TracedLink] {
         TracedLink.all(in: try PacketRecording(Fixtures.bytes(name)))
@@ -15,7 +17,9 @@ struct LinkReplayTests {
 
     @Test(arguments: Fixtures.names.filter { !irregular.contains($0) })
     func hostInItsOwnPlaceSendsTheSamePackets(name: String) throws {
-        for link in try LinkReplayTests.links(name) {
+        let links = try LinkReplayTests.links(name)
+        #expect(links.isEmpty == LinkReplayTests.withoutLinks.contains(name))
+        for link in links {
             let isCentral: Bool = try #require(link.isCentral as Bool?)
             let replay = LinkReplay(link, isCentral: isCentral)
             try replay.run()
@@ -90,6 +94,25 @@ struct LinkReplayTests {
         let files = try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         return (files ?? []).filter { ["btsnoop", "log"].contains($0.pathExtension) }.sorted { $0.path < $1.path }
     }()
+
+    @Test("A characteristic declared at the last handle is not served", arguments: [true, false])
+    func characteristicDeclaredAtTheLastHandleIsNotServed(isCentral: Bool) throws {
+        // Read By Type Request for all characteristics. The response declares one at 0xFFFF with its value at 0x0000.
+        let request: [UInt8] = [0x02, 0x40, 0x20, 11, 0, 7, 0, 4, 0, 0x08, 0x01, 0x00, 0xFF, 0xFF, 0x03, 0x28]
+        let response: [UInt8] = [
+            0x02, 0x40, 0x00, 13, 0, 9, 0, 4, 0, 0x09, 7, 0xFF, 0xFF, 0x02, 0x00, 0x00, 0x00, 0x2A,
+        ]
+        let recording = PacketRecording(packets: [
+            .init(number: 1, time: .zero, direction: .controllerToHost, bytes: request),
+            .init(number: 2, time: .milliseconds(1), direction: .hostToController, bytes: response),
+        ])
+        let link = try #require(TracedLink.all(in: recording).first)
+        let replay = LinkReplay(link, isCentral: isCentral)
+        try replay.run()
+        let difference = try #require(replay.difference)
+        #expect(difference.expected?.index == 1)
+        #expect(difference.sent == [0x01, 0x08, 0x01, 0x00, 0x0A], "Attribute Not Found")
+    }
 
     @Test("A link that was made before the recording has unknown roles")
     func linkBeforeTheRecordingHasUnknownRoles() throws {

@@ -31,6 +31,29 @@ class CentralManager: NSObject, TerminalApp {
     }
 
     // MARK: - Methods
+    private func scan() {
+        manager.scanForPeripherals(withServices: [CBUUID.init(string: DEVICE_UUID)], options: nil)
+
+        delegate?.updateStatus(.searching)
+    }
+
+    /// Forgets a peripheral that is not connected any more, and scans for it again. A new scan reports it even if an
+    /// earlier one has.
+    private func scanAgain(for peripheral: CBPeripheral) {
+        guard peripheral.identifier == discoveredPeripheral?.identifier else {
+            return
+        }
+
+        discoveredPeripheral = nil
+        messageCharacteristic = nil
+
+        if manager.state == .poweredOn {
+            scan()
+        } else {
+            delegate?.updateStatus(.disconnected)
+        }
+    }
+
     func stopScan() {
         manager.stopScan()
     }
@@ -50,15 +73,17 @@ class CentralManager: NSObject, TerminalApp {
 extension CentralManager: CBCentralManagerDelegate {
     // MARK: - CBCentralManagerDelegate
     func centralManagerDidUpdateState(_ central: CBCentralManager) {
+        // The connections of the time before have ended.
+        discoveredPeripheral = nil
+        messageCharacteristic = nil
+
         switch central.state {
         case .poweredOff:
             print("poweredOff")
         case .poweredOn:
             print("poweredOn")
 
-            manager.scanForPeripherals(withServices: [CBUUID.init(string: DEVICE_UUID)], options: nil)
-
-            delegate?.updateStatus(.searching)
+            scan()
         case .resetting:
             print("resetting")
         case .unauthorized:
@@ -100,11 +125,11 @@ extension CentralManager: CBCentralManagerDelegate {
     func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: Error?) {
         if let error = error {
             print("Error on didFailToConnect: \(error.localizedDescription)")
-
-            return
+        } else {
+            print("Erro on connect to: \(peripheral.name ?? "nil") (\(peripheral.identifier))")
         }
 
-        print("Erro on connect to: \(peripheral.name ?? "nil") (\(peripheral.identifier))")
+        scanAgain(for: peripheral)
     }
 
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {
@@ -126,25 +151,9 @@ extension CentralManager: CBCentralManagerDelegate {
     ) {
         if let error = error {
             print("Error on didDisconnectPeripheral: \(error.localizedDescription)")
-
-            return
         }
 
-        if peripheral.identifier == discoveredPeripheral?.identifier {
-            discoveredPeripheral = nil
-
-            if manager.isScanning {
-                delegate?.updateStatus(.searching)
-            } else {
-                if manager.state == .poweredOn {
-                    manager.scanForPeripherals(withServices: [CBUUID.init(string: DEVICE_UUID)], options: nil)
-
-                    delegate?.updateStatus(.searching)
-                } else {
-                    delegate?.updateStatus(.disconnected)
-                }
-            }
-        }
+        scanAgain(for: peripheral)
     }
 }
 

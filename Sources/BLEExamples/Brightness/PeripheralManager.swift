@@ -103,6 +103,8 @@ extension PeripheralManager: CBPeripheralManagerDelegate {
     func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: Error?) {
         if let error = error {
             print("Error publishing service: \(error.localizedDescription)")
+
+            return
         }
 
         print("Added service \(service.uuid)")
@@ -111,6 +113,8 @@ extension PeripheralManager: CBPeripheralManagerDelegate {
     func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: Error?) {
         if let error = error {
             print("Error advertising: \(error.localizedDescription)")
+
+            return
         }
 
         delegate?.updateStatus(.advertising)
@@ -121,27 +125,53 @@ extension PeripheralManager: CBPeripheralManagerDelegate {
 
         // The device name characteristic was sent automatically because it was defined on CBMutableCharacteristic init
 
-        if request.characteristic.uuid.uuidString == DEVICE_BRIGHTNESS_VALUE_CHARACTERISTIC_UUID {
-            request.value = delegate?.getBrightness()
+        guard request.characteristic.uuid.uuidString == DEVICE_BRIGHTNESS_VALUE_CHARACTERISTIC_UUID,
+            let brightness = delegate?.getBrightness()
+        else {
+            manager.respond(to: request, withResult: .requestNotSupported)
 
-            manager.respond(to: request, withResult: .success)
+            return
         }
+
+        guard request.offset <= brightness.count else {
+            manager.respond(to: request, withResult: .invalidOffset)
+
+            return
+        }
+
+        request.value = brightness.subdata(in: request.offset..<brightness.count)
+        manager.respond(to: request, withResult: .success)
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
+        // All of the requests are performed or none, and the answer to the first one is the answer to all.
+        manager.respond(to: requests[0], withResult: takeMessage(from: requests))
+    }
+
+    private func takeMessage(from requests: [CBATTRequest]) -> CBATTError.Code {
+        var written = Data()
+
         for request in requests {
             print("Received write request \(request.characteristic.getUserDescription())")
 
-            if request.characteristic.uuid.uuidString == DEVICE_INFORMATION_MESSAGE_CHARACTERISTIC_UUID {
-                if let data = request.value, let message = String(data: data, encoding: .utf8) {
-                    delegate?.updateMessage(message)
-
-                    manager.respond(to: request, withResult: .success)
-                } else {
-                    manager.respond(to: request, withResult: .unlikelyError)
-                }
+            guard request.characteristic.uuid.uuidString == DEVICE_INFORMATION_MESSAGE_CHARACTERISTIC_UUID else {
+                return .requestNotSupported
             }
+
+            guard request.offset <= written.count else {
+                return .invalidOffset
+            }
+
+            written = written.prefix(request.offset) + (request.value ?? Data())
         }
+
+        guard let message = String(data: written, encoding: .utf8) else {
+            return .unlikelyError
+        }
+
+        delegate?.updateMessage(message)
+
+        return .success
     }
 
     func peripheralManager(

@@ -42,6 +42,10 @@ class HeartRateSensor: NSObject, CBPeripheralManagerDelegate, TerminalApp {
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: Error?) {
+        if let error {
+            print("Ошибка: \(error.localizedDescription)")
+            return
+        }
         manager.startAdvertising([
             CBAdvertisementDataLocalNameKey: "Датчик ЧСС",
             CBAdvertisementDataServiceUUIDsKey: [CBUUID(string: DeviceController.heartRateService)],

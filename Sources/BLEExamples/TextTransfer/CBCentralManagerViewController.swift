@@ -27,6 +27,8 @@ class CBCentralManagerViewController: NSObject, CBCentralManagerDelegate, CBPeri
     func centralManagerDidUpdateState(_ central: CBCentralManager) {
         // Vous devez tester tous les scénarios
         if central.state != .poweredOn {
+            // Il n'y a plus de connexion
+            discoveredPeripheral = nil
             return
         }
 
@@ -63,6 +65,9 @@ class CBCentralManagerViewController: NSObject, CBCentralManagerDelegate, CBPeri
     func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: Error?) {
         print("Echec de la connexion")
         cleanup()
+
+        // La recherche continue: le périphérique peut être découvert à nouveau
+        discoveredPeripheral = nil
     }
 
     func cleanup() {

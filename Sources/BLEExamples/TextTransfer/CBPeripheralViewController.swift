@@ -45,6 +45,12 @@ class CBPeripheralViewController: NSObject, CBPeripheralManagerDelegate, Termina
         ])
     }
 
+    func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: Error?) {
+        if let error {
+            print("Erreur: \(error.localizedDescription)")
+        }
+    }
+
     func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: Error?) {
         print(error.map { "Erreur: \($0.localizedDescription)" } ?? "Advertising")
     }

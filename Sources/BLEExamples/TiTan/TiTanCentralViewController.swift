@@ -74,6 +74,28 @@ class TiTanCentralViewController: NSObject, CBCentralManagerDelegate, CBPeripher
     func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: Error?) {
         // Fail to connect peripheral
         print("didFailToConnect \(error?.localizedDescription ?? "")")
+        scanAgain(for: peripheral)
+    }
+
+    func centralManager(
+        _ central: CBCentralManager,
+        didDisconnectPeripheral peripheral: CBPeripheral,
+        error: Error?
+    ) {
+        print("Disconnected \(error?.localizedDescription ?? "")")
+        scanAgain(for: peripheral)
+    }
+
+    /// Removes a device from the table and scans for it again.
+    private func scanAgain(for peripheral: CBPeripheral) {
+        scannedDevices.removeAll { $0.device == peripheral }
+        if self.peripheral == peripheral {
+            self.peripheral = nil
+            discovererChars = [:]
+        }
+        if centralManager.state == .poweredOn {
+            centralManager.scanForPeripherals(withServices: nil, options: nil)
+        }
     }
 
     func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: Error?) {
@@ -119,12 +141,13 @@ class TiTanCentralViewController: NSObject, CBCentralManagerDelegate, CBPeripher
     }
 
     func readValue() {
-        self.peripheral?.readValue(for: discovererChars[kCharacteristicUUID]!)
+        guard let characteristic = discovererChars[kCharacteristicUUID] else { return }
+        self.peripheral?.readValue(for: characteristic)
     }
 
     func writeValue(_ text: String) {
-        let data = Data(text.utf8)
-        self.peripheral?.writeValue(data, for: discovererChars[kCharacteristicUUID]!, type: .withResponse)
+        guard let characteristic = discovererChars[kCharacteristicUUID] else { return }
+        self.peripheral?.writeValue(Data(text.utf8), for: characteristic, type: .withResponse)
     }
 
     func peripheral(
@@ -132,6 +155,10 @@ class TiTanCentralViewController: NSObject, CBCentralManagerDelegate, CBPeripher
         didUpdateValueFor characteristic: CBCharacteristic,
         error: Error?
     ) {
+        if let err = error {
+            print("Did update value with error \(err.localizedDescription)")
+            return
+        }
         guard let data = characteristic.value, let value = String.init(data: data, encoding: .utf8) else { return }
         print("Value \(value)")
     }

@@ -76,15 +76,27 @@ class TiTanPeripheralViewController: NSObject, CBPeripheralManagerDelegate, Term
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
         print("Read request")
-        request.value = myValue.data(using: .utf8)?.dropFirst(request.offset)
+        let value = Data(myValue.utf8)
+        guard request.offset <= value.count else {
+            peripheral.respond(to: request, withResult: .invalidOffset)
+            return
+        }
+        request.value = value.subdata(in: request.offset..<value.count)
         peripheral.respond(to: request, withResult: .success)
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
         print("Write request")
-        if let data = requests[0].value {
-            myValue = String(decoding: data, as: UTF8.self)
+        // Either all of the requests are performed, or none.
+        var written = Data(myValue.utf8)
+        for request in requests {
+            guard request.offset <= written.count else {
+                peripheral.respond(to: requests[0], withResult: .invalidOffset)
+                return
+            }
+            written = written.prefix(request.offset) + (request.value ?? Data())
         }
+        myValue = String(decoding: written, as: UTF8.self)
         peripheral.respond(to: requests[0], withResult: .success)
         peripheral.updateValue(Data(myValue.utf8), for: characteristic!, onSubscribedCentrals: nil)
     }

@@ -52,7 +52,7 @@ class WalkthroughCentral: NSObject, CBCentralManagerDelegate, TerminalApp {
         switch central.state {
         case .poweredOn:
             print("CBCentralManagerStatePoweredOn")
-            centralManager.scanForPeripherals(withServices: nil, options: nil)
+            beginAgain()
         case .poweredOff:
             print("CBCentralManagerStatePoweredOff")
         case .unsupported:
@@ -91,6 +91,7 @@ class WalkthroughCentral: NSObject, CBCentralManagerDelegate, TerminalApp {
 
     func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: Error?) {
         print("Fail to connect: \(error?.localizedDescription ?? "(null)")")
+        beginAgain()
     }
 
     func centralManager(
@@ -99,6 +100,17 @@ class WalkthroughCentral: NSObject, CBCentralManagerDelegate, TerminalApp {
         error: Error?
     ) {
         print("Peripheral Disconnected: \(error?.localizedDescription ?? "(null)")")
+        // Without an error, it was disconnected after the last step.
+        if error != nil { beginAgain() }
+    }
+
+    /// Scans for a peripheral, to perform all steps with it.
+    private func beginAgain() {
+        guard centralManager.state == .poweredOn else { return }
+        peripheral = nil
+        step = nil
+        outcomes = [:]
+        centralManager.scanForPeripherals(withServices: nil, options: nil)
     }
 }
 

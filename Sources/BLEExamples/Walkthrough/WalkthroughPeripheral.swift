@@ -61,11 +61,11 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: Error?) {
-        print("Add Service \(service.uuid.uuidString)")
         if let error = error {
             print("Error publishing service: \(error.localizedDescription)")
             return
         }
+        print("Add Service \(service.uuid.uuidString)")
 
         if service == heartRateService {
             // Included services are published first.
@@ -90,10 +90,11 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
     }
 
     func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: Error?) {
-        print("Start Advertising")
         if let error = error {
             print("Error advertising: \(error.localizedDescription)")
+            return
         }
+        print("Start Advertising")
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {

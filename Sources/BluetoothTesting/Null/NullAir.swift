@@ -4,6 +4,7 @@ import BLEHCITransport
 import BLEL2CAP
 import BluetoothHost
 import BluetoothTypes
+import DequeModule
 import Synchronization
 
 /// The links of a ``NullRadio``, and the packets on them. Used on the radio's loop only.
@@ -28,17 +29,38 @@ final class NullAir {
         /// The state for each host.
         var ports: [HostPort] = []
         /// The links by handle: the first link has handle 0.
-        var links: [Link?] = []
+        private var links: [Link?] = []
+        /// The handles of links that have ended, oldest first. They are used again once every handle was used.
+        private var freeHandles: Deque<UInt16> = []
+
+        /// Whether each handle has an open link.
+        var isFull: Bool { links.count == NullRadio.linkLimit && freeHandles.isEmpty }
 
         subscript(handle: ConnectionHandle) -> Link? {
             let index = Int(handle.rawValue)
             return index < links.count ? links[index] : nil
         }
 
+        /// Adds a link and returns its handle.
+        ///
+        /// - Precondition: not every handle has an open link.
+        mutating func add(_ link: Link) -> ConnectionHandle {
+            if links.count < NullRadio.linkLimit {
+                links.append(link)
+                return ConnectionHandle(UInt16(links.count - 1))
+            }
+            guard let handle = freeHandles.popFirst() else {
+                preconditionFailure("a null radio has at most \(NullRadio.linkLimit) open links")
+            }
+            links[Int(handle)] = link
+            return ConnectionHandle(handle)
+        }
+
         /// Removes and returns a link.
         mutating func removeLink(_ handle: ConnectionHandle) -> Link? {
             guard let link = self[handle] else { return nil }
             links[Int(handle.rawValue)] = nil
+            freeHandles.append(handle.rawValue)
             return link
         }
 
@@ -46,9 +68,9 @@ final class NullAir {
         ///
         /// - Parameter isScripted: whether a script is the peer of each host.
         /// - Returns: the address that the host wants to connect to, and the peer that has this address from now on; nil
-        ///   if there is none.
+        ///   if there is none, or no handle for a link.
         mutating func endSearch(ofHost number: Int, _ isScripted: Bool) -> (PeerAddress, Party)? {
-            guard let peer = ports[number].soughtPeer else { return nil }
+            guard let peer = ports[number].soughtPeer, !isFull else { return nil }
             let party: Party
             if isScripted {
                 party = .script
@@ -139,6 +161,9 @@ final class NullAir {
 
     // MARK: Links
 
+    /// Whether no further link is possible.
+    var isFull: Bool { traffic.withLock { $0.isFull } }
+
     /// Connects a scripted central to the first host.
     func connectScriptedCentral() -> ConnectionHandle {
         let handle = addLink(Link(central: .script, peripheral: .host(0)))
@@ -206,10 +231,7 @@ final class NullAir {
     }
 
     private func addLink(_ link: Link) -> ConnectionHandle {
-        traffic.withLock {
-            $0.links.append(link)
-            return ConnectionHandle(UInt16($0.links.count - 1))
-        }
+        traffic.withLock { $0.add(link) }
     }
 
     private func tellOfConnection(_ handle: ConnectionHandle, role: Role, peer: PeerAddress, to number: Int) {

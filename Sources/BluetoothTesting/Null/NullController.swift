@@ -100,6 +100,8 @@ final class NullController: Transport {
             completeWithStatus(command.opcode)
             let isAdvertising = (try? command.decode(LESetAdvertisingEnable.self))?.advertisingEnable == true
             air.setAdvertising(isAdvertising, ofHost: number)
+        case LECreateConnection.opcode where air.isFull:
+            queue(CommandStatus(status: .connectionLimitExceeded, commandOpcode: command.opcode))
         case LECreateConnection.opcode:
             tellBegun(command.opcode)
             air.seek((try? command.decode(LECreateConnection.self))?.peerAddress, fromHost: number)

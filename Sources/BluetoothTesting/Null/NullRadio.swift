@@ -28,11 +28,16 @@ import Synchronization
 /// the other adapter, which is part of what they check. If ``scriptedAnswer`` is set, links
 /// end at peers that only answer requests, so that one host is measured alone.
 ///
+/// At most ``linkLimit`` links are open at a time. The controllers refuse a host's further connection attempts.
+///
 /// Like a ``World``, it belongs to the thread that runs it.
 public final class NullRadio: Sendable {
     /// Answers an Attribute PDU in place of a peer: appends the answer to the buffer. If it appends nothing, there is
     /// no answer.
     public typealias ScriptedAnswer = @Sendable (_ pdu: RawSpan, _ answer: inout PacketBuffer) -> Void
+
+    /// Maximum number of open links: one for each connection handle, 0x0000 to 0x0EFF (Vol 4, Part E, 5.3.1).
+    public static let linkLimit = 0x0F00
 
     /// The maximum data length of an ACL packet, in bytes.
     public let dataLength: Int
@@ -49,7 +54,8 @@ public final class NullRadio: Sendable {
     /// The adapters that were opened, in order.
     public var adapters: [Adapter] { opened.withLock { $0 } }
 
-    package let loop = SimulatedEventLoop()
+    /// Its time stands still while there is work, so it has no limit for the work of one instant.
+    package let loop = SimulatedEventLoop(turnLimit: .max)
     private let confined: LoopConfined<NullAir>
     private var air: NullAir { confined.value }
     private let opened = Mutex<[Adapter]>([])
@@ -138,6 +144,8 @@ public final class NullRadio: Sendable {
     }
 
     /// Connects a scripted central to the first host. ``send(_:on:)`` sends its requests.
+    ///
+    /// - Precondition: fewer than ``linkLimit`` links are open.
     public func connectScriptedCentral() -> ConnectionHandle {
         air.connectScriptedCentral()
     }

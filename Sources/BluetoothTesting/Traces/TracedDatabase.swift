@@ -20,7 +20,8 @@ struct TracedDatabase {
 
     private var services: [UInt16: Service] = [:]
     private var includes: [UInt16: UInt16] = [:]
-    /// The characteristics by the handles of their declarations; the handles of the values follow them.
+    /// The characteristics by the handles of their declarations, each below 0xFFFF; the handles of the values follow
+    /// them.
     private var characteristics: [UInt16: Characteristic] = [:]
     private var types: [UInt16: BluetoothUUID] = [:]
     private var accessed: Set<UInt16> = []
@@ -117,8 +118,10 @@ struct TracedDatabase {
         switch type {
         case .include: includes[handle.rawValue] = try? reader.readUInt16()
         case .characteristic:
+            // A declaration at 0xFFFF has no handle for its value.
             guard let properties = try? reader.readUInt8(), let valueHandle = try? reader.readUInt16(),
-                valueHandle == handle.rawValue &+ 1, let uuid = try? BluetoothUUID(decoding: reader.readRemaining())
+                handle != .last, valueHandle == handle.rawValue + 1,
+                let uuid = try? BluetoothUUID(decoding: reader.readRemaining())
             else { return }
             characteristics[handle.rawValue] = Characteristic(properties: properties, uuid: uuid)
         default:
@@ -199,7 +202,7 @@ struct TracedDatabase {
             uuid: characteristic.uuid,
             handle: AttributeHandle(handle),
             properties: CharacteristicProperties(rawValue: characteristic.properties),
-            permissions: permissions(of: handle &+ 1, CharacteristicProperties(rawValue: characteristic.properties)),
+            permissions: permissions(of: handle + 1, CharacteristicProperties(rawValue: characteristic.properties)),
             value: .handled,
             generatesDescriptors: false,
             descriptors: descriptors.map { descriptor in

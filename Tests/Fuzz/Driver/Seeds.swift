@@ -22,6 +22,9 @@ func writeSeeds(of target: FuzzTarget, from captures: ArraySlice<String>, to fol
         }
     }
     var others = target.madeSeeds
+    if target == .trace {
+        others += try captures.map { try [UInt8](Data(contentsOf: URL(fileURLWithPath: $0)).prefix(3000)) }
+    }
     if target == .capture {
         others += try captures.flatMap { try rewritten(capture: Data(contentsOf: URL(fileURLWithPath: $0))) }
     }

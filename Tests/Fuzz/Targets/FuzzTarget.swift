@@ -27,6 +27,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case sensors
     /// A capture of any format.
     case capture
+    /// A capture whose links a host plays, in the role of either device.
+    case trace
     /// A profile as JSON.
     case profile
     /// A whole host in a simulated world. Its controller also sends the packets of the input.
@@ -54,6 +56,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .advertising: fuzzAdvertising(input)
         case .sensors: fuzzSensors(input)
         case .capture: fuzzCapture(input)
+        case .trace: fuzzTrace(input)
         case .profile: fuzzProfile(input)
         case .host: HostFuzzing.run(Script(input))
         case .discovery: DiscoveryFuzzing.run(Script(input))
@@ -68,7 +71,7 @@ extension FuzzTarget {
     /// Whether an input takes long, because it runs a whole world or uses files.
     package var isSlow: Bool {
         switch self {
-        case .host, .discovery, .bonds, .managers, .state: true
+        case .trace, .host, .discovery, .bonds, .managers, .state: true
         default: false
         }
     }

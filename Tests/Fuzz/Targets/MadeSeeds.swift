@@ -10,6 +10,7 @@ extension FuzzTarget {
         case .server: [requests.octets]
         case .profile: profiles.map { Array($0.utf8) }
         case .capture: captures
+        case .trace: traces
         case .event: eventSeeds
         case .command: commandSeeds
         case .host: hostSeeds
@@ -135,6 +136,31 @@ private let sensorSeeds: [[UInt8]] = [
     "1bff99040512fc5394c37c0004fffc040cac364200cdcbb8334c884f", "372a1f48001400000400030102",
     "352a1fa0f06bf07cf0ea070b1b1300264800022d00", "f1ff0efe2f270100006608",
 ].compactMap { [UInt8](hexadecimal: $0) }
+
+/// A capture (btsnoop) in which the peer discovers and uses the attributes of the recorded host.
+private var traces: [[UInt8]] {
+    var file = Array("btsnoop".utf8) + [0, 0, 0, 0, 1, 0, 0, 0x03, 0xEA]
+    for (pdu, isClients) in exchanges {
+        let count = UInt8(pdu.count)
+        let packet: [UInt8] = [2, 0x40, 0x20, count + 4, 0, count, 0, 4, 0] + pdu
+        let length: [UInt8] = [0, 0, 0, UInt8(packet.count)]
+        file += length + length
+        file += [0, 0, 0, isClients ? 1 : 0, 0, 0, 0, 0]
+        file += [0, 0xE0, 0x3A, 0xB4, 0x4A, 0x67, 0x60, 0]
+        file += packet
+    }
+    return [file]
+}
+
+/// The services, characteristics and descriptors of a server, and a read, a write and a refused read of their values.
+private let exchanges: [(pdu: [UInt8], isClients: Bool)] = [
+    ([0x10, 1, 0, 0xFF, 0xFF, 0, 0x28], true), ([0x11, 6, 1, 0, 6, 0, 0x0F, 0x18], false),
+    ([0x08, 1, 0, 6, 0, 3, 0x28], true),
+    ([0x09, 7, 2, 0, 0x0A, 3, 0, 0x19, 0x2A, 4, 0, 0x12, 5, 0, 0x1B, 0x2A], false),
+    ([0x04, 6, 0, 6, 0], true), ([0x05, 1, 6, 0, 2, 0x29], false),
+    ([0x0A, 3, 0], true), ([0x0B, 99], false), ([0x12, 3, 0, 1], true), ([0x13], false),
+    ([0x0A, 5, 0], true), ([0x01, 0x0A, 5, 0, 2], false),
+]
 
 /// A packet in each format that can be read but not written (libpcap, and Apple's PacketLogger).
 private let captures: [[UInt8]] = [

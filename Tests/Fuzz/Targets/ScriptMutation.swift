@@ -84,7 +84,7 @@ extension FuzzTarget {
     var inputShape: InputShape {
         switch self {
         case .event, .command, .stream, .advertising, .sensors, .profile: .octets
-        case .capture: .capture
+        case .capture, .trace: .capture
         case .acl, .signaling, .server, .client, .security, .host, .discovery, .bonds, .managers, .state: .script
         }
     }

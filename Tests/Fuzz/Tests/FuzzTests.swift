@@ -9,9 +9,9 @@ import struct BLEVirtualController.SeededGenerator
 
 /// The inputs that once revealed a fault: a file for each input, in a folder for each target.
 private enum Found {
-    static let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
+    static let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Fixtures/fuzz")
+    static let folder = root.appendingPathComponent("Fixtures/fuzz")
 
     static func inputs(of target: FuzzTarget) throws -> [[UInt8]] {
         let folder = folder.appendingPathComponent(target.rawValue)
@@ -26,6 +26,24 @@ struct FuzzTests {
     @Test("Inputs that once revealed a fault are processed", arguments: FuzzTarget.allCases)
     func inputsOfEarlierFaultsAreProcessedWithoutATrap(target: FuzzTarget) throws {
         for input in try Found.inputs(of: target) { target.run(input) }
+    }
+
+    /// The inputs and the dictionary of a target that is renamed or misspelled would not be used any more. The targets
+    /// of the gateway have tests of their own.
+    @Test("Each folder of inputs and each dictionary is that of a target")
+    func foldersAndDictionariesAreThoseOfTargets() throws {
+        let folders = try FileManager.default.contentsOfDirectory(atPath: Found.folder.path)
+            .filter { !$0.hasPrefix("gateway") }
+        for folder in folders { #expect(FuzzTarget(rawValue: folder) != nil, "Fixtures/fuzz/\(folder)") }
+        let inputs = try FuzzTarget.allCases.flatMap { try Found.inputs(of: $0) }
+        #expect(!inputs.isEmpty)
+        let path = Found.root.appendingPathComponent("Tests/Fuzz/Dictionaries").path
+        let dictionaries = try FileManager.default.contentsOfDirectory(atPath: path)
+            .filter { !$0.hasPrefix("gateway") }
+        #expect(!dictionaries.isEmpty)
+        for dictionary in dictionaries {
+            #expect(FuzzTarget.allCases.contains { dictionary == $0.rawValue + ".txt" }, "\(dictionary)")
+        }
     }
 
     @Test("Random bytes are processed", arguments: FuzzTarget.allCases)
