@@ -12,6 +12,7 @@ import dataclasses
 import fnmatch
 import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -220,7 +221,7 @@ async def main() -> None:
     parser.add_argument("--suite", choices=SUITES, action="append", help="the suites to run; all by default")
     parser.add_argument("--io-capability", default="keyboard-display", help="the input and output of our device")
     parser.add_argument("--reference", action="store_true", help="test Bumble in place of our device")
-    parser.add_argument("--logs", type=Path, help="a new directory for the logs; temporary by default")
+    parser.add_argument("--logs", type=Path, help="a new directory for the logs; by default, kept after a failure")
     parser.add_argument("filter", nargs="*", help="run only the cases whose names contain one of these texts")
     arguments = parser.parse_args()
     logs = (arguments.logs or Path(tempfile.mkdtemp(prefix="avatar-"))).resolve()
@@ -230,6 +231,8 @@ async def main() -> None:
         is_good = report(suite, results, arguments.reference) and is_good
     if not is_good:
         print(f"the logs are in {logs}")
+    elif arguments.logs is None:
+        shutil.rmtree(logs)
     sys.exit(not is_good)
 
 

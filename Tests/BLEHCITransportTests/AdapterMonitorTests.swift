@@ -60,6 +60,14 @@ struct AdapterMonitorTests {
         func closeSockets() { state.withLock { $0.ends.removeAll() } }
 
         var socketCount: Int { state.withLock { $0.ends.count } }
+
+        /// Whether the monitor closes the last socket, within a minute.
+        func seesTheEnd() async -> Bool {
+            guard let end = state.withLock({ $0.ends.last }) else { return false }
+            // Without events, only a hang-up or an error ends the wait.
+            let deadline = monotonicNanoseconds() + 60_000_000_000
+            return await offThread { (try? poll(end.number, events: 0, until: deadline)) == true }
+        }
     }
 
     @Test func iterationBeginsWithTheAdaptersAndContinuesWithEachChange() async {
@@ -138,5 +146,6 @@ struct AdapterMonitorTests {
         while kernel.socketCount == 0 { await Task.yield() }
         task.cancel()
         #expect(await task.value <= 1)
+        #expect(await kernel.seesTheEnd())
     }
 }

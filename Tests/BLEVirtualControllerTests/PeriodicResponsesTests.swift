@@ -209,7 +209,12 @@ struct PeriodicResponsesTests {
         world.run(.milliseconds(12))
         #expect(world.status(of: Self.respond([1], to: report, slot: 0), to: 1) == .tooLate)
         world.run(.milliseconds(20))
-        #expect(Self.responses(world).allSatisfy { $0.status == .failedToReceive })
+        #expect(
+            Self.responses(world) == [
+                Response(subevent: 1, slot: 0, status: .failedToReceive, data: []),
+                Response(subevent: 1, slot: 1, status: .failedToReceive, data: []),
+            ]
+        )
     }
 
     @Test("A response of 247 bytes, the most that a command has room for, is reported whole, in two parts")

@@ -59,6 +59,33 @@ import Testing
         #expect(number("temperature", decode("0a16d2fc4002ca0903bf13", &decoder)) == 25.06)
     }
 
+    @Test func reportsAreCountedByTheirOutcome() {
+        let plain = "0a16d2fc4002ca0903bf13"
+        let damaged = String(sealed.dropLast(2)) + "15"
+        var decoder = SensorDecoder()
+        // Flags are no report.
+        #expect(decode("020106", &decoder) == nil)
+        #expect(decoder.statistics == SensorDecoder.Statistics())
+        for _ in 0..<6 { _ = decode(plain, &decoder) }
+        for _ in 0..<5 { _ = decode(sealed, &decoder) }
+        decoder.setKey(key, for: address)
+        // The first one is decoded.
+        for _ in 0..<5 { _ = decode(sealed, &decoder) }
+        for _ in 0..<3 { _ = decode(damaged, &decoder) }
+        for _ in 0..<2 { _ = decode(plain, &decoder) }
+        // Encrypted telemetry of Eddystone.
+        _ = decode("0516aafe2001", &decoder)
+        let expected = SensorDecoder.Statistics(
+            decoded: 7,
+            withoutKey: 5,
+            wrongKey: 3,
+            replayed: 4,
+            downgraded: 2,
+            unsupported: 1
+        )
+        #expect(decoder.statistics == expected)
+    }
+
     @Test func repeatedPacketRepeatsNoEvent() {
         var decoder = SensorDecoder()
         let press = SensorReading(.button, .event("press", count: nil))

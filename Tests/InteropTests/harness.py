@@ -21,6 +21,10 @@ EVERY = tuple(preset.name for preset in PRESETS.values() if preset.by_hand_like 
 ALL = tuple(PRESETS)
 
 
+class Skipped(Exception):
+    """The reason why a test cannot run here, which is a failure if CI is set."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Test:
     name: str
@@ -214,10 +218,11 @@ class ServedPeer:
 
     async def __aexit__(self, kind, *_):
         try:
-            if kind is None and self.process.process.returncode is None:
-                self.process.send("quit")
-                outcome = await self.process.ended()
-                outcome.succeeded()
+            if kind is None:
+                if self.process.process.returncode is None:
+                    self.process.send("quit")
+                # Also if the test has ended it, so that a crash is a failure.
+                (await self.process.ended()).succeeded()
         finally:
             await self.stack.aclose()
 

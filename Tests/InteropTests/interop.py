@@ -14,7 +14,7 @@ from pathlib import Path
 import captures
 import hosts
 from controllers import PRESETS, Controllers, OurControllers, Rootcanal
-from harness import TESTS, World
+from harness import TESTS, Skipped, World
 from tool import Tool
 
 import central_tests  # noqa: F401, I001  (tests register themselves)
@@ -68,9 +68,13 @@ class Runner:
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
         self.checker = captures.Checker()
-        self.passed, self.failures = 0, []
+        self.passed, self.skipped, self.failures = 0, 0, []
 
     def report(self, name: str, started: float, error: BaseException | None):
+        if isinstance(error, Skipped) and not os.environ.get("CI"):
+            print(f"skipped            {name}: {error}", flush=True)
+            self.skipped += 1
+            return
         milliseconds = round((time.monotonic() - started) * 1000)
         print(f"{'ok    ' if error is None else 'FAILED'} {milliseconds:6} ms  {name}", flush=True)
         if error is None:
@@ -175,6 +179,8 @@ def chosen_tests(options) -> list:
 async def main() -> int:
     options = arguments()
     chosen = chosen_tests(options)
+    if not chosen:
+        sys.exit(f"interop: no test has {options.filter!r} in its name")
     if options.list:
         for test, preset in chosen:
             print(f"{preset}: {test.name}" if preset else test.name)
@@ -188,7 +194,8 @@ async def main() -> int:
     for name in runner.failures:
         print(f"failed: {name}")
     print(f"in {time.monotonic() - started:.0f} s, captures and logs in {os.path.relpath(runner.directory)}")
-    print(f"{runner.passed} passed, {len(runner.failures)} failed")
+    skipped = f", {runner.skipped} skipped" if runner.skipped else ""
+    print(f"{runner.passed} passed, {len(runner.failures)} failed{skipped}")
     return 1 if runner.failures else 0
 
 

@@ -511,6 +511,14 @@ async def lost_by_us(world: World):
         async with our_lock(pairing) as process:
             link = await central.connect(profiles.ADDRESS)
             await expect_no_key(link)
+            await process.event("disconnected")
+            # Both have lost the bond now.
+            await central.device.keystore.delete_all()
+            link = await central.connect(profiles.ADDRESS)
+            await link.connection.pair()
+            await process.event("paired")
+            await read_secrets(link, pairing.model)
+            await pairing.expect_bonds(1)
 
 
 # Private addresses

@@ -298,19 +298,20 @@ async def subevents(world: World):
     async with contextlib.AsyncExitStack() as stack:
         advertiser = await stack.enter_async_context(world.start("advertise", *slots, "--include-tx-power"))
         address = (await advertiser.event("ready"))["address"]
-        responders, missing = [], {}
-        for subevent, slot in ((0, 2), (1, 0)):
-            missing[subevent, slot] = f"05ffffff0a0{subevent}"
-            options = ("--subevent", str(subevent), "--respond", f"{slot}:{missing[subevent, slot]}")
+        responders, responses = [], {(0, 2): "05ffffff0a00", (1, 0): "05ffffff0a01"}
+        for (subevent, slot), response in responses.items():
+            options = ("--subevent", str(subevent), "--respond", f"{slot}:{response}")
             responders.append(await stack.enter_async_context(world.start("sync", address, *options)))
         for subevent, responder in enumerate(responders):
             expect((await responder.event("synchronized"))["subevents"], 2, "number of subevents")
             event = await responder.event("periodicAdvertisement")
             expect((event["subevent"], event["data"].upper()), (subevent, data[subevent]), "subevent and data")
+        missing = set(responses)
         while missing:
             event = await advertiser.event("response")
             if event["outcome"] == "received":
-                expected = missing.pop((event["subevent"], event["slot"]), event["data"])
-                expect(event["data"], expected, "response")
+                place = (event["subevent"], event["slot"])
+                expect(event["data"], responses.get(place), f"the response in subevent and slot {place}")
+                missing.discard(place)
         for process in (*responders, advertiser):
             (await process.interrupt()).succeeded()

@@ -4,11 +4,10 @@ import json
 import os
 import shlex
 import shutil
-import time
 from pathlib import Path
 
 from adapters import AIR, FIRST, SECOND, Adapters, until
-from kernel_tests import ADDRESS, HERE, OUT, ROOT, World, expect, test
+from kernel_tests import ADDRESS, HERE, OUT, ROOT, Skipped, World, expect, test
 
 
 def listed(world: World) -> dict:
@@ -66,7 +65,9 @@ def automatic(world: World):
         world.hciconfig(name, "up")
     try:
         expect(taken(), hci0, "the first, because all are up")
-        world.ble("doctor", "--adapter", "auto")
+        # The channel of `ble info` has left it down, so it is the first free one.
+        doctor = world.ble("doctor", "--adapter", "auto", machine_readable=False).succeeded()
+        assert f"hci0 ({hci0}) is down and free" in doctor.output, doctor.output
     finally:
         for name in ("hci0", "hci1", "hci2"):
             world.hciconfig(name, "down")
@@ -107,24 +108,24 @@ def scan_continues(world: World):
         arguments = ("scan", "--name", "Kernel", "--duplicates", "--verbose")
         with world.start(*arguments, adapter=f"addr:{FIRST}") as scan:
             log = f"/run/errors.{world.machine.shells.index(scan.shell)}"
+
+            def long_pauses() -> int:
+                return int(world.machine.run(f"grep -c 'again in 12.8 seconds' {log}").output)
+
             scan.event("advertisement", address=ADDRESS, deadline=40)
-            for times in (1, 2):
+            for times in (1, 2, 3):
                 adapters.unplug(FIRST)
-                # The host tries again at growing intervals. In a pause of 12.8 s, only the adapter's return counts.
-                until(
-                    lambda: world.machine.run(f"[ $(grep -c 'again in 12.8 seconds' {log}) = {times} ]").status == 0,
-                    "a long pause",
-                    patience=90,
-                )
+                # The host tries again at growing intervals, up to 30 seconds. The pauses are short again only if the
+                # adapter's return has ended one, so each further pause of 12.8 seconds proves that for the last return.
+                until(lambda: long_pauses() >= times, f"long pause {times}", patience=90)
+                if times == 3:
+                    break
                 if times == 1:
                     adapters.plug(SECOND)
-                since = time.monotonic()
                 names.append(adapters.plug(FIRST))
                 count = len(scan.output)
                 until(lambda: any('"advertisement"' in line for line in scan.output[count:]), "advertisements")
-                took = time.monotonic() - since
                 assert not scan.is_over(), scan.output[-5:]
-                assert took < 12, f"the scan has continued after {took:.1f} s"
             assert names[0] != names[1], f"the number has not changed: {names}"
 
 
@@ -140,8 +141,7 @@ def gateway_binary() -> Path | None:
 def gateway_follows(world: World):
     binary = gateway_binary()
     if binary is None:
-        print("skipped            no ble-gateway: build it in Gateway, or name one in BLE_GATEWAY")
-        return
+        raise Skipped("there is no ble-gateway: run make gateway, or name one in BLE_GATEWAY")
     state = "/run/tmp/gateway"
     program = f"chroot /host /usr/bin/env STATE_DIRECTORY={state} {shlex.quote(str(binary))}"
     run = f"{program} run --no-api --adapter addr:{FIRST} --adapter addr:{SECOND}"

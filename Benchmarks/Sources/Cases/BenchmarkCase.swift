@@ -70,18 +70,30 @@ public struct Reading: Sendable {
 /// Reads the clock and the counters at the start and the end of the measured part.
 public final class Meter: Sendable {
     private let name: String
+    private let onStart: @Sendable () -> Void
+    private let onStop: @Sendable () -> Void
     /// When the measured part began. Atomic, because a lock would add its cost to the measured part.
     private let begun = Atomic<UInt64>(0)
     private let result = Mutex(Reading())
 
-    /// - Parameter name: the name of the run in callgrind's file.
-    public init(name: String) {
+    /// - Parameters:
+    ///   - name: the name of the run in callgrind's file.
+    ///   - onStart: called immediately before the measured part.
+    ///   - onStop: called immediately after the measured part.
+    public init(
+        name: String,
+        onStart: @escaping @Sendable () -> Void = {},
+        onStop: @escaping @Sendable () -> Void = {}
+    ) {
         self.name = name
+        self.onStart = onStart
+        self.onStop = onStop
     }
 
     public var reading: Reading { result.withLock { $0 } }
 
     public func start() {
+        onStart()
         allocation_counting_begin()
         instruction_counting_begin()
         begun.store(monotonic_nanoseconds(), ordering: .relaxed)
@@ -91,6 +103,7 @@ public final class Meter: Sendable {
         let end = monotonic_nanoseconds()
         instruction_counting_end(name)
         let counts = allocation_counting_end()
+        onStop()
         result.withLock { reading in
             reading.nanoseconds = end - begun.load(ordering: .relaxed)
             reading.allocations = counts.allocations

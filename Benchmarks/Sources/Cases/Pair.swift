@@ -68,13 +68,16 @@ extension BenchmarkCase {
     static func pair(
         _ name: String,
         operations: Int,
+        countedOperations: Int? = nil,
         budget: Budget = Budget(),
         links: Int = 1,
         bearers: Int = 0,
         services: [ServiceDefinition] = [],
         body: @escaping @Sendable (_ pair: Pair, _ operations: Int, _ meter: Meter) async throws -> Void
     ) -> BenchmarkCase {
-        BenchmarkCase(name, operations: operations, budget: budget) { operations, meter in
+        BenchmarkCase(name, operations: operations, countedOperations: countedOperations, budget: budget) {
+            operations,
+            meter in
             let radio = NullRadio()
             try radio.run(limit: .seconds(86_400)) {
                 let pair = try await Pair(radio, links: links, bearers: bearers, services: services)

@@ -26,8 +26,15 @@ extension BenchmarkCase {
     }
 
     /// Reads on all links at the same time; compares the busiest link with the least busy.
+    ///
+    /// Each link makes at least 40 reads, so that they cost more than the start of its task.
     private static func crowd(_ links: Int) -> BenchmarkCase {
-        pair("links/\(links)/read-at-once", operations: 20_000, links: links) { pair, operations, meter in
+        pair(
+            "links/\(links)/read-at-once",
+            operations: 20_000,
+            countedOperations: max(400, links * 40),
+            links: links
+        ) { pair, operations, meter in
             let handle = pair.handles[20] ?? 1
             let counts = Counts(links)
             meter.start()
@@ -40,8 +47,11 @@ extension BenchmarkCase {
                 try await group.waitForAll()
             }
             meter.stop()
-            meter.tell("most per link", Double(counts.values.max() ?? 0))
-            meter.tell("least per link", Double(counts.values.min() ?? 0))
+            let values = counts.values
+            let idle = values.count { $0 == 0 }
+            guard idle == 0 else { throw MissingResult("a read on \(idle) of \(links) links") }
+            meter.tell("most per link", Double(values.max() ?? 0))
+            meter.tell("least per link", Double(values.min() ?? 0))
         }
     }
 
@@ -113,7 +123,9 @@ extension BenchmarkCase {
 
     // MARK: Databases
 
-    /// Services of four characteristics each, with the given total number of attributes.
+    /// Services of four characteristics each, with about the given number of attributes.
+    ///
+    /// GAP, GATT and the service of ``Pair`` add 29.
     private static func services(_ attributes: Int) -> [ServiceDefinition] {
         (0..<max(attributes / 9, 1)).map { service in
             ServiceDefinition(
@@ -144,7 +156,9 @@ extension BenchmarkCase {
         ) { pair, operations, meter in
             // The client caches its discoveries while the link lasts, but discovers services again if asked for them
             // alone.
-            _ = try await pair.peer.discoverServices()
+            let discovered = try await pair.peer.discoverServices().reduce(0) { sum, service in
+                sum + Int(service.endHandle.rawValue) - Int(service.handle.rawValue) + 1
+            }
             meter.start()
             for _ in 0..<operations {
                 for service in try await pair.peer.discoverServices() {
@@ -152,8 +166,9 @@ extension BenchmarkCase {
                 }
             }
             meter.stop()
-            let cost = Double(meter.reading.nanoseconds) / Double(operations * attributes)
+            let cost = Double(meter.reading.nanoseconds) / Double(operations * discovered)
             meter.tell("ns per attribute", cost)
+            meter.tell("attributes", Double(discovered))
         }
     }
 

@@ -129,6 +129,8 @@ async def main() -> int:
         chosen = [(0, Test(f"soak of {options.soak:g} minutes", body, options.soak * 60 + 300))]
     else:
         chosen = tests(options.filter, options.program)
+        if not chosen:
+            sys.exit(f"test-gateway: no test has {options.filter!r} in its name")
     if options.list:
         for _, test in chosen:
             print(test.name)

@@ -219,7 +219,7 @@ class Line:
 
 
 class Consumer:
-    """`ble-gateway fleet`. It can be stopped, killed and started again."""
+    """`ble-gateway fleet`. It can be stopped, killed and started again. The test fails if it ends by itself."""
 
     def __init__(self, binary: Path, port: int, directory: Path, *options: str):
         self.binary, self.port, self.directory, self.options = binary, port, directory, options
@@ -227,6 +227,8 @@ class Consumer:
         self.lines: list[Line] = []
         self.elections: list[dict] = []
         self.process: asyncio.subprocess.Process | None = None
+        # Whether the test has ended the process.
+        self.was_ended = False
         # The port of the metrics, if they are served, and the late messages of the programs that were killed.
         self.http = options[options.index("--http") + 1] if "--http" in options else None
         self.late_count = 0
@@ -242,7 +244,16 @@ class Consumer:
         return self
 
     async def __aexit__(self, *_):
-        await self.kill()
+        try:
+            if not self.was_ended:
+                await self.kill()
+        finally:
+            await self.end()
+
+    def check_running(self):
+        """Fails if the program has ended although the test has not ended it."""
+        status = self.process.returncode
+        assert status is None, f"ble-gateway fleet has ended by itself with {status}: {self.log[-500:]}"
 
     def metric(self, name: str) -> int:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/metrics") as response:
@@ -262,6 +273,7 @@ class Consumer:
             # A limit of the size of files makes writes fail, as on a full disk.
             preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
         )  # fmt: skip
+        self.was_ended = False
         self.reader = asyncio.create_task(self.read(self.process.stdout))
         async with asyncio.timeout(30):
             while self.log.count("subscribed to the topics") == count:
@@ -280,6 +292,8 @@ class Consumer:
 
     async def stop(self) -> dict[str, int]:
         """Ends the program, which must end cleanly. Returns the counters that it reports."""
+        self.check_running()
+        self.was_ended = True
         self.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(20):
             status = await self.process.wait()
@@ -289,10 +303,19 @@ class Consumer:
         return {name: int(number) for name, _, number in (word.partition("=") for word in words)}
 
     async def kill(self):
-        if self.process and self.process.returncode is None:
+        """Ends the program at once."""
+        self.check_running()
+        try:
             if self.http:
                 name = 'ble_gateway_fleet_messages_unused_total{reason="late"}'
                 self.late_count += await asyncio.to_thread(self.metric, name)
+        finally:
+            self.was_ended = True
+            await self.end()
+
+    async def end(self):
+        """Ends the program if it still runs."""
+        if self.process.returncode is None:
             self.process.kill()
             await self.process.wait()
             await self.reader

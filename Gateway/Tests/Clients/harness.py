@@ -79,6 +79,16 @@ async def ended(process: asyncio.subprocess.Process, deadline: float = 20) -> in
         raise AssertionError(f"the process has not ended within {deadline} s") from None
 
 
+def last_line(log: Path) -> str:
+    return (log.read_text(errors="replace").splitlines() or ["nothing in the log"])[-1]
+
+
+def check_running(process: asyncio.subprocess.Process, name: str, log: Path):
+    """Fails if a process that the test has not ended runs no more."""
+    if process.returncode is not None:
+        raise AssertionError(f"{name} has ended by itself with {process.returncode}: {last_line(log)}")
+
+
 def number(address: str) -> int:
     """An address as clients of the native API write it."""
     return int(address.replace(":", ""), 16)
@@ -120,7 +130,10 @@ class World:
 
 
 class Gateway:
-    """A process `ble-gateway run` while the context is entered. It can be stopped and started again."""
+    """A process `ble-gateway run` while the context is entered. It can be stopped and started again.
+
+    The test fails if the process ends before the test or the end of the context ends it.
+    """
 
     def __init__(self, binary: Path, adapter: str, state: Path, log: Path, options, encrypted: bool):
         self.binary = binary
@@ -131,6 +144,8 @@ class Gateway:
         self.encrypted = encrypted
         self.key: str | None = None
         self.process: asyncio.subprocess.Process | None = None
+        # Whether the test has ended the process.
+        self.was_ended = False
         (self.port,) = free_ports(1)
 
     async def __aenter__(self):
@@ -139,16 +154,16 @@ class Gateway:
         try:
             await self.start()
         except BaseException:
-            await self.kill()
+            await self.end()
             raise
         return self
 
-    async def __aexit__(self, kind, *_):
-        if self.process.returncode is None:
-            try:
+    async def __aexit__(self, *_):
+        try:
+            if not self.was_ended:
                 await self.stop()
-            finally:
-                await self.kill()
+        finally:
+            await self.end()
 
     async def start(self):
         """Starts the process, and waits until clients can connect."""
@@ -167,6 +182,7 @@ class Gateway:
                 stderr=log,
                 env=environment(),
             )
+        self.was_ended = False
         listening = asyncio.ensure_future(connect_when_listening(self.port))
         ended = asyncio.ensure_future(self.process.wait())
         await asyncio.wait([listening, ended], return_when=asyncio.FIRST_COMPLETED)
@@ -178,6 +194,8 @@ class Gateway:
 
     async def stop(self, with_signal=signal.SIGTERM):
         """Ends the process as systemd does. It must end cleanly."""
+        check_running(self.process, "ble-gateway", self.log)
+        self.was_ended = True
         self.process.send_signal(with_signal)
         try:
             async with asyncio.timeout(GRACE):
@@ -188,13 +206,20 @@ class Gateway:
             raise AssertionError(f"ble-gateway ended with {status}: {self.last_line}")
 
     async def kill(self):
+        """Ends the process at once."""
+        check_running(self.process, "ble-gateway", self.log)
+        self.was_ended = True
+        await self.end()
+
+    async def end(self):
+        """Ends the process if it still runs."""
         if self.process is not None and self.process.returncode is None:
             self.process.kill()
             await self.process.wait()
 
     @property
     def last_line(self) -> str:
-        return (self.log.read_text(errors="replace").splitlines() or ["nothing in the log"])[-1]
+        return last_line(self.log)
 
     @property
     def is_running(self) -> bool:
@@ -207,6 +232,17 @@ class Gateway:
     async def status(self) -> dict:
         """The status that the process reports on its socket."""
         return json.loads((await self.command("status", "--json")).succeeded().output)
+
+    async def status_with(self, condition, what: str, deadline: float = GRACE) -> dict:
+        """Returns the first status that fulfills a condition."""
+        status = {}
+        try:
+            async with asyncio.timeout(deadline):
+                while not condition(status := await self.status()):
+                    await asyncio.sleep(0.2)
+        except TimeoutError:
+            raise AssertionError(f"not within {deadline} s: {what}: {status}") from None
+        return status
 
     def client(self, **options) -> APIClient:
         """A client, not connected yet."""

@@ -155,7 +155,8 @@ async def errors(world: World):
                ["invalid"] * len(malformed) + ["too_large"], "the codes")  # fmt: skip
         for result in requester.messages("results"):
             assert result["success"] or "\n" not in result["error"]["text"], result
-        assert await requester.perform("read", LAMP, characteristic="2A00"), "the gateway performs commands"
+        result = await requester.perform("read", LAMP, characteristic="2A00")
+        assert result["success"], f"a command after the errors fails: {result}"
         expect(demo.process.returncode, None, "the exit status")
 
 
@@ -188,7 +189,7 @@ async def retained(world: World):
         await requester.publish(json.dumps(request).encode(), "-r")
         assert (await requester.result("kept"))["success"]
         expect(await requester.code("disconnect", LAMP), None, "the error")
-        await demo.stop()
+        expect(await demo.stop(), 0, "the exit status")
         async with Demo(world, "--mqtt", f"mqtt://127.0.0.1:{requester.broker.port}", "--name", "hall",
                         BLE_GATEWAY_MQTT_COMMANDS="true"):  # fmt: skip
             await until(lambda: len(requester.results("kept")) == 2, "the result of the kept request", 30)

@@ -15,7 +15,7 @@ import subprocess
 from bumble.core import AdvertisingData
 from bumble.device import AdvertisingType
 from bumble.hci import OwnAddressType
-from harness import World, environment, expect, free_ports, run, test, until
+from harness import World, check_running, environment, expect, free_ports, run, test, until
 from mqtt_tests import Broker, Subscriber
 
 # The rounds of the test with SIGKILL; see Docs/Gateway.md.
@@ -68,7 +68,7 @@ class Sensors:
 
 
 class Publisher:
-    """`ble-gateway run` that publishes what the sensors report."""
+    """`ble-gateway run` that publishes what the sensors report. The test fails if it ends by itself."""
 
     def __init__(self, world: World, port: int, file_size: int | None = None, **variables: str):
         self.world = world
@@ -78,6 +78,8 @@ class Publisher:
         self.state = world.directory / "state"
         self.log = world.directory / "publisher.log"
         self.line_count = 0
+        # Whether the test has ended the process.
+        self.was_ended = False
 
     def limit(self):
         """Makes writes beyond a size fail, as on a full disk."""
@@ -100,8 +102,9 @@ class Publisher:
             self.line_count += 1
 
     async def stop(self, number: int = signal.SIGTERM) -> int:
-        if self.process.returncode is None:
-            self.process.send_signal(number)
+        check_running(self.process, "ble-gateway", self.log)
+        self.was_ended = True
+        self.process.send_signal(number)
         try:
             async with asyncio.timeout(12):
                 await self.process.wait()
@@ -112,7 +115,8 @@ class Publisher:
         return self.process.returncode
 
     async def __aexit__(self, *_):
-        await self.stop(signal.SIGKILL)
+        if not self.was_ended:
+            await self.stop(signal.SIGKILL)
 
     async def broker(self) -> dict:
         """The status of the broker."""

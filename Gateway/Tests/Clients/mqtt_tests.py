@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from harness import World, ended, environment, expect, free_ports, run, test, until
+from harness import World, check_running, ended, environment, expect, free_ports, last_line, run, test, until
 
 # What only messages for the broker have.
 ORIGIN = re.compile(r'"boot": "[0-9a-f]{8}", "sequence": [0-9]+, ')
@@ -102,7 +102,10 @@ class Subscriber:
 
 
 class Demo:
-    """`ble-gateway demo` that publishes, and writes the same readings to its standard output."""
+    """`ble-gateway demo` that publishes, and writes the same readings to its standard output.
+
+    The test fails if the process ends by itself, or if it does not end cleanly at the end of the context.
+    """
 
     def __init__(self, world: World, *options: str, **variables: str):
         self.world = world
@@ -110,6 +113,8 @@ class Demo:
         self.variables = variables
         self.lines: list[str] = []
         self.errors = world.directory / "demo.log"
+        # Whether the test has ended the process.
+        self.was_ended = False
 
     async def __aenter__(self):
         self.process = await asyncio.create_subprocess_exec(
@@ -125,14 +130,16 @@ class Demo:
             self.lines.append(line.decode().rstrip("\n"))
 
     async def stop(self, number: int = signal.SIGTERM) -> int:
-        if self.process.returncode is None:
-            self.process.send_signal(number)
-        await ended(self.process)
+        check_running(self.process, "ble-gateway demo", self.errors)
+        self.was_ended = True
+        self.process.send_signal(number)
+        status = await ended(self.process)
         await self.reader
-        return self.process.returncode
+        return status
 
     async def __aexit__(self, *_):
-        await self.stop()
+        if not self.was_ended and (status := await self.stop()) != 0:
+            raise AssertionError(f"ble-gateway demo ended with {status}: {last_line(self.errors)}")
 
 
 @test("mqtt: readings, announcements for Home Assistant and the state of the gateway reach the broker")

@@ -8,15 +8,16 @@ import bumble_peripheral as bumble
 import profiles
 from api_tests import Advertisements
 from connection_tests import Link
-from harness import World, environment, expect, test, until
+from harness import World, check_running, environment, expect, test, until
 
 
 @contextlib.asynccontextmanager
 async def served(world: World):
-    """`ble serve` as the device."""
+    """`ble serve` as the device. The test fails if it ends by itself."""
     profile = world.directory / "profile.json"
     profile.write_text(json.dumps(profiles.profile()))
-    log = open(world.logs / f"{world.label}-serve.log", "wb")
+    path = world.logs / f"{world.label}-serve.log"
+    log = open(path, "wb")
     process = await asyncio.create_subprocess_exec(
         world.ble, "serve", str(profile), "--json", "--adapter", world.adapter, "--state-dir", str(world.directory / "serve"),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, env=environment(),
@@ -27,8 +28,12 @@ async def served(world: World):
         yield events
     finally:
         log.close()
-        process.kill()
-        await process.wait()
+        try:
+            check_running(process, "ble serve", path)
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
 
 
 class Events:
@@ -124,8 +129,18 @@ async def two_adapters(world: World):
     ):
         await one.advertise()
         await two.advertise()
-        expect(len((await gateway.status())["adapters"]), 2, "the adapters")
+
+        def are_open(status: dict) -> bool:
+            return [adapter["isOpen"] for adapter in status["adapters"]] == [True, True]
+
+        await gateway.status_with(are_open, "both adapters are open", 60)
+        # No client subscribes to advertisements, so no adapter scans: the one with fewer connections is chosen.
         async with Link(client, one.address) as first, Link(client, two.address) as second:
             for link in (first, second):
                 await link.discover()
                 expect(await link.read(bumble.STORE), b"stored", "the value")
+            adapters = (await gateway.status())["adapters"]
+            expect([adapter["connectionCount"] for adapter in adapters], [1, 1], "the connections through the adapters")
+            async with asyncio.timeout(10):
+                centrals = [str((await each.connections.get()).peer_address) for each in (one, two)]
+            assert centrals[0] != centrals[1], f"both devices see the adapter {centrals[0]}"

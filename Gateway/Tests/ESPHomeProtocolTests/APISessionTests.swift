@@ -194,7 +194,10 @@ struct APISessionTests {
         #expect(effects(&session, [1, 0, 0]) == [write(serverHello)])
         let answers = effects(&session, encrypted([0] + NoiseVectors.request))
         #expect(answers.count == 1)
-        guard case .write(let bytes)? = answers.first else { return }
+        guard case .write(let bytes)? = answers.first else {
+            Issue.record("\(answers)")
+            return
+        }
         #expect(Array(bytes.readableBytesView.prefix(4)) == [1, 0, 49, 0])
         #expect(bytes.readableBytes == 52)
         #expect(!session.isReady)

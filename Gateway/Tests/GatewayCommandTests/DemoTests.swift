@@ -11,7 +11,9 @@ struct DemoTests {
     }
 
     @Test func adapterIsRefused() throws {
-        #expect(throws: (any Error).self) { try Demo.parse(["--adapter", "hci0"]) }
+        let error = #expect(throws: (any Error).self) { try Demo.parse(["--adapter", "hci0"]) }
+        let problem = Demo.message(for: try #require(error))
+        #expect(problem == "demo has a simulated adapter; leave out --adapter, or use `ble-gateway run`")
         #expect(throws: Never.self) { try Demo.parse(["--port", "0"]) }
     }
 

@@ -167,7 +167,13 @@ struct LineWriterTests {
         let writer = LineWriter(descriptor: descriptor, logger: Logger(label: "test"))
         for _ in 0..<10_000 { writer.write("x") }
         writer.finish(timeout: .seconds(10))
+        // A reader that comes later gets nothing.
+        let (laterReader, pipe) = makePipe()
+        dup2(pipe, descriptor)
+        close(pipe)
         writer.write("y")
+        writer.finish(timeout: .seconds(10))
         close(descriptor)
+        #expect(lines(from: laterReader).isEmpty)
     }
 }

@@ -230,7 +230,10 @@ struct ChannelSoundingEngineTests {
         #expect(link.result(Self.steps, count: 2, .partial, .partial) == [])
         let effects = link.result([], count: 0, .partial, .complete)
         #expect(effects.count == 2)
-        guard case .subevent(let first, _) = effects[0] else { return }
+        guard case .subevent(let first, _)? = effects.first else {
+            Issue.record("\(effects)")
+            return
+        }
         #expect(first.stepCount == 2 && first.progress.subeventDoneStatus == .partial)
     }
 

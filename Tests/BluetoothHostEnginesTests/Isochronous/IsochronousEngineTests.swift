@@ -165,7 +165,10 @@ struct IsochronousEngineTests {
         let effects = try engine.open(9, to: [Self.link], ConnectedGroupParameters())
         // The controller is asked again, and the new group has another identifier.
         #expect(Self.commands(effects) == [LERemoveCIG.opcode, LESetCIGParameters.opcode])
-        guard case .send(let request)? = effects.last else { return }
+        guard case .send(let request)? = effects.last else {
+            Issue.record("\(effects)")
+            return
+        }
         #expect(request.tag == .isochronous(.setParameters(cigID: 1)))
         _ = Self.answer(&engine, .removeGroup(cigID: 0), [0, 0], of: LERemoveCIG.opcode)
         #expect(engine.groupCount == 1 && engine.streams.isEmpty)

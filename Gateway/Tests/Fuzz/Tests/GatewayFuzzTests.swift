@@ -17,6 +17,16 @@ struct GatewayFuzzTests {
         }
     }
 
+    /// The inputs of a target that is renamed or misspelled would not be run any more. There need be none of the
+    /// gateway.
+    @Test func foldersOfInputsAreThoseOfTargets() throws {
+        let folders = try FileManager.default.contentsOfDirectory(atPath: Self.fixtures.path)
+        #expect(!folders.isEmpty)
+        for folder in folders where folder.hasPrefix("gateway") {
+            #expect(GatewayFuzzTarget(rawValue: folder) != nil, "Fixtures/fuzz/\(folder)")
+        }
+    }
+
     @Test(arguments: GatewayFuzzTarget.allCases)
     func changedSeedsAreProcessedWithoutATrap(target: GatewayFuzzTarget) {
         let seeds = target.seeds
