@@ -118,6 +118,29 @@ struct AdvertisingPlanPeriodicTests {
         #expect(commands.contains(Self.data([2, 1, 6])))
     }
 
+    @Test(
+        "New data whose answer cannot be read is set up after a reset, unless the controller refuses it",
+        arguments: [false, true]
+    )
+    func dataWithAnUnreadableAnswerIsKept(isRefusedLater: Bool) throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle()
+        let data = AdvertisingData(decoding: [2, 1, 7])
+        try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        let update = try fixture.requireNext()
+        let failure = CommandFailure.malformedReply(update.command.opcode, .truncated(needed: 1, available: 0))
+        #expect(fixture.plan.failed(update.step, failure, at: fixture.now, hasLinks: false) == [.ignore(failure)])
+        _ = fixture.plan.controllerLost()
+        fixture.settle(commands: 3)
+        let renewed = try fixture.requireNext()
+        #expect(renewed.command == Self.data([2, 1, 7]))
+        guard isRefusedLater else { return }
+        let refusal = GAPSample.refusal(of: renewed.command, .packetTooLong)
+        #expect(fixture.plan.failed(renewed.step, refusal, at: fixture.now, hasLinks: false) == [.ignore(refusal)])
+        #expect(fixture.settle().contains(Self.data([2, 1, 6])))
+    }
+
     @Test("Data for several commands stops the train and sets it up again; the set stays on")
     func longDataStopsTheTrain() throws {
         var fixture = Self.fixture()

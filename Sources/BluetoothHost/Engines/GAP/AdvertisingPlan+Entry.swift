@@ -36,7 +36,7 @@ extension AdvertisingPlan {
         var periodicData: AdvertisingData
         /// The data that replaces it; nil for none.
         var nextPeriodicData: AdvertisingData?
-        /// The data of the train that was stopped for new data; nil if the controller has accepted the new data.
+        /// The data of the train before the last change; nil if the controller has accepted the new data.
         var earlierPeriodicData: AdvertisingData?
         /// Whether the controller sends the periodic train while it advertises the set.
         var isPeriodicOn = false
@@ -59,8 +59,19 @@ extension AdvertisingPlan {
 
         /// Records whether the controller has this data. If it refuses the data, it continues with the earlier data.
         mutating func periodicDataSent(_ data: AdvertisingData, isAccepted: Bool) {
-            if isAccepted { periodicData = data }
+            if isAccepted {
+                periodicData = data
+                earlierPeriodicData = nil
+            }
             if nextPeriodicData == data { nextPeriodicData = nil }
+        }
+
+        /// Records that the controller may have this data, because its answer cannot be read. The train is set up with it,
+        /// and with the earlier data if the controller refuses it then.
+        mutating func periodicDataMayBeSent(_ data: AdvertisingData) {
+            let earlier = earlierPeriodicData ?? periodicData
+            periodicDataSent(data, isAccepted: true)
+            earlierPeriodicData = earlier
         }
 
         /// Records that the controller sends the periodic train.

@@ -269,7 +269,11 @@ struct AdvertisingPlan {
             entries[index].periodicStopped()
             return [.ignore(failure)]
         case .updatePeriodicData(_, let data):
-            entries[index].periodicDataSent(data, isAccepted: false)
+            if failure.isOutcomeUnknown {
+                entries[index].periodicDataMayBeSent(data)
+            } else {
+                entries[index].periodicDataSent(data, isAccepted: false)
+            }
             return [.ignore(failure)]
         case .turnOff(_, .pause):
             if !entries[index].isEnding { entries[index].turnedOff(.off) }
