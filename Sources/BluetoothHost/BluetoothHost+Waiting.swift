@@ -60,8 +60,9 @@ extension BluetoothHost {
     /// nothing if the host has ended: it holds nothing then, and a stopped loop would keep the closure and with it the
     /// host.
     ///
-    /// The next call of the same task also waits in the queue of the loop. So the release takes effect before that
-    /// call. It is queued also on the loop itself, because objects of apps may be released in the middle of a turn.
+    /// A call of a method of the host by the same task also waits in the queue of the loop, so the release takes effect
+    /// before that call. Calls that begin at once on the loop, and submissions that join earlier ones, may come first. The
+    /// release is queued also on the loop itself, because objects of apps may be released in the middle of a turn.
     package nonisolated func cleanUp(_ body: @escaping @Sendable (isolated BluetoothHost) -> Void) {
         guard !calls.hasEnded else { return }
         loop.execute { [self] in

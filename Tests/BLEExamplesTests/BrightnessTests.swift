@@ -48,10 +48,10 @@ struct BrightnessTests {
     }
 
     @Test("A central whose peripheral vanishes scans, and connects when it is back", .timeLimit(.minutes(10)))
-    func centralWhosePeripheralVanishesConnectsAgain() async throws {
+    func centralWhosePeripheralVanishesConnectsAgain() async {
         // Both brightnesses come from the same screen, which the central changes.
         let connection = ["Status: searching", "Connected: ", "Brightness: "]
-        let lines = try await Stage.perform(
+        let lines = await Stage.perform(
             Example.brightness.peripheral,
             losingItAt: "Brightness: 0.5",
             central: Part(expected: connection + ["Error on didDisconnectPeripheral: "] + connection) {

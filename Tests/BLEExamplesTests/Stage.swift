@@ -46,15 +46,9 @@ extension Stage {
     /// - Parameters:
     ///   - peripheral: the end that vanishes.
     ///   - line: the line, in full.
-    ///   - central: the other end.
-    ///   - body: called with the central when it has shown everything that is expected, on the main queue.
+    ///   - central: the other end. It stays connected after the line.
     /// - Returns: the lines of the central.
-    static func perform(
-        _ peripheral: Part,
-        losingItAt line: String,
-        central: Part,
-        beforeTheEnd body: @MainActor @Sendable (_ central: Performance) throws -> Void = { _ in }
-    ) async throws -> [String] {
+    static func perform(_ peripheral: Part, losingItAt line: String, central: Part) async -> [String] {
         let stage = Stage(peripheral: peripheral, central: central)
         let replacement = Performance(peripheral, options: [CBPeripheralManagerOptionAdapterKey: stage.air])
         await stage.peripheral.begin()
@@ -68,7 +62,6 @@ extension Stage {
             await replacement.begin()
         }
         #expect(stage.central.missing == [])
-        try await body(stage.central)
         await stage.central.end()
         await replacement.end()
         return lines

@@ -35,20 +35,6 @@ struct WalkthroughTests {
         }
     }
 
-    @Test("A walkthrough whose peripheral vanishes begins again", .timeLimit(.minutes(10)))
-    func walkthroughWhosePeripheralVanishesBeginsAgain() async throws {
-        let lines = try await Stage.perform(
-            Example.walkthrough.peripheral,
-            losingItAt: "Peripheral Connected",
-            central: Part(
-                expected: ["Peripheral Connected", "Peripheral Connected", "Peripheral Disconnected: (null)"]
-            ) { WalkthroughCentral(terminal: $0, options: $1) }
-        ) { end in
-            #expect((end.screen as? WalkthroughCentral)?.outcomes == Self.outcomes)
-        }
-        #expect(lines.filter { $0.hasPrefix("Peripheral Disconnected: ") }.count == 2)
-    }
-
     /// Connects a central with a small ATT_MTU to the app's peripheral.
     private func meet(
         _ body: @Sendable (RemotePeripheral, [RemoteCharacteristic]) async throws -> Void

@@ -130,6 +130,15 @@ struct HostileTests {
         #expect(run(PreparedWrites([.init(handle: 1, value: Array(repeating: 1, count: 99))]), answer: answer) != nil)
     }
 
+    @Test("The last value of a full response may be cut, whatever its length says", arguments: [7, 8])
+    func lastValueOfAFullResponseIsNotReturned(length: Int) throws {
+        let (first, last) = ([UInt8](repeating: 1, count: 10), [UInt8](repeating: 2, count: length))
+        let result = run(ReadMultipleVariableValues(handles: [1, 2]), mtu: 23) { _ in
+            [0x21, 10, 0] + first + [UInt8(length), 0] + last
+        }
+        #expect(try result?.get() == (length == 8 ? [first] : [first, last]))
+    }
+
     @Test("Random requests are answered or ignored, and the server continues to work", arguments: 0..<40)
     func randomRequestsAreAnsweredOrIgnored(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

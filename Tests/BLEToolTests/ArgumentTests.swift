@@ -198,12 +198,12 @@ struct ArgumentTests {
             (
                 ["write", "Lamp", "FFE1", "-", "--io", "keyboard"],
                 "standard input has the values, so it cannot have the answers for --io keyboard; give --passkey, "
-                    + "give a value as an argument, or pair first with `ble pair`"
+                    + "or give a value as an argument; or pair first with `ble pair`"
             ),
             (
                 ["write", "Lamp", "FFE1", "-", "--io", "displayYesNo"],
                 "standard input has the values, so it cannot have the answers for --io displayYesNo; "
-                    + "give a value as an argument, or pair first with `ble pair`"
+                    + "give a value as an argument; or pair first with `ble pair`"
             ),
             (
                 ["write", "Lamp", "FFE1", "-", "--oob", "-"],
@@ -212,7 +212,12 @@ struct ArgumentTests {
             (
                 ["channel", "open", "Lamp", "0x80", "--io", "keyboardDisplay"],
                 "standard input has the data to send, so it cannot have the answers for --io keyboardDisplay; "
-                    + "give --passkey, name a file with --input, or pair first with `ble pair`"
+                    + "give --io keyboard with --passkey, or name a file with --input; or pair first with `ble pair`"
+            ),
+            (
+                ["serve", "-", "--io", "displayYesNo"],
+                "standard input has the profile, so it cannot have the answers for --io displayYesNo; "
+                    + "name a file for the profile"
             ),
             (
                 ["serve", "-", "--oob", "-"],

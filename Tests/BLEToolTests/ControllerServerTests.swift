@@ -311,7 +311,7 @@ struct ControllerServerTests {
         let advertising = try await peripheral.peripheral.startAdvertising(AdvertisementConfiguration())
         // A living air carries an advertisement much sooner.
         await #expect(throws: BLEError.timedOut("connecting to \(address)")) {
-            try await central.central.connect(to: address, timeout: .seconds(10))
+            try await central.central.connect(to: address, timeout: .seconds(2))
         }
         await advertising.stop()
         await central.close()

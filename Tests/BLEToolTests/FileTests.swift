@@ -24,6 +24,17 @@ final class FileTests {
         #expect(error.map { "\($0)" } == "\(path): longer than 4 MB")
     }
 
+    @Test("A cancelled task does not wait for the writer of a pipe")
+    func cancelledTaskDoesNotWaitForTheWriterOfAPipe() async throws {
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        let reading = Task { [path] in try await File.read(path) }
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        // A thread that waits for a writer gets one.
+        let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        close(descriptor)
+    }
+
     @Test("A cancelled task does not wait for the end of a pipe")
     func cancelledTaskDoesNotWaitForTheEndOfAPipe() async throws {
         #expect(unsafe mkfifo(path, 0o600) == 0)

@@ -245,6 +245,23 @@ struct ScanningTests {
         #expect(world.packets[1].isEmpty)
     }
 
+    @Test("Reports about a device stay in order, however much their delays differ, also when a scan is restarted")
+    func reportsAboutADeviceStayInOrder() {
+        let world = World(count: 2)
+        world.air.conditions = RadioConditions(jitter: .milliseconds(900))
+        world.succeed(LESetScanEnable(leScanEnable: true), at: 1)
+        Self.advertise(in: world)
+        for value in UInt8(10)..<60 {
+            world.succeed(LESetAdvertisingData(advertisingData: LegacyAdvertisingData([0x02, 0x01, value])), at: 0)
+            world.run(.milliseconds(100))
+            guard value.isMultiple(of: 5) else { continue }
+            world.succeed(LESetScanEnable(leScanEnable: false), LESetScanEnable(leScanEnable: true), at: 1)
+        }
+        world.run(.seconds(2))
+        let values = world.packets[1].map { $0[$0.count - 2] }
+        #expect(values.count > 30 && values == values.sorted())
+    }
+
     @Test("A scan of a duration ends with Scan Timeout")
     func scanOfADurationEndsWithScanTimeout() {
         let world = World(count: 1)

@@ -180,7 +180,7 @@ async def main() -> int:
     options = arguments()
     chosen = chosen_tests(options)
     if not chosen:
-        sys.exit(f"interop: no test has {options.filter!r} in its name")
+        sys.exit(f"interop: no test of these presets has {options.filter!r} in its name")
     if options.list:
         for test, preset in chosen:
             print(f"{preset}: {test.name}" if preset else test.name)

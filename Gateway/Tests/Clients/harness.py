@@ -233,13 +233,13 @@ class Gateway:
         """The status that the process reports on its socket."""
         return json.loads((await self.command("status", "--json")).succeeded().output)
 
-    async def status_with(self, condition, what: str, deadline: float = GRACE) -> dict:
-        """Returns the first status that fulfills a condition."""
+    async def status_with(self, condition, what: str, deadline: float = GRACE, pause: float = 0.2) -> dict:
+        """Returns the first status that fulfills a condition. `pause` is the time between two requests in seconds."""
         status = {}
         try:
             async with asyncio.timeout(deadline):
                 while not condition(status := await self.status()):
-                    await asyncio.sleep(0.2)
+                    await asyncio.sleep(pause)
         except TimeoutError:
             raise AssertionError(f"not within {deadline} s: {what}: {status}") from None
         return status

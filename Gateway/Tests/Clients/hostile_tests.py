@@ -220,9 +220,10 @@ async def password(world: World):
         await counted(gateway, client_without_encryption=1)
 
 
-@test("a client that falls silent is pinged, and is closed if it does not answer", deadline=240)
+@test("clients that fall silent or take no answers are closed, and no other is disturbed", deadline=300)
 async def silent_session(world: World):
-    async with world.gateway(encrypted=False) as gateway:
+    async with world.gateway(encrypted=False) as gateway, RawClient.that_reads_nothing(gateway):
+        await serves(gateway)
         quiet, answering = await RawClient.connected(gateway), await RawClient.connected(gateway)
         for client in (quiet, answering):
             await client.hello()
@@ -235,7 +236,11 @@ async def silent_session(world: World):
         async with asyncio.timeout(10):
             await answering.reader.readuntil(b"\0\0\x08")
         answering.close()
-        await counted(gateway, unresponsive=1)
+        await gateway.status_with(
+            lambda status: status["closedClientCounts"].get("unresponsive") == 2, "both are closed", 60, pause=2
+        )
+        await serves(gateway)
+        await counted(gateway, unresponsive=2)
 
 
 @test("clients that connect and send nothing are closed in the end", deadline=150)
@@ -246,18 +251,6 @@ async def silent(world: World):
         for client in clients:
             await client.closed(deadline=120)
         await counted(gateway, handshake_timeout=3)
-
-
-@test("a client that takes no answers is closed, and no other is disturbed", deadline=300)
-async def answers_not_taken(world: World):
-    async with world.gateway(encrypted=False) as gateway, RawClient.that_reads_nothing(gateway):
-        await serves(gateway)
-
-        def is_closed(status: dict) -> bool:
-            return not {"slow_client", "unresponsive"}.isdisjoint(status["closedClientCounts"])
-
-        await gateway.status_with(is_closed, "the client is closed", 240)
-        await serves(gateway)
 
 
 @test("more clients than the limit are refused, and the first ones are kept")

@@ -55,16 +55,18 @@ public struct ReadMultipleValues: ClientProcedure {
 }
 
 /// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). The output has the values in the order
-/// of the handles. The last values are missing if the response has no room for all bytes of them.
+/// of the handles. The last values are missing if the response has no room for all bytes of them, or may have none.
 public struct ReadMultipleVariableValues: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handles: [AttributeHandle]
+    private var requestMTU = 0
 
     /// - Parameter handles: at least two, at most as many as fit one request.
     public init(handles: [AttributeHandle]) { self.handles = handles }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[[UInt8]]> {
         guard handles.count >= 2, 1 + 2 * handles.count <= mtu else { return .finished(.failure(.invalidArgument)) }
+        requestMTU = mtu
         ReadMultipleVariableRequest.encode(handles, into: &buffer)
         return .send(.readMultipleVariableRequest)
     }
@@ -74,19 +76,22 @@ public struct ReadMultipleVariableValues: ClientProcedure {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<[[UInt8]]> {
+        // The last value of a full response may be cut. Some servers then give the length of the part as that of the
+        // value, so it is not known to be whole.
+        var isLastWhole = response.byteCount < min(requestMTU, mtu)
         guard let response = try? ReadMultipleVariableResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readMultipleVariableRequest)))
         }
         var values: [[UInt8]] = []
         var entries = response.entries
         while let entry = entries.next() {
-            // The last value may be cut.
-            guard entry.value.byteCount == Int(entry.length) else { break }
+            if entry.value.byteCount != Int(entry.length) { isLastWhole = false }
             values.append([UInt8](copying: entry.value))
         }
         guard values.count <= handles.count else {
             return .finished(.failure(.malformedResponse(.readMultipleVariableRequest)))
         }
+        if !isLastWhole { _ = values.popLast() }
         return .finished(.success(values))
     }
 }

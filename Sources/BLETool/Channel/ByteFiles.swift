@@ -27,11 +27,35 @@ final class ByteInput: Sendable {
         if descriptor != STDIN_FILENO { close(descriptor) }
     }
 
+    /// Opens a file, also a named pipe that nobody has opened for writing yet: that open waits for a writer.
+    ///
+    /// - Throws: ``FileError``, or `CancellationError` at once if the task is cancelled.
+    static func opened(_ path: String?, followsLinks: Bool = true) async throws -> ByteInput {
+        let reply = Reply<ByteInput?>()
+        let input = try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                reply.wait(continuation)
+                if Task.isCancelled { return reply.give(.success(nil)) }
+                DispatchQueue.global().async {
+                    do throws(FileError) {
+                        reply.give(.success(try ByteInput(path, followsLinks: followsLinks)))
+                    } catch {
+                        reply.give(.failure(error))
+                    }
+                }
+            }
+        } onCancel: {
+            reply.give(.success(nil))
+        }.get()
+        guard let input else { throw CancellationError() }
+        return input
+    }
+
     /// Returns the next bytes; none at the end, or if the task is cancelled.
     ///
     /// The reading thread may stay blocked after a cancellation, but no task waits for it.
     func next() async throws -> [UInt8] {
-        let reply = Reply()
+        let reply = Reply<[UInt8]>()
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 reply.wait(continuation)
@@ -59,8 +83,8 @@ final class ByteInput: Sendable {
 }
 
 /// A single-use result: only the first answer reaches the waiting task.
-private final class Reply: Sendable {
-    typealias Continuation = CheckedContinuation<Result<[UInt8], FileError>, Never>
+private final class Reply<Value: Sendable>: Sendable {
+    typealias Continuation = CheckedContinuation<Result<Value, FileError>, Never>
 
     private let continuation = Mutex<Continuation?>(nil)
 
@@ -68,7 +92,7 @@ private final class Reply: Sendable {
         self.continuation.withLock { $0 = continuation }
     }
 
-    func give(_ result: Result<[UInt8], FileError>) {
+    func give(_ result: Result<Value, FileError>) {
         let waiting = continuation.withLock { continuation in
             defer { continuation = nil }
             return continuation

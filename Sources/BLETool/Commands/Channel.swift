@@ -80,7 +80,10 @@ struct Channel: AsyncParsableCommand {
         func validate() throws {
             try channel.validate(asJSON: peer.options.output.json)
             guard channel.input == nil else { return }
-            try peer.pairing.validate(inputHas: "the data to send", remedy: "name a file with --input")
+            try peer.pairing.validate(
+                inputHas: "the data to send",
+                remedy: "name a file with --input; or pair first with `ble pair`"
+            )
         }
 
         func run() async throws {

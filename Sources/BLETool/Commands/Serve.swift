@@ -39,8 +39,8 @@ struct Serve: AsyncParsableCommand {
         if pairing.noPair, admission.isGiven {
             throw ValidationError("--no-pair excludes --pairing-window and --allow-pairing")
         }
-        if profile == "-", pairing.oob == "-" {
-            throw ValidationError("standard input has the profile, so --oob - cannot read it; name a file")
+        if profile == "-" {
+            try pairing.validate(inputHas: "the profile", remedy: "name a file for the profile")
         }
     }
 

@@ -48,7 +48,10 @@ struct Write: AsyncParsableCommand {
             throw ValidationError("Give the value either in hexadecimal digits or with --text")
         }
         if value?.isStandardInput == true {
-            try peer.pairing.validate(inputHas: "the values", remedy: "give a value as an argument")
+            try peer.pairing.validate(
+                inputHas: "the values",
+                remedy: "give a value as an argument; or pair first with `ble pair`"
+            )
         }
     }
 

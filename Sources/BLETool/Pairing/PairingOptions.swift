@@ -105,10 +105,16 @@ struct PairingOptions: ParsableArguments {
             throw ValidationError("standard input has \(content), so --oob - cannot read it; name a file")
         }
         guard let io, io.answersQuestions, passkey == nil, oob == nil else { return }
-        let passkeyRemedy = io == .displayYesNo ? "" : "give --passkey, "
+        let passkeyRemedy =
+            switch io {
+            case .keyboard: "give --passkey, or "
+            // With a display, the devices may have to compare a number, which no option answers.
+            case .keyboardDisplay: "give --io keyboard with --passkey, or "
+            default: ""
+            }
         throw ValidationError(
             "standard input has \(content), so it cannot have the answers for --io \(io.rawValue); "
-                + "\(passkeyRemedy)\(remedy), or pair first with `ble pair`"
+                + "\(passkeyRemedy)\(remedy)"
         )
     }
 

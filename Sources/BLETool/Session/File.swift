@@ -11,7 +11,7 @@ enum File {
     /// - Throws: ``FileError``, or `CancellationError` at once if the task is cancelled: a person who types the input,
     ///   or the writer of a pipe, may never end it.
     static func read(_ path: String, followsLinks: Bool = true) async throws -> [UInt8] {
-        let input = try ByteInput(path == "-" ? nil : path, followsLinks: followsLinks)
+        let input = try await ByteInput.opened(path == "-" ? nil : path, followsLinks: followsLinks)
         var bytes: [UInt8] = []
         while true {
             let block = try await input.next()

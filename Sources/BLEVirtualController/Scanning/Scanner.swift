@@ -33,24 +33,6 @@ struct Scanner {
         /// Whether scanning pauses until the next period.
         var isPaused = false
         var reported: Set<Reported> = []
-        /// When the last delayed report about each device reaches the host.
-        private var deliveries: [ObjectIdentifier: Instant] = [:]
-
-        init(number: UInt64, start: Instant, filter: DuplicateFilter) {
-            self.number = number
-            self.start = start
-            self.filter = filter
-        }
-
-        /// Returns the delay of a report about a device, behind the reports before it.
-        ///
-        /// - Parameter delay: the delay on the air.
-        mutating func delayInOrder(_ delay: Duration, from sender: VirtualController, at now: Instant) -> Duration {
-            guard delay > .zero || !deliveries.isEmpty else { return delay }
-            let delivery = max(deliveries[ObjectIdentifier(sender)] ?? now, now + delay)
-            deliveries[ObjectIdentifier(sender)] = delivery
-            return delivery - now
-        }
     }
 
     /// The properties that identify duplicate reports.
@@ -71,6 +53,10 @@ struct Scanner {
     var leCoded: PHYParameters?
     var run: Run?
     var lastRun: UInt64 = 0
+    /// When the last delayed report about each device reaches the host. Reports of an earlier run may still be on the way.
+    private var deliveries: [ObjectIdentifier: Instant] = [:]
+
+    init() {}
 
     var isEnabled: Bool { run != nil }
     var isListening: Bool { run?.isPaused == false }
@@ -79,6 +65,16 @@ struct Scanner {
     func listens(to phy: PHY, at instant: Instant) -> PHYParameters? {
         guard let run, !run.isPaused, let parameters = phy == .leCoded ? leCoded : le1M else { return nil }
         return parameters.listening.isOpen(at: instant, since: run.start) ? parameters : nil
+    }
+
+    /// Returns the delay of a report about a device, behind the reports before it.
+    ///
+    /// - Parameter delay: the delay on the air.
+    mutating func delayInOrder(_ delay: Duration, from sender: VirtualController, at now: Instant) -> Duration {
+        guard delay > .zero || !deliveries.isEmpty else { return delay }
+        let delivery = max(deliveries[ObjectIdentifier(sender)] ?? now, now + delay)
+        deliveries[ObjectIdentifier(sender)] = delivery
+        return delivery - now
     }
 
     /// Whether this report has been sent before and duplicates are filtered.

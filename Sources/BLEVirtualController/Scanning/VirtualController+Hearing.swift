@@ -93,8 +93,7 @@ extension VirtualController {
             guard isAccepted(identity.address) else { return }
         }
         let sender = advertisement.sender
-        let delayOnAir = air.delay(from: sender, to: self)
-        let delay = scanner.run?.delayInOrder(delayOnAir, from: sender, at: air.now) ?? delayOnAir
+        let delay = scanner.delayInOrder(air.delay(from: sender, to: self), from: sender, at: air.now)
         let type = LEExtendedAdvertisingReport.EventType(advertisement)
         report(
             AdvertisingReport(

@@ -17,11 +17,13 @@ extension BluetoothHost {
     /// the host is closed as well, or when its task is cancelled.
     package func close() async {
         guard power != .closed else { return await waitUntilClosed() }
+        let mayAdvertise = gap.advertising.mayAdvertise
         let wasOn = session.close()
         submissions.properties.close()
         failPendingOperations(.closed)
         endInput()
         if wasOn {
+            if mayAdvertise, !links.isEmpty { await stopAdvertising() }
             await disconnectAll()
             _ = try? await perform(Reset())
         }
@@ -43,6 +45,15 @@ extension BluetoothHost {
     private func waitUntilClosed() async {
         _ = try? await wait(for: .close) { host, call in
             if host.calls.hasEnded { host.end(call, .success(())) }
+        }
+    }
+
+    /// Stops all advertising before the links end. Otherwise their peers could find the device again while it closes.
+    private func stopAdvertising() async {
+        if information?.usesExtendedCommands == true {
+            _ = try? await perform(LESetExtendedAdvertisingEnable(enable: false))
+        } else {
+            _ = try? await perform(LESetAdvertisingEnable(advertisingEnable: false))
         }
     }
 

@@ -103,6 +103,9 @@ struct AdvertisingPlan {
         return handle
     }
 
+    /// Whether the controller may send an advertisement.
+    var mayAdvertise: Bool { entries.contains(where: \.mayBeOn) }
+
     /// Whether an advertisement has not ended, and does not end now.
     func isActive(_ identifier: AdvertisementIdentifier) -> Bool {
         index(of: identifier).map { !entries[$0].isEnding } ?? false

@@ -248,10 +248,8 @@ struct BringUp {
             && commands.contains(LESetExtendedScanParameters.self)
             && commands.contains(LEExtendedCreateConnection.self)
         guard information.usesExtendedCommands else { return }
-        // The greatest values of the specification (Vol 4, Part E, 7.8.57 and 7.8.58), in case the controller refuses to
-        // tell its own.
+        // The greatest length of the specification (Vol 4, Part E, 7.8.57), in case the controller refuses to tell its own.
         information.maximumAdvertisingDataLength = 1650
-        information.numberOfAdvertisingSets = 240
     }
 
     private mutating func setAddress(_ address: DeviceAddress) {

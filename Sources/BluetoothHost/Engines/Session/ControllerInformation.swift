@@ -35,8 +35,8 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var sharesClassicBuffers = false
     /// Whether extended advertising, scanning and initiating are used rather than the legacy commands; never both.
     public internal(set) var usesExtendedCommands = false
-    /// Maximum number of simultaneous advertisements: 1 for legacy advertising, up to 240 for extended. If the controller
-    /// does not say how many, this is 240, and the controller itself refuses too many.
+    /// Maximum number of simultaneous advertisements: 1 for legacy advertising, and if the controller does not say how many;
+    /// up to 240 for extended.
     public internal(set) var numberOfAdvertisingSets = 1
     /// The longest advertising data in bytes: 31 for legacy advertising, up to 1650 for extended. If the controller does
     /// not say how long, this is 1650, and the controller itself refuses longer data.
