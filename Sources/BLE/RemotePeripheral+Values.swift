@@ -83,8 +83,8 @@ extension RemotePeripheral {
         try await readMultiple(characteristics.map(\.valueHandle))
     }
 
-    /// Reads several whole values with one request (Vol 3, Part G, 4.8.5). Values for which the response has no room
-    /// are then read one by one.
+    /// Reads several whole values with one request (Vol 3, Part G, 4.8.5). If the response has no room for all of them,
+    /// this call reads the others one by one.
     ///
     /// - Parameter handles: the handles, two bytes of the request each. So there are at most (ATT_MTU - 1) / 2.
     /// - Returns: the values, in the order of the handles.

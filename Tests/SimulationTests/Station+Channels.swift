@@ -91,8 +91,8 @@ extension CentralTask.Visit {
         }
     }
 
-    /// Cancels the work on a channel after some time if a host does not get the packets of its links: values, credits or the
-    /// end of the link may then never come.
+    /// Performs the work on a channel. Cancels it after some time if a controller has lost data of links: values, credits
+    /// or the end of the link may then never arrive.
     private func endingIfDataIsLost(_ body: @escaping @Sendable () async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask(operation: body)

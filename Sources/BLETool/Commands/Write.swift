@@ -55,7 +55,7 @@ struct Write: AsyncParsableCommand {
         }
     }
 
-    /// What was written, and where.
+    /// A write that the peer has received.
     private struct Written: Sendable {
         /// Nil if the user has named a handle.
         var uuid: BluetoothUUID?

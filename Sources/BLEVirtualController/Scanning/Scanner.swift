@@ -56,8 +56,6 @@ struct Scanner {
     /// When the last delayed report about each device reaches the host. Reports of an earlier run may still be on the way.
     private var deliveries: [ObjectIdentifier: Instant] = [:]
 
-    init() {}
-
     var isEnabled: Bool { run != nil }
     var isListening: Bool { run?.isPaused == false }
 

@@ -67,8 +67,8 @@ final class NullAir {
         /// Ends the search of a host if there is a peer for it.
         ///
         /// - Parameter isScripted: whether a script is the peer of each host.
-        /// - Returns: the address that the host wants to connect to, and the peer that has this address from now on; nil
-        ///   if there is none, or no handle for a link.
+        /// - Returns: the address that the host wants to connect to, and the peer that now has this address. Nil if there
+        ///   is no such peer, or no free connection handle.
         mutating func endSearch(ofHost number: Int, _ isScripted: Bool) -> (PeerAddress, Party)? {
             guard let peer = ports[number].soughtPeer, !isFull else { return nil }
             let party: Party
