@@ -45,7 +45,11 @@ public struct Central: Sendable {
             } catch {
                 throw error.withReasonOfRefusedLink
             }
-            return RemotePeripheral(host: host, link: link, address: try await host.information(on: link).peer)
+            do throws(HostError) {
+                return RemotePeripheral(host: host, link: link, address: try await host.information(on: link).peer)
+            } catch {
+                throw error.withReasonOfUnusedLink
+            }
         }
     }
 }
@@ -58,6 +62,17 @@ extension HostError {
         switch code {
         case .memoryCapacityExceeded, .connectionLimitExceeded, .connectionRejectedDueToLimitedResources:
             return .disconnected(.controller(code))
+        default: return self
+        }
+    }
+
+    /// The error of a link that ended before it could be used. The peer chooses the reason of such an end, so its code
+    /// must not mean that the controller holds no further link.
+    fileprivate var withReasonOfUnusedLink: HostError {
+        guard case .disconnected(.controller(let code)) = self else { return self }
+        switch code {
+        case .memoryCapacityExceeded, .connectionLimitExceeded, .connectionRejectedDueToLimitedResources:
+            return .disconnected(.controller(.connectionFailedToBeEstablished))
         default: return self
         }
     }
@@ -91,13 +106,27 @@ public struct ScanResults: AsyncSequence, Sendable {
             self.options = options
         }
 
+        @inlinable
         public mutating func next() async throws(BLEError) -> Advertisement? {
             try await next(isolation: nil)
         }
 
+        // Inlined into the loop of an app. A call would change the executor twice for each advertisement.
+        @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(BLEError) -> Advertisement? {
+            if let advertisement = takeReady() { return advertisement }
+            return try await takeNext()
+        }
+
+        /// Takes the next advertisement, if there is one.
+        @usableFromInline
+        func takeReady() -> Advertisement? { scan?.buffer.takeReady() }
+
+        /// Takes the next advertisement, and waits for it if there is none. Starts the scan first.
+        @usableFromInline
+        nonisolated(nonsending) mutating func takeNext() async throws(BLEError) -> Advertisement? {
             if let scan { return try await scan.buffer.next() }
             if Task.isCancelled { throw .cancelled }
             let scan = await Scan(host: host, options: options)

@@ -185,8 +185,9 @@ public struct Peripheral: Sendable {
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
         try requireProperty(.notify, of: handle)
+        if host.notifyAtOnce(value, of: handle, to: clients) { return }
         do throws(HostError) {
-            try await host.notify(value, of: handle, to: clients)
+            try await host.waitToNotify(value, of: handle, to: clients)
         } catch {
             throw BLEError(error)
         }

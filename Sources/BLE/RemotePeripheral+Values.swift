@@ -122,7 +122,8 @@ extension RemotePeripheral {
         to characteristic: RemoteCharacteristic,
         kind: WriteKind = .withResponse
     ) async throws(BLEError) {
-        try await write(value, to: characteristic.valueHandle, kind: kind)
+        if try writeAtOnce(value, to: characteristic.valueHandle, kind: kind) { return }
+        try await finishWriting(value, to: characteristic.valueHandle, kind: kind)
     }
 
     /// Writes the value of a descriptor, with a response. To turn notifications on and off, use
@@ -153,6 +154,33 @@ extension RemotePeripheral {
         to handle: AttributeHandle,
         kind: WriteKind = .withResponse
     ) async throws(BLEError) {
+        if try writeAtOnce(value, to: handle, kind: kind) { return }
+        try await finishWriting(value, to: handle, kind: kind)
+    }
+
+    /// Writes without response, if the call need not wait.
+    ///
+    /// - Returns: whether the value was written; false for other kinds.
+    private func writeAtOnce(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        kind: WriteKind
+    ) throws(BLEError) -> Bool {
+        guard kind == .withoutResponse else { return false }
+        let link = try usableLink
+        do throws(HostError) {
+            return try host.writeAtOnce(value, to: handle, on: link)
+        } catch {
+            throw BLEError(error)
+        }
+    }
+
+    /// Writes a value that ``writeAtOnce(_:to:kind:)`` has not written.
+    private nonisolated(nonsending) func finishWriting(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        kind: WriteKind
+    ) async throws(BLEError) {
         switch kind {
         case .withResponse, .reliable:
             try RemotePeripheral.checkLength(of: value)
@@ -164,7 +192,7 @@ extension RemotePeripheral {
         case .withoutResponse:
             let link = try usableLink
             try await translating { () throws(HostError) in
-                try await host.writeWithoutResponse(value, to: handle, on: link)
+                try await host.waitToWrite(value, to: handle, on: link)
             }
         case .signed:
             let link = try usableLink

@@ -113,16 +113,29 @@ public final class Subscription: AsyncSequence, Sendable {
     /// An iteration of a ``Subscription``.
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the subscription alive.
+        @usableFromInline
         let subscription: Subscription
 
+        @inlinable
         public mutating func next() async throws(BLEError) -> HandleValue? {
             try await next(isolation: nil)
         }
 
+        // Inlined into the loop of an app. A call would change the executor twice for each value.
+        @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(BLEError) -> HandleValue? {
-            try await subscription.buffer.next()
+            if let value = subscription.takeReady() { return value }
+            return try await subscription.takeNext()
         }
     }
+
+    /// Takes the next value, if there is one.
+    @usableFromInline
+    func takeReady() -> HandleValue? { buffer.takeReady() }
+
+    /// Takes the next value, and waits for it if there is none.
+    @usableFromInline
+    nonisolated(nonsending) func takeNext() async throws(BLEError) -> HandleValue? { try await buffer.next() }
 }

@@ -11,6 +11,18 @@ extension Array where Element == UInt8 {
         unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
     }
 
+    /// Replaces all bytes by a copy of borrowed bytes. The array's memory is kept, unless it is shared or too small.
+    @inlinable
+    public mutating func replaceAll(copying bytes: RawSpan) {
+        guard count == bytes.byteCount else {
+            removeAll(keepingCapacity: true)
+            return append(copying: bytes)
+        }
+        unsafe withUnsafeMutableBytes { destination in
+            unsafe bytes.withUnsafeBytes { unsafe destination.copyMemory(from: $0) }
+        }
+    }
+
     /// The array's bytes, borrowed.
     @inlinable
     public var rawSpan: RawSpan {

@@ -51,7 +51,7 @@ final class DescriptorTransport: Transport {
         var gathered = PacketBuffer(capacity: 0, headroom: 0)
         /// Whether bytes were received over TCP in this turn, and nothing was sent since.
         var owesAcknowledgment = false
-        var onPacket: (@Sendable (RawSpan) -> Void)?
+        var receiver: PacketReceiver?
         var onEnd: (@Sendable (TransportError) -> Void)?
         var isClosed = false
 
@@ -107,9 +107,13 @@ final class DescriptorTransport: Transport {
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
+        start(receiver: PacketReceiver(onPacket), onEnd: onEnd)
+    }
+
+    func start(receiver: PacketReceiver, onEnd: @escaping @Sendable (TransportError) -> Void) {
         let state = state
         guard !state.isClosed, state.readSource == nil, let owner = state.owner else { return }
-        state.onPacket = onPacket
+        state.receiver = receiver
         state.onEnd = onEnd
         loop.add(self, descriptor: descriptor)
         let watch = watchForErrors()
@@ -138,7 +142,7 @@ final class DescriptorTransport: Transport {
         flush()
         state.isClosed = true
         loop.remove(self)
-        state.onPacket = nil
+        state.receiver = nil
         state.onEnd = nil
         options.sharedBacklog?.release(state.backlog.octets)
         state.backlog.removeAll()
@@ -191,7 +195,7 @@ final class DescriptorTransport: Transport {
             kind.isShared
             ? receive(descriptor, into: &buffer, isInbound: &isInbound) : read(descriptor, into: &buffer, from: 0)
         if case .success(let count) = result, count > 0, isInbound {
-            deliver(buffer.rawSpan.extracting(first: count))
+            deliver(buffer.rawSpan.extracting(first: count), to: state.receiver?.beginBatch())
         }
         return result
     }
@@ -206,9 +210,10 @@ final class DescriptorTransport: Transport {
             state.owesAcknowledgment = true
             loop.flushLater(self)
         }
+        let batch = state.receiver?.beginBatch()
         do throws(H4StreamDecoder.BrokenStream) {
             try decoder.forEachPacket { packet in
-                deliver(packet)
+                deliver(packet, to: batch)
                 return !state.isClosed
             }
         } catch {
@@ -217,10 +222,9 @@ final class DescriptorTransport: Transport {
         return result
     }
 
-    private func deliver(_ packet: RawSpan) {
-        let state = state
+    private func deliver(_ packet: RawSpan, to batch: PacketReceiver.Batch?) {
         state.pacing?.received(packet)
-        state.onPacket?(packet)
+        batch?.receive(packet)
     }
 
     /// Decides how long the next read waits from now on, in nanoseconds.

@@ -87,6 +87,8 @@ public final class LoopQueue: Sendable {
     /// The time after which a hold ends, in nanoseconds.
     private let holdLimit: UInt64
     private let submissions = Mutex(Submissions())
+    /// The thread that holds the queue; 0 if none does.
+    private let holdingThread = Atomic<UInt>(0)
     let wakeUp: OwnedDescriptor
     private let confined: LoopConfined<State>
     private var state: State { confined.value }
@@ -118,6 +120,13 @@ public final class LoopQueue: Sendable {
     private static func nanoseconds(_ duration: Duration, atLeast minimum: Duration) -> UInt64 {
         UInt64(min(max(duration, minimum), longestDuration) / .milliseconds(1)) * 1_000_000
     }
+
+    /// Whether the current thread holds the queue. If not, the queue may still run on it, as for a timer.
+    package var isHeldByCurrentThread: Bool {
+        holdingThread.load(ordering: .relaxed) == LoopQueue.currentThread
+    }
+
+    private static var currentThread: UInt { UInt(pthread_self()) }
 
     /// Whether packets sent now are written at the end of a turn.
     var isInTurn: Bool { state.isInTurn }
@@ -198,6 +207,7 @@ public final class LoopQueue: Sendable {
 
     private func hold() {
         state.isInTurn = true
+        holdingThread.store(LoopQueue.currentThread, ordering: .relaxed)
         submissions.withLock { submissions in
             submissions.holder = .handler
             submissions.isScheduled = false
@@ -206,6 +216,7 @@ public final class LoopQueue: Sendable {
 
     private func letGo() {
         state.isInTurn = false
+        holdingThread.store(0, ordering: .relaxed)
         let isScheduled = submissions.withLock { submissions in
             submissions.holder = .nobody
             submissions.isScheduled = !submissions.work.isEmpty

@@ -12,6 +12,18 @@ public protocol Transport: AnyObject, Sendable {
         onEnd: @escaping @Sendable (TransportError) -> Void
     )
 
+    /// Starts to deliver packets, likewise. A transport that reads several packets at a time delivers them in one batch.
+    ///
+    /// The default implementation delivers each packet in a batch of its own.
+    ///
+    /// - Parameters:
+    ///   - receiver: receives the packets from the controller.
+    ///   - onEnd: called once with the reason if the transport ends, but not after ``close()``.
+    func start(
+        receiver: PacketReceiver,
+        onEnd: @escaping @Sendable (TransportError) -> Void
+    )
+
     /// Sends one packet to the controller. Bytes that cannot be written at once are queued.
     ///
     /// Makes no callback before it returns: if the transport ends because of this packet, `onEnd` is called later.
@@ -19,6 +31,15 @@ public protocol Transport: AnyObject, Sendable {
 
     /// Closes the connection to the controller. No callback is made afterwards.
     func close()
+}
+
+extension Transport {
+    public func start(
+        receiver: PacketReceiver,
+        onEnd: @escaping @Sendable (TransportError) -> Void
+    ) {
+        start(onPacket: { receiver.beginBatch()?.receive($0) }, onEnd: onEnd)
+    }
 }
 
 /// Opens a new connection to the controller on each call.

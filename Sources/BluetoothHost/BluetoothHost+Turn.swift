@@ -236,18 +236,18 @@ extension BluetoothHost {
     /// Sends queued packets to the controller until it has no free buffer.
     private func sendFrames() {
         if isochronous.sender.hasPacket { sendISOPackets() }
-        guard sender.hasPacket, let transport = port.transport else { return }
+        guard sender.hasPacket, let send = port.send else { return }
         while let packet = sender.nextPacket() {
-            send(packet, through: transport)
+            self.send(packet, by: send)
             guard let slot = sender.sent(packet), let handle = sender.handle(of: slot), let link = links[handle]
             else { continue }
             frameSent(on: link)
         }
     }
 
-    private func send(_ packet: borrowing OutboundPacket, through transport: any Transport) {
+    private func send(_ packet: borrowing OutboundPacket, by send: (RawSpan) -> Void) {
         metrics.packetsSent.increment()
-        transport.send(packet.bytes)
+        send(packet.bytes)
     }
 
     /// Sends calls and channel frames that waited until the link's outbound queue had room.

@@ -29,10 +29,11 @@ struct LoopQuery<Argument, Output>: Sendable {
         )
     }
 
-    /// - Precondition: this is called on the host's loop.
-    func callAsFunction(_ host: BluetoothHost, _ argument: borrowing Argument) -> Output {
-        host.loop.checkIsolated()
-        return function(host, argument)
+    /// Calls the function if this is the loop's thread.
+    ///
+    /// - Returns: nil on other threads.
+    func callIfOnLoop(_ host: BluetoothHost, _ argument: borrowing Argument) -> Output? {
+        host.isOnLoop ? function(host, argument) : nil
     }
 }
 
@@ -76,8 +77,10 @@ extension BluetoothHost {
     fileprivate func sendSubmissions() {
         for submission in submissions.takeAll() {
             switch submission {
-            case .write(let write): submit(write)
-            case .notification(let notification): notify(notification)
+            case .write(let value, let handle, let link):
+                submit(WriteCall(value: value, handle: handle, link: link, caller: .submission))
+            case .notification(let value, let handle, let clients):
+                notify(NotifyCall(value: value, handle: handle, clients: clients, caller: .submission))
             }
         }
     }

@@ -14,7 +14,7 @@ import Logging
 /// methods and pass `@Sendable` closures, which the host calls on the loop.
 ///
 /// Each change of a stored structure in place checks at run time that no other access overlaps it. For the structures
-/// that each packet changes (`sender`, `links` and `Link.att`), these checks would cost a fifth of the time for a packet.
+/// that each packet uses (`sender`, `links`, `isochronous` and `Link.att`), these checks would cost a fifth of the time for a packet.
 /// So release builds omit them (`@exclusivity(unchecked)`). The methods of these structures call no code of the host, of
 /// transports or of apps, so accesses cannot overlap on the loop. Debug builds, and so the tests, check them too.
 ///
@@ -110,6 +110,9 @@ package final actor BluetoothHost {
     var links = LinkTable()
     var gap: GAPEngine
     var linkDefaults = LinkDefaults()
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var isochronous = IsochronousEngine()
     var services: PublishedServices
     var bonds: BondDatabase
@@ -229,6 +232,13 @@ extension BluetoothHost {
     }
 
     func emit(_ event: ServerRoleEvent) {
+        // Usually there is one observer.
+        if let observer = observers.onlyServerObserver, turn.canDeliverWhileReceiving {
+            let phase = beginDelivery()
+            observer(event)
+            turn.phase = phase
+            return
+        }
         for identifier in observers.server.keys {
             if turn.canDeliverWhileReceiving, let observer = observers.server[identifier] {
                 let phase = beginDelivery()

@@ -44,6 +44,11 @@ struct Observers {
     /// The callers of commands.
     var commands = SlotTable<CommandCaller>()
 
+    /// The closure for events of the server role, if there is exactly one.
+    var onlyServerObserver: (@Sendable (ServerRoleEvent) -> Void)? {
+        server.count == 1 ? server.values[0] : nil
+    }
+
     /// Returns an identifier that nothing else in the host has.
     mutating func makeIdentifier() -> UInt64 {
         lastIdentifier += 1

@@ -141,6 +141,14 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: WakingR
         for waiter in waiters { unsafe waiter.continuation.resume() }
     }
 
+    /// Takes the next element, if there is one and the task is not cancelled. Otherwise call ``receive()``.
+    ///
+    /// Calls of asynchronous functions cost more than the element itself. So iterators try this function first.
+    package func takeReady() -> Element? {
+        guard !Task.isCancelled, case .element(let element)? = state.withLock({ $0.next(report) }) else { return nil }
+        return element
+    }
+
     /// Returns the next element or the end, and waits if there is neither.
     package nonisolated(nonsending) func receive() async -> Delivery {
         while !Task.isCancelled {

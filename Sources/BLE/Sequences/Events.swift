@@ -3,10 +3,13 @@
 /// The sequence ends when the adapter is closed. Its lifetime, several readers, cancellation and overflow are described
 /// in <doc:EventSequences>. If the events have a case `eventsDropped(count)`, it reports dropped events in their place.
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
-    /// Takes the next event from the buffer.
-    ///
-    /// The closure is created where `Element` is a concrete type. So the buffer's code is specialized, also when an app in
-    /// another module iterates. Unspecialized code would look up type metadata on each call.
+    // The closures are created where `Element` is a concrete type. So the buffer's code is specialized, also when an app
+    // in another module iterates. Unspecialized code would look up type metadata on each call.
+
+    /// Takes the next event from the buffer, if there is one.
+    @usableFromInline
+    let takeReady: @Sendable () -> Element?
+    /// Takes the next event from the buffer, and waits for it if there is none.
     @usableFromInline
     let takeNext: nonisolated(nonsending) @Sendable () async -> Element?
     private let buffer: AsyncEventBuffer<Element, Never>
@@ -16,6 +19,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
     package init(buffer: AsyncEventBuffer<Element, Never>, registration: Registration) {
         self.buffer = buffer
         self.registration = registration
+        takeReady = { buffer.takeReady() }
         takeNext = { await buffer.next() }
     }
 
@@ -45,7 +49,8 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-            await events.takeNext()
+            if let event = events.takeReady() { return event }
+            return await events.takeNext()
         }
     }
 }

@@ -68,6 +68,9 @@ public class ProcedureRun {
 
 /// A procedure and its outcome.
 public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     @usableFromInline
     var procedure: P
 

@@ -110,8 +110,7 @@ struct AttributeDatabase {
 
     /// Sets the value of an attribute that the server stores. Its memory is kept, unless the old value is shared.
     mutating func setValue(copying value: RawSpan, at index: Int) {
-        attributes[index].value.removeAll(keepingCapacity: true)
-        attributes[index].value.append(copying: value)
+        attributes[index].value.replaceAll(copying: value)
     }
 
     /// Adds services. Attributes without a handle get the next handles after the end of the database.

@@ -7,7 +7,11 @@ public final class Server {
     /// Computes AES-CMAC of a message with a key of 16 bytes, both most significant byte first.
     public typealias CMAC = (_ key: [UInt8], _ message: [UInt8]) -> [UInt8]
 
-    /// The current attributes, which all sessions share. They are changed only by ``change(_:)``.
+    /// The current attributes, which all sessions share. Their methods call no code of the server, so accesses to them never
+    /// overlap.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     private(set) var database = AttributeDatabase()
     private let cmac: CMAC?
     /// The value handle of the Database Hash, if the GATT service is published.
@@ -61,7 +65,7 @@ public final class Server {
     /// Publishes services. The owner then reports the changed handles to connected clients by Service Changed.
     public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
         let next = revision + 1
-        let published = try change { (database) throws(DatabaseError) in try database.publish(definitions, at: next) }
+        let published = try database.publish(definitions, at: next)
         for service in published
         where service.uuid == .genericAccessService || service.uuid == .genericAttributeService {
             coreServices.append(service.handle...service.endHandle)
@@ -82,7 +86,7 @@ public final class Server {
     /// - Returns: the range of handles whose change connected clients must be informed of; nil if there is no such
     ///   service.
     public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
-        guard let range = change({ $0.remove(serviceAt: handle) }) else { return nil }
+        guard let range = database.remove(serviceAt: handle) else { return nil }
         coreServices.removeAll { range.isValid && $0.overlaps(range.start...range.end) }
         // The next attribute with these handles is not the hash.
         if let handle = databaseHashHandle, database.attribute(handle) == nil { databaseHashHandle = nil }
@@ -107,28 +111,16 @@ public final class Server {
         guard let attribute = database.lookUp(handle), case .stored(let maximumLength) = attribute.metadata.source,
             value.count <= maximumLength
         else { return false }
-        change { $0.setValue(value, at: attribute.index) }
+        database.setValue(value, at: attribute.index)
         return true
     }
 
     func setValue(_ value: [UInt8], at index: Int) {
-        change { $0.setValue(value, at: index) }
+        database.setValue(value, at: index)
     }
 
     func setValue(copying value: RawSpan, at index: Int) {
-        change { $0.setValue(copying: value, at: index) }
-    }
-
-    /// Moves the attributes out of the server during a change. No other access can then overlap, so Swift needs no
-    /// exclusivity check for each request.
-    @inline(__always)
-    private func change<Result, Failure>(
-        _ body: (inout AttributeDatabase) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var taken = AttributeDatabase()
-        swap(&taken, &database)
-        defer { swap(&taken, &database) }
-        return try body(&taken)
+        database.setValue(copying: value, at: index)
     }
 
     private func databaseChanged() {
@@ -138,6 +130,6 @@ public final class Server {
         databaseHash = hash.count == 16 ? hash.reduce(0) { $0 << 8 | UInt128($1) } : nil
         guard let databaseHashHandle, let index = database.index(of: databaseHashHandle) else { return }
         // The hash is sent least significant byte first (Vol 3, Part G, 7.3).
-        change { $0.setValue(hash.reversed(), at: index) }
+        database.setValue(hash.reversed(), at: index)
     }
 }

@@ -45,6 +45,9 @@ public final class ServerSession {
     }
     var unpublished = UnpublishedConfigurations()
     var clientFeatures: UInt8 = 0
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var awareness: ChangeAwareness
     /// The revision that the client knows of by Service Changed; nil if it has missed one.
     var announcedRevision: UInt64?

@@ -149,9 +149,7 @@ extension BluetoothHost {
         port.set(transport, generation)
         let receive = LoopFunction<RawSpan> { $0.receive($1, generation: generation) }
         transport.start(
-            onPacket: { [weak self] packet in
-                if let self { receive(self, packet) }
-            },
+            receiver: PacketReceiver(for: self) { receive($0, $1) },
             onEnd: { [weak self] error in
                 self?.assumeIsolated { $0.transportEnded(error, generation: generation) }
             }

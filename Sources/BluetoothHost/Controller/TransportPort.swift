@@ -6,6 +6,10 @@ struct TransportPort {
     let open: TransportOpener
     /// The open transport; nil if there is none.
     private(set) var transport: (any Transport)?
+    /// Sends a packet through the open transport.
+    ///
+    /// A call keeps this closure alive, not the transport. That costs less, because others refer to the transport weakly.
+    private(set) var send: (@Sendable (RawSpan) -> Void)?
     /// Why the last attempt to open a transport has failed; nil if it has not.
     private(set) var failure: TransportError?
     /// The session's generation for which the transport was opened.
@@ -24,11 +28,15 @@ struct TransportPort {
 
     mutating func set(_ transport: any Transport, _ generation: UInt64) {
         self.transport = transport
+        send = { transport.send($0) }
         self.generation = generation
     }
 
     mutating func setFailure(_ failure: TransportError?) { self.failure = failure }
 
     /// Removes the transport, which the caller closes and releases.
-    mutating func remove() -> (any Transport)? { transport.take() }
+    mutating func remove() -> (any Transport)? {
+        send = nil
+        return transport.take()
+    }
 }

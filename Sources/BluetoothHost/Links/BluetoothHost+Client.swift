@@ -131,14 +131,39 @@ extension BluetoothHost {
         to handle: AttributeHandle,
         on identifier: LinkIdentifier
     ) async throws(HostError) {
-        var write = WriteCall(value: value, handle: handle, link: identifier, caller: .submission)
-        if isOnLoop {
-            if let result = LoopQuery.sendAtOnce(self, write) { return try result.get() }
-            try await waitToSend(write)
-        } else if !submissions.submit(write, { loop.execute { [self] in call(.sendSubmissions, ()) } }) {
-            write.opensFastPath = true
-            try await waitToSend(write)
+        if try !writeAtOnce(value, to: handle, on: identifier) {
+            try await waitToWrite(value, to: handle, on: identifier)
         }
+    }
+
+    /// Sends or submits a Write Command, if the caller need not wait.
+    ///
+    /// The call of an asynchronous function costs more than some of the layers. So callers try this function first.
+    ///
+    /// - Returns: whether the write was sent or submitted. Otherwise call ``waitToWrite(_:to:on:)``.
+    package nonisolated func writeAtOnce(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        on identifier: LinkIdentifier
+    ) throws(HostError) -> Bool {
+        let write = WriteCall(value: value, handle: handle, link: identifier, caller: .submission)
+        guard let result = LoopQuery.sendAtOnce.callIfOnLoop(self, write) else {
+            return submissions.submit(write) { loop.execute { [self] in call(.sendSubmissions, ()) } }
+        }
+        guard let result else { return false }
+        try result.get()
+        return true
+    }
+
+    /// Sends a Write Command after the calls before it, once the link's outbound queue has room.
+    package nonisolated(nonsending) func waitToWrite(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        on identifier: LinkIdentifier
+    ) async throws(HostError) {
+        var write = WriteCall(value: value, handle: handle, link: identifier, caller: .submission)
+        write.opensFastPath = !isOnLoop
+        try await waitToSend(write)
     }
 
     /// Queues a Write Command. `completion` is called on the loop when the command has left its lane.

@@ -29,16 +29,31 @@ extension BluetoothHost {
         of handle: AttributeHandle,
         to clients: [LinkIdentifier]? = nil
     ) async throws(HostError) {
+        if notifyAtOnce(value, of: handle, to: clients) { return }
+        try await waitToNotify(value, of: handle, to: clients)
+    }
+
+    /// Sends or submits a notification, if the caller need not wait.
+    ///
+    /// - Returns: whether the notification was sent or submitted. Otherwise call ``waitToNotify(_:of:to:)``.
+    package nonisolated func notifyAtOnce(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to clients: [LinkIdentifier]? = nil
+    ) -> Bool {
         let notification = NotifyCall(value: value, handle: handle, clients: clients, caller: .submission)
-        if isOnLoop {
-            if LoopQuery.notifyAtOnce(self, notification) { return }
-        } else if submissions.submit(notification, { loop.execute { [self] in call(.sendSubmissions, ()) } }) {
-            return
-        }
+        return LoopQuery.notifyAtOnce.callIfOnLoop(self, notification)
+            ?? submissions.submit(notification) { loop.execute { [self] in call(.sendSubmissions, ()) } }
+    }
+
+    /// Sends a notification once the links of the clients have room.
+    package nonisolated(nonsending) func waitToNotify(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to clients: [LinkIdentifier]? = nil
+    ) async throws(HostError) {
         try await wait(for: .lanes) { host, call in
-            var notification = notification
-            notification.caller = .task(call)
-            host.notify(notification)
+            host.notify(NotifyCall(value: value, handle: handle, clients: clients, caller: .task(call)))
         }
     }
 

@@ -1,3 +1,4 @@
+import BluetoothTypes
 import Synchronization
 
 /// A bounded queue of packets that apps on other threads submit without waiting for the loop.
@@ -14,11 +15,12 @@ import Synchronization
 /// without an error.
 final class SubmissionQueue: Sendable {
     enum Submission: Sendable {
-        case write(WriteCall)
-        case notification(NotifyCall)
+        case write([UInt8], to: AttributeHandle, on: LinkIdentifier)
+        case notification([UInt8], of: AttributeHandle, to: [LinkIdentifier]?)
     }
 
     private struct FastPath {
+        let link: LinkIdentifier
         /// The longest value in bytes; nil while the fast path is closed.
         var maximumLength: Int?
         /// Submitted writes that are not sent yet.
@@ -27,8 +29,30 @@ final class SubmissionQueue: Sendable {
 
     private struct State {
         var submissions: [Submission] = []
-        var fastPaths: [LinkIdentifier: FastPath] = [:]
+        /// The fast paths by connection handle, which finds them without hashing.
+        private var fastPaths: [FastPath?] = []
         var valueCount = 0
+
+        var openFastPaths: some Sequence<FastPath> { fastPaths.lazy.compactMap(\.self) }
+
+        /// The fast path to a link; nil if it has none.
+        subscript(link: LinkIdentifier) -> FastPath? {
+            get {
+                let index = Int(link.handle.rawValue)
+                guard index < fastPaths.count, let path = fastPaths[index], path.link == link else { return nil }
+                return path
+            }
+            set {
+                let index = Int(link.handle.rawValue)
+                if index < fastPaths.count {
+                    // The handle may be that of a later link by now.
+                    if newValue != nil || fastPaths[index]?.link == link { fastPaths[index] = newValue }
+                } else if newValue != nil {
+                    fastPaths.append(contentsOf: repeatElement(nil, count: index + 1 - fastPaths.count))
+                    fastPaths[index] = newValue
+                }
+            }
+        }
     }
 
     /// Maximum number of unsent writes per link, and of unsent notifications.
@@ -49,11 +73,12 @@ final class SubmissionQueue: Sendable {
     /// - Returns: false if the caller has to wait for the loop instead.
     func submit(_ write: WriteCall, _ wakeLoop: () -> Void) -> Bool {
         state.withLock { state in
-            guard let path = state.fastPaths[write.link], path.count < SubmissionQueue.limit,
+            guard var path = state[write.link], path.count < SubmissionQueue.limit,
                 write.value.count <= path.maximumLength ?? -1
             else { return false }
-            state.fastPaths[write.link]?.count += 1
-            SubmissionQueue.append(.write(write), to: &state, wakeLoop)
+            path.count += 1
+            state[write.link] = path
+            SubmissionQueue.append(.write(write.value, to: write.handle, on: write.link), to: &state, wakeLoop)
             return true
         }
     }
@@ -63,7 +88,11 @@ final class SubmissionQueue: Sendable {
         state.withLock { state in
             guard state.valueCount < SubmissionQueue.limit else { return false }
             state.valueCount += 1
-            SubmissionQueue.append(.notification(notification), to: &state, wakeLoop)
+            SubmissionQueue.append(
+                .notification(notification.value, of: notification.handle, to: notification.clients),
+                to: &state,
+                wakeLoop
+            )
             return true
         }
     }
@@ -87,26 +116,23 @@ final class SubmissionQueue: Sendable {
     /// Lets writes to the link be submitted, after a write that waited for the loop was sent.
     func openFastPath(to link: LinkIdentifier, maximumLength: Int) {
         state.withLock { state in
-            state.fastPaths[link] = FastPath(
-                maximumLength: maximumLength,
-                count: state.fastPaths[link]?.count ?? 0
-            )
+            state[link] = FastPath(link: link, maximumLength: maximumLength, count: state[link]?.count ?? 0)
         }
     }
 
     /// Makes writes to the link wait for the loop until the fast path is opened again.
     func closeFastPath(to link: LinkIdentifier) {
-        state.withLock { $0.fastPaths[link]?.maximumLength = nil }
+        state.withLock { $0[link]?.maximumLength = nil }
     }
 
     /// Forgets a link that has ended.
     func removeFastPath(to link: LinkIdentifier) {
-        state.withLock { _ = $0.fastPaths.removeValue(forKey: link) }
+        state.withLock { $0[link] = nil }
     }
 
     /// Counts a submitted write that was sent or dropped.
     func writeSent(to link: LinkIdentifier) {
-        state.withLock { $0.fastPaths[link]?.count -= 1 }
+        state.withLock { $0[link]?.count -= 1 }
     }
 
     /// Counts a submitted notification that was sent or dropped.
@@ -116,13 +142,14 @@ final class SubmissionQueue: Sendable {
 
     /// Whether a link that meets the condition has a fast path, for tests that look for leaks.
     func hasFastPath(where isWanted: (LinkIdentifier) -> Bool) -> Bool {
-        state.withLock { state in state.fastPaths.keys.contains(where: isWanted) }
+        state.withLock { state in state.openFastPaths.contains { isWanted($0.link) } }
     }
 
     /// The numbers of unsent submissions and of links with a fast path, for tests that look for leaks.
     func inspect() -> (submissions: Int, fastPaths: Int) {
         state.withLock { state in
-            (state.valueCount + state.fastPaths.values.reduce(0) { $0 + $1.count }, state.fastPaths.count)
+            let counts = state.openFastPaths.map(\.count)
+            return (state.valueCount + counts.reduce(0, +), counts.count)
         }
     }
 }

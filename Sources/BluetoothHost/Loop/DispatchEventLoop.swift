@@ -43,12 +43,15 @@ package final class DispatchEventLoop: EventLoop {
         unsafe queue.async(UnownedJob(job), on: asUnownedSerialExecutor())
     }
 
+    // Most questions come from a thread that holds the queue. Then Dispatch, which answers more slowly, is not asked.
+
     package func checkIsolated() {
+        if queue.isHeldByCurrentThread { return }
         dispatchPrecondition(condition: .onQueue(queue.queue))
     }
 
     package func isIsolatingCurrentContext() -> Bool? {
-        DispatchQueue.getSpecific(key: DispatchEventLoop.key) == number
+        queue.isHeldByCurrentThread || DispatchQueue.getSpecific(key: DispatchEventLoop.key) == number
     }
 }
 

@@ -59,11 +59,15 @@ extension ATTRouter {
     }
 
     /// Whether a write can be sent at once.
+    ///
+    /// Inlined, because the compiler would otherwise copy the whole router to the stack for the call.
+    @inline(__always)
     func canSendAtOnce(_ call: borrowing WriteCall, _ conditions: Conditions) -> Bool {
         lanes.client.isEmpty && canSend(call, conditions)
     }
 
     /// Whether a notification can be sent at once.
+    @inline(__always)
     func canNotifyAtOnce(hasRoom: Bool) -> Bool {
         lanes.server.isEmpty && hasRoom && !bearer.isDead
     }
@@ -118,6 +122,7 @@ extension ATTRouter {
     }
 
     /// A signature proves the client's identity to the server and nothing about the server, so it need not wait for the gate.
+    @inline(__always)
     private func canSend(_ call: borrowing WriteCall, _ conditions: Conditions) -> Bool {
         (call.signature != nil || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands
             && !bearer.isDead && !(enhanced?.hasProcedure(of: call.handle) ?? false) && !isElevatingElsewhere
@@ -214,7 +219,10 @@ extension ATTRouter {
     ///
     /// - Returns: the signature with which the caller writes the command; nil if it was written.
     /// - Throws: ``HostError/invalidArgument(_:)`` if the value is too long. A command is sent whole or not at all.
-    func write(_ call: borrowing WriteCall, into buffer: inout PacketBuffer) throws(HostError) -> WriteCall.Signature? {
+    mutating func write(
+        _ call: borrowing WriteCall,
+        into buffer: inout PacketBuffer
+    ) throws(HostError) -> WriteCall.Signature? {
         // The link may have been encrypted since the call.
         if let signature = call.signature, !session.security.isEncrypted {
             try checkLength(of: call.value, isSigned: true)
@@ -226,6 +234,7 @@ extension ATTRouter {
         return nil
     }
 
+    @inline(__always)
     func checkLength(of value: [UInt8], isSigned: Bool) throws(HostError) {
         let limit = bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
         guard value.count <= limit else {

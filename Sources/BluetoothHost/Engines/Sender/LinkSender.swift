@@ -13,7 +13,7 @@ struct SenderSlot: Hashable {
 /// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers in front of it. The
 /// headers lie over the part of the frame that has been sent.
 struct OutboundPacket: ~Copyable {
-    fileprivate let buffer: PacketBuffer
+    fileprivate var buffer: PacketBuffer
     fileprivate let kind: FrameKind
     fileprivate let slot: SenderSlot
     /// The length of the packet in bytes, with its H4 indicator.
@@ -254,7 +254,10 @@ struct LinkSender: ~Copyable {
     /// - Returns: the slot if the whole frame was sent, so that its queue accepts another frame.
     mutating func sent(_ packet: consuming OutboundPacket) -> SenderSlot? {
         let (slot, kind, length) = (packet.slot, packet.kind, packet.length)
-        var buffer = packet.buffer
+        // Moved out of the packet, so that the buffer keeps a single owner.
+        var packet = packet
+        var buffer = PacketBuffer(capacity: 0, headroom: 0)
+        swap(&buffer, &packet.buffer)
         buffer.removeFirst(length)
         let isWhole = buffer.isEmpty
         if isOpen(slot) {
