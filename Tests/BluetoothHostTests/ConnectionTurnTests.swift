@@ -97,6 +97,29 @@ struct ConnectionTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
+    @Test("A link that was initiated with the parameters of another attempt gets those of its own")
+    func linkGetsTheParametersOfItsOwnAttempt() throws {
+        let (fixture, rules) = try fixture(acceptListSize: 8)
+        let host = fixture.host
+        for (number, milliseconds) in [(0, 30), (1, 100)] {
+            let peers: Set = [Self.peer(number)]
+            let interval = Duration.milliseconds(milliseconds)
+            let parameters = ConnectionParameters(interval: interval...interval)
+            _ = fixture.start { try await host.connect(toAnyOf: peers, parameters: parameters, timeout: nil) }
+        }
+        fixture.loop.run(for: .milliseconds(100))
+        fixture.controller.forgetCommands()
+        // The controller has chosen the interval of the oldest attempt, 30 ms.
+        rules.connect(fixture, 0x0041, to: Self.peer(1))
+        let updates = fixture.controller.commands.compactMap { $0.decode(LEConnectionUpdate.self) }
+        #expect(updates.map(\.connectionIntervalMin) == [80] && updates.map(\.connectionIntervalMax) == [80])
+        fixture.loop.run(for: .milliseconds(10))
+        fixture.controller.forgetCommands()
+        rules.connect(fixture, 0x0042, to: Self.peer(0))
+        #expect(!fixture.controller.opcodes.contains(LEConnectionUpdate.opcode), "the link has these parameters")
+        #expect(rules.refusals.isEmpty)
+    }
+
     @Test("Many short attempts do not take turns from earlier attempts")
     func shortAttemptsDoNotTakeTurnsFromEarlierAttempts() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)

@@ -167,7 +167,15 @@ extension BluetoothHost {
             giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
         }
         let addresses = !link.isEnding && link.countsAsConnection ? link.addresses : nil
-        perform(gap.linkBegan(link.identifier, asCentral: isCentral, with: addresses, gapContext))
+        perform(
+            gap.linkBegan(
+                link.identifier,
+                asCentral: isCentral,
+                fromReceivedTrain: connection.isFromReceivedTrain,
+                with: addresses,
+                gapContext
+            )
+        )
         for packet in earlyPackets { receiveACL(packet.rawSpan) }
     }
 

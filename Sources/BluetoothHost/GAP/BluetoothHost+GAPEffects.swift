@@ -67,6 +67,8 @@ extension BluetoothHost {
         case .connected(let attempt, let link): end(attempt, .success(link))
         case .attemptFailed(let attempt, let error): end(attempt, .failure(error))
         case .findLink(let addresses): findLink(to: addresses)
+        case .requestParameters(let link, let parameters): requestInitialParameters(parameters, of: link)
+        case .readPHYs(let link): readPHYs(of: link)
         case .endUnwantedLink(let identifier):
             if let link = links[identifier] { giveUp(link, .controller(.connectionTerminatedByLocalHost)) }
         case .finish(let call, let error): end(call, error.map { .failure($0) } ?? .success)

@@ -19,6 +19,11 @@ extension BluetoothHost {
         perform(link.control.received(event, controlContext), of: link)
     }
 
+    private func physRead(_ phys: LEReadPHY.ReturnParameters, of identifier: LinkIdentifier) {
+        guard let link = links[identifier] else { return }
+        perform(link.control.received(phys), of: link)
+    }
+
     func remoteFeaturesRead(_ event: LEReadRemoteFeaturesComplete) {
         guard let link = links[event.connectionHandle] else { return }
         if event.status == .success { establish(link) }
@@ -110,6 +115,7 @@ extension BluetoothHost {
         switch command {
         case .connectionUpdate(let command): send(command, step, of: link)
         case .setPHY(let command): send(command, step, of: link)
+        case .readPHY(let command): sendRead(command, step, of: link)
         case .readFeatures(let command): send(command, step, of: link)
         case .setDataLength(let command): send(command, step, of: link)
         case .disconnect(let command): send(command, step, of: link)
@@ -134,6 +140,18 @@ extension BluetoothHost {
             case (.failure(let failure), _): self?.assumeIsolated { $0.commandFailed(step, failure, of: identifier) }
             case (.success, .reports(let step)): self?.assumeIsolated { $0.reportsChanged(step, of: identifier) }
             case (.success, _): break
+            }
+        }
+    }
+
+    private func sendRead(_ command: LEReadPHY, _ step: ControlStep, of link: Link) {
+        let identifier = link.identifier
+        send(command) { [weak self] result in
+            self?.assumeIsolated { host in
+                switch result {
+                case .success(let phys): host.physRead(phys, of: identifier)
+                case .failure(let failure): host.commandFailed(step, failure, of: identifier)
+                }
             }
         }
     }

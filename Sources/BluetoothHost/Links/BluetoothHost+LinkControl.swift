@@ -137,6 +137,12 @@ extension BluetoothHost {
         perform(link.control.requestUnawaited(parameters, controlContext), of: link)
     }
 
+    /// Requests the parameters of the app that gets a new link, unless the link has them.
+    func requestInitialParameters(_ parameters: ConnectionParameters, of identifier: LinkIdentifier) {
+        guard let link = links[identifier], !link.isEnding, !link.control.parameters.satisfy(parameters) else { return }
+        perform(link.control.requestUnawaited(parameters, controlContext), of: link)
+    }
+
     /// Requests other PHYs; the link then uses those that both sides support. An earlier change of the link is finished
     /// first. Cancelling the task ends the wait; the PHYs may change nevertheless.
     ///
@@ -161,6 +167,12 @@ extension BluetoothHost {
         defer { endInput() }
         if let error = obstacleToPHYs(of: identifier) { return deliver(.callback(completion, .failure(error))) }
         request(.phys(transmit: transmit, receive: receive), of: identifier, for: calls.begin(completion))
+    }
+
+    /// Reads the PHYs of a new link, if the controller reports them.
+    func readPHYs(of identifier: LinkIdentifier) {
+        guard let link = links[identifier], information?.commands.contains(LEReadPHY.self) == true else { return }
+        perform(link.control.readPHYs(), of: link)
     }
 
     /// The reason why the PHYs of a link cannot be changed; nil if they can.

@@ -61,7 +61,7 @@ struct LinkControlModelTests {
                     case .disconnection:
                         #expect(!isDisconnecting)
                         isDisconnecting = true
-                    case .unawaited: break
+                    case .phyRead, .unawaited: break
                     case .reports(let step):
                         #expect(reportStep == nil, "two commands for reports are in flight")
                         reportStep = step

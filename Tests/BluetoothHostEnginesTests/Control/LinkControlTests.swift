@@ -45,6 +45,19 @@ struct LinkControlTests {
         #expect(link.updated(40) == [finish(0)])
     }
 
+    @Test("The PHYs of a new link that are read are taken, unless a change was reported", arguments: [false, true])
+    func readPHYsAreTakenUnlessAChangeWasReported(isChanged: Bool) {
+        var link = Fixture()
+        let command = ControlCommand.readPHY(LEReadPHY(connectionHandle: Fixture.handle))
+        #expect(link.control.readPHYs() == [.command(command, .phyRead)])
+        if isChanged { #expect(link.physUpdated() == []) }
+        let phys = LEReadPHY.ReturnParameters(connectionHandle: Fixture.handle, txPHY: .leCoded, rxPHY: .leCoded)
+        let event = LinkEvent.physChanged(transmit: .leCoded, receive: .leCoded)
+        #expect(link.control.received(phys) == (isChanged ? [] : [.report(event)]))
+        #expect(link.control.transmitPHY == (isChanged ? .le2M : .leCoded))
+        #expect(link.control.receivePHY == (isChanged ? .le2M : .leCoded))
+    }
+
     @Test func featuresOfThePeerAreKnownOnceTheyAreRead() {
         var link = Fixture()
         #expect(link.request(.features, 0) == [Fixture.readFeatures(1)])

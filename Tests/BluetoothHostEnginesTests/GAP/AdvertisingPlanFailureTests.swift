@@ -169,6 +169,35 @@ struct AdvertisingPlanFailureTests {
         #expect(fixture.takeEffects() == [.finish(Fixture.call(1), nil), .finish(Fixture.call(2), nil)])
     }
 
+    @Test("An advertisement that starts again does not postpone the refresh of the others")
+    func restartDoesNotPostponeTheRefreshOfTheOthers() throws {
+        var fixture = Fixture()
+        try fixture.start()
+        try fixture.start()
+        fixture.settle()
+        _ = fixture.advance(by: .seconds(60))
+        _ = fixture.plan.terminated(0, by: 0x40)
+        #expect(fixture.settle() == [Fixture.enable(0)])
+        #expect(fixture.plan.deadline == fixture.now + .seconds(30))
+        _ = fixture.advance(by: .seconds(30))
+        #expect(
+            fixture.settle() == [Fixture.disable(0), Fixture.enable(0), Fixture.disable(1), Fixture.enable(1)]
+        )
+    }
+
+    @Test("An advertisement that starts again while it is the only one is refreshed after the whole interval")
+    func restartOfTheOnlyAdvertisementPostponesItsRefresh() throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle()
+        _ = fixture.advance(by: .seconds(60))
+        _ = fixture.plan.terminated(0, by: 0x40)
+        fixture.settle()
+        #expect(fixture.plan.deadline == fixture.now + .seconds(90))
+        _ = fixture.plan.controllerLost()
+        #expect(fixture.plan.deadline == nil)
+    }
+
     @Test("An advertisement that ends by itself before its refresh is only turned on")
     func setThatEndsBeforeItsRefreshIsOnlyTurnedOn() throws {
         var fixture = Fixture()

@@ -16,24 +16,55 @@ struct ConnectionPlanFailureTests {
         #expect(world.plan.isResting && world.sent.count == 1)
     }
 
-    @Test func refusedChangeOfTheListFailsTheAttemptsAndTheListIsWrittenAgain() {
+    @Test func refusedAddressFailsItsAttemptsAndTheListIsWrittenAgain() {
+        var world = ConnectionWorld()
+        let failure = CommandFailure.status(.hardwareFailure, LEAddDeviceToFilterAcceptList.opcode)
+        for peer in 1...3 as ClosedRange<UInt64> { world.connect(peer, to: peer) }
+        world.pass()
+        world.reply()
+        world.pass()
+        world.reply(failure)
+        #expect(world.outcomes == [1: [.failed(.command(failure))]] && world.plan.acceptList == nil)
+        world.settle()
+        #expect(
+            world.sent.dropFirst(2) == [
+                ConnectionWorld.clear, ConnectionWorld.add(2), ConnectionWorld.add(3), ConnectionWorld.create(nil),
+            ]
+        )
+        #expect(world.outcomes.count == 1)
+        #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func refusedClearingOfTheListFailsTheAttempts() {
         var world = ConnectionWorld()
         world.connect(1, to: 1)
         world.connect(2, to: 2)
         world.pass()
-        world.reply()
-        world.pass()
-        world.reply(ConnectionWorld.refusal)
-        #expect(world.outcomes.count == 2 && world.plan.acceptList == nil)
-        world.connect(3, to: 3)
-        world.connect(4, to: 4)
+        world.reply(.status(.hardwareFailure, LEClearFilterAcceptList.opcode))
         world.settle()
-        #expect(
-            world.sent.dropFirst(2) == [
-                ConnectionWorld.clear, ConnectionWorld.add(3), ConnectionWorld.add(4), ConnectionWorld.create(nil),
-            ]
-        )
-        #expect(world.controller.agrees(with: world.plan.controller))
+        #expect(world.outcomes.count == 2 && world.sent == [ConnectionWorld.clear] && world.plan.isResting)
+    }
+
+    /// The controller holds fewer addresses than it has reported.
+    @Test func peersThatDoNotFitOnTheListTakeTurns() {
+        var world = ConnectionWorld()
+        for peer in 1...3 as ClosedRange<UInt64> { world.connect(peer, to: peer) }
+        for _ in 0..<2 {
+            world.pass()
+            world.reply()
+        }
+        world.pass()
+        #expect(world.sent.last == ConnectionWorld.add(2))
+        let full = CommandFailure.status(.memoryCapacityExceeded, LEAddDeviceToFilterAcceptList.opcode)
+        world.reply(full)
+        world.settle()
+        #expect(world.outcomes.isEmpty && world.sent.last == ConnectionWorld.create(1))
+        world.advance(.seconds(4))
+        world.settle()
+        #expect(world.controller.state == .initiating(ConnectionWorld.peers(2)) && world.outcomes.isEmpty)
+        world.resetController()
+        world.settle()
+        #expect(world.sent.last == ConnectionWorld.create(nil), "the next controller may hold more")
     }
 
     @Test func unclearReplyToTheInitiationCancelsIt() {
@@ -141,6 +172,24 @@ struct ConnectionPlanFailureTests {
         #expect(world.controller.agrees(with: world.plan.controller))
     }
 
+    @Test func changeOfTheListThatIsRefusedAfterALostEndIsTriedAgain() {
+        var world = ConnectionWorld.initiating(1, 2)
+        world.cancel(1)
+        world.connect(3, to: 3)
+        world.pass()
+        _ = world.controller.perform(ConnectionWorld.cancel)
+        world.controller.state = .initiating(ConnectionWorld.peers(1, 2))
+        if let step = world.pending?.step { world.finished(step) }
+        world.pending = nil
+        world.isPassDue = true
+        world.settle()
+        world.advance(.seconds(2))
+        world.settle()
+        #expect(world.outcomes == [1: [.failed(.cancelled)]])
+        #expect(world.controller.state == .initiating(ConnectionWorld.peers(2, 3)))
+        #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
     @Test func lateEndOfAnEarlierInitiationStartsTheCurrentOneAgain() {
         var world = ConnectionWorld.initiating(1)
         world.fail(.unknownConnectionIdentifier)
@@ -198,6 +247,24 @@ struct ConnectionPlanFailureTests {
         world.context.isScanKeptWaiting = false
         let hasEnded = world.plan.updateTurns(world.context, at: world.now)
         #expect(hasEnded && world.plan.deadline == nil)
+    }
+
+    @Test func peerThatIsFoundInTheTurnOfScansHasAWholeTurn() {
+        var world = ConnectionWorld()
+        world.context.isScanKeptWaiting = true
+        world.context.unresolvedPeers = ConnectionWorld.peers(1)
+        world.connect(1, to: 1)
+        world.connect(2, to: 2)
+        world.settle()
+        world.advance(.seconds(4))
+        world.settle()
+        #expect(world.controller.state == .idle)
+        world.advance(.seconds(3))
+        world.plan.found(ConnectionWorld.peer(1), at: ConnectionWorld.peer(9), world.now)
+        world.request()
+        world.settle()
+        #expect(world.controller.state == .initiating(ConnectionWorld.peers(2, 9)))
+        #expect(world.plan.turnDeadline == world.now + .seconds(4))
     }
 
     @Test func initiatingWaitsUntilScanningHasStopped() {

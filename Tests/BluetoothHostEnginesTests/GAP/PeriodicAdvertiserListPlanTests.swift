@@ -174,6 +174,28 @@ struct PeriodicAdvertiserListPlanTests {
         #expect(fixture.settle() == [Self.clear, Self.add("03"), Self.add("01"), Self.create("01", "03")])
     }
 
+    @Test("A change of the list that is refused because of a lost end of a creation is tried again")
+    func changeThatIsRefusedAfterALostEndIsTriedAgain() throws {
+        var fixture = Fixture()
+        let first = try fixture.start(1)
+        try fixture.start(2)
+        _ = fixture.settle()
+        fixture.plan.stop(first)
+        #expect(fixture.settle() == [Self.cancel])
+        // The end of the creation is not reported, and the controller continues.
+        fixture.now = try #require(fixture.plan.deadline)
+        let isDue = fixture.plan.advance(to: fixture.now)
+        #expect(isDue)
+        try fixture.start(3)
+        let clear = try fixture.requireNext()
+        #expect(clear.command.hexadecimal == Self.clear)
+        let refusal = GAPSample.refusal(of: clear.command, .commandDisallowed)
+        #expect(fixture.plan.failed(clear.step, refusal) == [.ignore(refusal)])
+        #expect(fixture.settle() == [Self.cancel])
+        #expect(fixture.established(0, 0, .operationCancelledByHost) == [])
+        #expect(fixture.settle() == [Self.clear, Self.add("02"), Self.add("03"), Self.create("01", "02")])
+    }
+
     @Test(
         "A controller that refuses the list, or its use, creates one synchronization after the other",
         arguments: 0..<4

@@ -126,7 +126,7 @@ struct ScanWorld: PlanWorld {
                 resets += 1
                 resetController()
             case .run: request()
-            case .refused, .codedRefused: break
+            case .cancelInitiation, .refused, .codedRefused: break
             }
         }
     }

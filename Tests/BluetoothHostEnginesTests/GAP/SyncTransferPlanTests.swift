@@ -329,6 +329,56 @@ struct SyncTransferPlanTests {
         #expect(fixture.plan.reception.receivers.isEmpty && fixture.settle() == [])
     }
 
+    @Test("Refused events of subevents end the synchronization that needs them, and no reception")
+    func refusedEventsOfSubeventsEndNoReception() throws {
+        var fixture = Fixture()
+        try fixture.receive(1)
+        _ = fixture.settle()
+        let identifier = SynchronizationIdentifier(value: 50)
+        var request = Fixture.request
+        request.subevents = [0]
+        try fixture.plan.start(identifier, request)
+        let mask = try fixture.requireNext()
+        let refusal = GAPSample.refusal(of: mask.command)
+        #expect(fixture.plan.failed(mask.step, refusal) == [.end(identifier, refusal)])
+        #expect(fixture.next() == nil)
+        #expect(fixture.plan.reception.receivers.count == 1)
+    }
+
+    @Test("Refused reports of transfers with subevents do not hide those without")
+    func refusedTransfersOfSubeventsAreRequestedOnce() throws {
+        var fixture = Fixture()
+        let first = try fixture.receive(1)
+        _ = fixture.settle()
+        fixture.plan.reception.stop(first)
+        _ = fixture.settle()
+        var request = Fixture.request
+        request.subevents = [0]
+        try fixture.plan.start(SynchronizationIdentifier(value: 50), request)
+        _ = fixture.settle()
+        try fixture.receive(2)
+        let mask = try fixture.requireNext()
+        #expect(mask.command.hexadecimal == fixture.subeventMask)
+        let refusal = GAPSample.refusal(of: mask.command)
+        #expect(fixture.plan.failed(mask.step, refusal) == [.ignore(refusal)])
+        #expect(fixture.settle() == [Self.later(Self.accept)])
+    }
+
+    @Test("A train with the handle of an earlier one, which is being ended, is ended as well")
+    func trainWithAReusedHandleEnds() throws {
+        var fixture = Fixture()
+        let reception = try fixture.receive(1, existing: [0x40])
+        _ = fixture.settle()
+        #expect(fixture.transferred(7) == [Fixture.effect(reception)])
+        fixture.plan.stop(SynchronizationIdentifier(value: 100))
+        let terminate = try fixture.requireNext()
+        #expect(fixture.plan.lost(7) == [])
+        #expect(fixture.transferred(7, as: 101) == [Fixture.effect(reception, as: 101)])
+        let end = SynchronizationEffect.endTransferred(SynchronizationIdentifier(value: 101))
+        #expect(fixture.plan.finished(terminate.step) == [end])
+        #expect(fixture.plan.entries.isEmpty)
+    }
+
     @Test("The event mask that synchronizations set does not hide transfers")
     func eventMaskKeepsTransfers() throws {
         var fixture = Fixture()

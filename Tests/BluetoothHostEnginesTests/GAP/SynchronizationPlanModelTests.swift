@@ -127,7 +127,7 @@ struct SynchronizationPlanModelTests {
         private mutating func receive() {
             guard !messages.isEmpty else { return }
             switch messages.removeFirst() {
-            case .reply(let step, nil): plan.finished(step)
+            case .reply(let step, nil): perform(plan.finished(step))
             case .reply(let step, let failure?):
                 perform(plan.failed(step, failure), mayEnd: refused.contains(step))
             case .established(let status, let handle):

@@ -27,6 +27,7 @@ enum ControlEffect: Equatable {
 enum ControlCommand: Equatable {
     case connectionUpdate(LEConnectionUpdate)
     case setPHY(LESetPHY)
+    case readPHY(LEReadPHY)
     case readFeatures(LEReadRemoteFeatures)
     case setDataLength(LESetDataLength)
     case requestSubrate(LESubrateRequest)
@@ -37,6 +38,8 @@ enum ControlCommand: Equatable {
     case disconnect(Disconnect)
 }
 
+extension LEReadPHY: ConnectionCommand {}
+
 /// The purpose of a command about one link.
 enum ControlStep: Equatable {
     /// To start the procedure with this number.
@@ -44,6 +47,8 @@ enum ControlStep: Equatable {
     /// To start or stop reports to observers. If the command succeeds, call ``LinkControl/reportsChanged(_:)``.
     case reports(LinkReportStep)
     case disconnection
+    /// To read the PHYs of a new link. If the command succeeds, call ``LinkControl/received(_:)`` with its answer.
+    case phyRead
     /// To change what no call waits for.
     case unawaited
 }

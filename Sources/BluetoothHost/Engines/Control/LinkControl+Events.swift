@@ -27,9 +27,20 @@ extension LinkControl {
         guard event.status == .success else {
             return end(.phyUpdate, .command(.status(event.status, LESetPHY.opcode)), context)
         }
+        arePHYsReported = true
         transmitPHY = event.txPHY
         receivePHY = event.rxPHY
         return [.report(.physChanged(transmit: transmitPHY, receive: receivePHY))] + end(.phyUpdate, nil, context)
+    }
+
+    /// Takes the PHYs of a new link, unless an event has reported a change since.
+    mutating func received(_ phys: LEReadPHY.ReturnParameters) -> [ControlEffect] {
+        guard endError == nil, !arePHYsReported else { return [] }
+        arePHYsReported = true
+        guard phys.txPHY != transmitPHY || phys.rxPHY != receivePHY else { return [] }
+        transmitPHY = phys.txPHY
+        receivePHY = phys.rxPHY
+        return [.report(.physChanged(transmit: transmitPHY, receive: receivePHY))]
     }
 
     mutating func received(_ event: LEReadRemoteFeaturesComplete, _ context: ControlContext) -> [ControlEffect] {

@@ -42,10 +42,12 @@ struct LinkControl {
     let handle: ConnectionHandle
     private let role: SignalingChannel.Role
 
-    /// The parameters in use. Like the properties that follow, only events change them.
+    /// The parameters in use. Like the properties that follow, only what the controller reports changes them.
     var parameters: NegotiatedConnectionParameters
     var transmitPHY = PHY.le1M
     var receivePHY = PHY.le1M
+    /// Whether the controller has reported the PHYs. Before, a link is taken to use LE 1M.
+    var arePHYsReported = false
     var maximumTransmitOctets: UInt16 = 27
     var maximumReceiveOctets: UInt16 = 27
     /// The features that the peer's controller supports; nil until a call has requested them.
@@ -114,6 +116,9 @@ struct LinkControl {
         )
         return [.command(.setDataLength(command), .unawaited)]
     }
+
+    /// Reads the PHYs of a new link that may have others than LE 1M.
+    func readPHYs() -> [ControlEffect] { [.command(.readPHY(LEReadPHY(connectionHandle: handle)), .phyRead)] }
 
     /// Requests a procedure for a call. An earlier procedure of its kind is finished first.
     mutating func request(_ request: LinkRequest, for call: CallToken, _ context: ControlContext) -> [ControlEffect] {
@@ -199,7 +204,7 @@ struct LinkControl {
             guard let error = failure.procedureError else { return [] }
             return reports.failed(step).map { .endObservation($0, error) } + continueReports()
         case .disconnection: return failure.isUnknownLink ? [.hasEnded] : []
-        case .unawaited: return []
+        case .phyRead, .unawaited: return []
         }
     }
 

@@ -179,6 +179,14 @@ struct AdvertiserTable {
         addresses.contains { codedPHYAdvertisers[$0] != nil }
     }
 
+    /// Returns whether the last report of one of these addresses was on another secondary PHY than LE 1M.
+    mutating func usesOtherSecondaryPHY(_ addresses: Set<DeviceAddress>) -> Bool {
+        addresses.contains { address in
+            guard let phy = advertisers[address]?.advertisement.secondaryPHY else { return false }
+            return phy != PHY.none && phy != .le1M
+        }
+    }
+
     subscript(index: Index) -> Advertiser { advertisers[index] }
 
     /// Gives `body` access to an advertiser, without a copy.

@@ -135,7 +135,7 @@ extension AdvertisingPlan.Entry {
             if mayBeOn { return .turnOff(identifier, .end) }
             return isPeriodicOn ? .stopPeriodic(identifier) : hasSet ? .remove(identifier) : nil
         }
-        if context.addresses.hold == .everything { return isOn ? .turnOff(identifier, .pause) : nil }
+        if context.addresses.hold == .everything { return mustPause ? .turnOff(identifier, .pause) : nil }
         if let data = nextPeriodicData, isPeriodicOn {
             let fits = data.length <= PeriodicAdvertisingDataFragment.maximumLength
             return fits ? .updatePeriodicData(identifier, data) : .stopPeriodic(identifier)

@@ -47,6 +47,9 @@ extension AdvertisingPlan {
 
         var isOn: Bool { state == .on || state == .stale }
         var isEnding: Bool { state == .ending }
+        /// Whether it must be turned off for a change of addresses. After a failure, the controller may still advertise
+        /// it. After a refused pause it counts as off, so that the change does not wait for it.
+        var mustPause: Bool { isOn || mayBeOn && (state == .failed || state == .blocked) }
         /// Whether the controller has nothing of it.
         var isGone: Bool { !hasSet && !mayBeOn }
 

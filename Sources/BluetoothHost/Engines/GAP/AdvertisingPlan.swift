@@ -51,22 +51,13 @@ struct AdvertisingPlan {
     // MARK: State
 
     /// Whether the controller does not advertise, and no command for it is in progress.
-    var isResting: Bool { !run.isRunning && !entries.contains(where: \.isOn) }
+    var isResting: Bool { !run.isRunning && !entries.contains(where: \.mustPause) }
 
     /// The random address of the advertisement, in legacy advertising, which has only one.
     var legacyAddress: DeviceAddress? { entries.first { !$0.isEnding }?.configuration.address }
 
     /// The peers that advertisements are directed to.
     var peers: [DeviceAddress] { entries.compactMap(\.configuration.peer) }
-
-    /// This host's address on a new link that the peer has initiated.
-    ///
-    /// - Parameter own: the host's own address. If there are several advertising sets, a separate event reports which one
-    ///   led to the connection.
-    func addressOfNewLink(own: DeviceAddress, usesExtendedCommands: Bool) -> DeviceAddress {
-        guard let entry = entries.first(where: { $0.configuration.isConnectable && $0.isOn }) else { return own }
-        return (usesExtendedCommands ? entry.address : entry.configuration.address) ?? own
-    }
 
     private func index(of identifier: AdvertisementIdentifier) -> Int? {
         entries.firstIndex { $0.identifier == identifier }
@@ -244,7 +235,9 @@ struct AdvertisingPlan {
         case .stopPeriodic: entries[index].periodicStopped()
         case .setAddress(_, let address): entries[index].address = address
         case .turnOn:
-            refreshDeadline = refreshInterval.map { now + $0 }
+            // One that starts again does not postpone the refresh of the others.
+            if !entries.contains(where: \.isOn) { refreshDeadline = nil }
+            refreshDeadline = refreshDeadline ?? refreshInterval.map { now + $0 }
             guard !entries[index].isEnding else { return [] }
             // The connection's event may arrive before the command's completion.
             entries[index].state = .on
@@ -362,6 +355,7 @@ struct AdvertisingPlan {
     mutating func controllerLost() -> [AdvertisingEffect] {
         pending.forget()
         run.end()
+        refreshDeadline = nil
         retryDeadline = nil
         blockedDeadline = nil
         let ended = entries.filter(\.isEnding).flatMap(\.calls)

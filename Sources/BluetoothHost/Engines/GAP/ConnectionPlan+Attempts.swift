@@ -89,7 +89,10 @@ extension ConnectionPlan {
         let lifetime = ConnectionPlan.foundPeerLifetimes[findCount % ConnectionPlan.foundPeerLifetimes.count]
         findCount += 1
         foundPeers[peer] = FoundPeer(address: address, deadline: now + lifetime)
+        guard yieldsToScan else { return }
+        // The turn of peers begins.
         yieldsToScan = false
+        turnDeadline = nil
     }
 
     // MARK: Existing links

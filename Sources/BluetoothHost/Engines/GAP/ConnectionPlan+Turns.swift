@@ -5,10 +5,11 @@ extension ConnectionPlan {
     /// The peers whose turn it is: those at the front of the queue.
     func window(_ context: Context) -> Window {
         var window = Window()
+        let size = max(1, min(context.acceptListSize, listCapacity ?? .max))
         for peer in queue.peers {
             let isUnresolved = context.unresolvedPeers.contains(peer)
             guard let address = isUnresolved ? foundPeers[peer]?.address : peer else { continue }
-            guard window.addresses.count < max(1, context.acceptListSize) else {
+            guard window.addresses.count < size else {
                 window.isPartial = true
                 break
             }

@@ -17,8 +17,9 @@ import OrderedCollections
 /// # Unknown outcomes
 /// A cancelled initiation ends with an event (Vol 4, Part E, 7.8.13). If the event does not arrive in time, the plan
 /// assumes that the controller initiates nothing. If the controller then refuses the next initiation, or had refused
-/// the cancellation, the plan cancels once more. An initiation whose reply is unclear, or which may have ended without
-/// an event, is cancelled and started again.
+/// the cancellation, the plan cancels once more. It also does so if the controller refuses to change its accept list or to
+/// scan, because it may still initiate. An initiation whose reply is unclear, or which may have ended without an event,
+/// is cancelled and started again.
 ///
 /// # Trains
 /// A connection to a device that is synchronized with a train of this host is requested in a subevent (Vol 6, Part B, 4.4.2.12).
@@ -50,70 +51,13 @@ struct ConnectionPlan {
         case unknown
     }
 
-    /// What the next command depends on besides the attempts.
-    struct Context {
-        var usesExtendedCommands = false
-        /// Whether the controller can initiate on the LE Coded PHY. Needs extended commands.
-        var canInitiateOnCodedPHY = false
-        var ownAddressType = OwnAddressType.public
-        /// The number of addresses that the filter accept list holds. Without a list, one address is initiated at a time.
-        var acceptListSize = 8
-        /// Whether initiating must stop for a change of this host's addresses.
-        var isHeld = false
-        /// The peers of attempts that can only be connected to at an address at which a scan found them.
-        var unresolvedPeers: Set<DeviceAddress> = []
-        /// The peers of attempts that are named by identity address types, because they use private addresses. Only
-        /// controllers without privacy modes need these types (Vol 4, Part E, 7.8.12).
-        var peersWithIdentityTypes: Set<DeviceAddress> = []
-        /// Whether the controller may scan, or is about to.
-        var isScanning = false
-        /// Whether the controller can initiate while it scans as it does now.
-        var canInitiateWhileScanning = true
-        /// Whether a scan is wanted for which initiating has to stop.
-        var isScanKeptWaiting = false
-        /// The running trains of the attempts in subevents.
-        var trains: [AdvertisementIdentifier: RunningTrain] = [:]
-    }
-
-    /// The peers to which the controller is to initiate connections now, limited by the size of its filter accept list.
-    struct Window: Equatable {
-        /// The peers' addresses as the attempts name them.
-        var peers: Set<DeviceAddress> = []
-        /// The peers' addresses on the air.
-        var addresses: Set<DeviceAddress> = []
-        /// Whether other peers wait for their turn.
-        var isPartial = false
-    }
-
-    /// Whether initiating waits until scanning has stopped, because the controller cannot do both at the same time.
-    enum ScanWait {
-        case none
-        case waiting
-        /// The host has stopped scanning, or has tried to.
-        case over
-    }
-
-    /// Whether the controller may still initiate although the plan assumes that it does not.
-    enum EndDoubt {
-        case none
-        /// A cancelled initiation has not ended with its event.
-        case doubtful
-        /// The plan has cancelled again, because the controller may still have initiated.
-        case cancelledAgain
-    }
-
-    /// The private address at which a peer was found, if the controller cannot resolve the peer's addresses.
-    struct FoundPeer: Equatable {
-        let address: DeviceAddress
-        /// When the peer must be searched for again.
-        let deadline: Instant
-    }
-
     private enum Purpose {
         case clearList(Initiation)
-        case addToList(DeviceAddress, Initiation)
+        case addToList(DeviceAddress)
         case create(Initiation)
         case cancel
+
+        var isCancellation: Bool { if case .cancel = self { true } else { false } }
     }
 
     /// The duration of a turn. A peer that advertises about once a second is found within this time.
@@ -143,6 +87,11 @@ struct ConnectionPlan {
     /// The addresses on the filter accept list, while it is written for the next initiation. Nil if the list must be
     /// cleared first.
     private(set) var acceptList: [DeviceAddress]?
+    /// The number of addresses after which the controller had no room for another one on its accept list; nil if it has
+    /// had room for all since its last reset.
+    private(set) var listCapacity: Int?
+    /// The last initiation that was sent to the controller.
+    private(set) var lastInitiation: Initiation?
     /// Whether the controller may have ended initiating without an event. The initiation is then cancelled and started
     /// again.
     private var isInitiationDoubtful = false
@@ -194,6 +143,7 @@ struct ConnectionPlan {
         case .clearList, .addToList: scanWait = .over
         case .create(let initiation):
             (scanWait, acceptList) = (.none, nil)
+            lastInitiation = initiation
             isInitiationDoubtful = false
             setController(.initiating(initiation), at: now)
         case .cancel:
@@ -221,14 +171,14 @@ struct ConnectionPlan {
             guard wanted.addresses.count > 1 else { return .create(wanted) }
             guard let acceptList, wanted.addresses.isSuperset(of: acceptList) else { return .clearList(wanted) }
             let missing = wanted.addresses.inOrder.first { !acceptList.contains($0) }
-            return missing.map { .addToList($0, wanted) } ?? .create(wanted)
+            return missing.map { .addToList($0) } ?? .create(wanted)
         }
     }
 
     private func command(for purpose: Purpose, _ context: Context) -> GAPCommand {
         switch purpose {
         case .clearList: GAPCommand(LEClearFilterAcceptList())
-        case .addToList(let address, _): GAPCommand(LEAddDeviceToFilterAcceptList(address: PeerAddress(address)))
+        case .addToList(let address): GAPCommand(LEAddDeviceToFilterAcceptList(address: PeerAddress(address)))
         case .create(let initiation): initiation.command(context)
         case .cancel: GAPCommand(LECreateConnectionCancel())
         }
@@ -252,7 +202,7 @@ struct ConnectionPlan {
         switch pending.end(step) {
         case nil: break
         case .clearList: acceptList = []
-        case .addToList(let address, _): acceptList?.append(address)
+        case .addToList(let address): acceptList?.append(address)
         case .create(let initiation):
             endDoubt = .none
             return codedRefusal.confirm(by: initiation).map { [.codedRefused($0)] } ?? []
@@ -262,19 +212,32 @@ struct ConnectionPlan {
     }
 
     /// Handles a command that failed. The attempts of the initiation fail, unless the controller is reset or the plan can
-    /// continue.
+    /// continue. An address that the controller does not take on its accept list fails only the attempts that name it.
     mutating func failed(_ step: GAPStep, _ failure: CommandFailure, at now: Instant) -> [ConnectionEffect] {
         guard let purpose = pending.end(step) else { return [] }
+        let listed = acceptList?.count ?? 0
         acceptList = nil
         scanWait = .none
         if failure.meansReset {
             run.refused()
             return []
         }
+        // Other refusals do not say whether the controller still initiates.
+        if !purpose.isCancellation, case .status(.commandDisallowed, _) = failure {
+            if cancelAgain(at: now) { return [] }
+            endDoubt = .none
+        }
         switch purpose {
-        case .clearList(let initiation), .addToList(_, let initiation):
+        case .clearList(let initiation):
             run.refused()
             return failAttempts(for: initiation.addresses, .command(failure))
+        case .addToList(let address):
+            if case .status(.memoryCapacityExceeded, _) = failure {
+                listCapacity = max(1, listed)
+                return []
+            }
+            run.refused()
+            return failAttempts(for: [address], .command(failure))
         case .create(let initiation): return refused(initiation, failure, at: now)
         case .cancel:
             // If nothing can be cancelled, the connection has just been made or has failed. Its event reports which.
@@ -289,15 +252,6 @@ struct ConnectionPlan {
         _ failure: CommandFailure,
         at now: Instant
     ) -> [ConnectionEffect] {
-        // Other refusals do not say whether the controller still initiates.
-        if case .status(.commandDisallowed, _) = failure {
-            if endDoubt == .doubtful {
-                endDoubt = .cancelledAgain
-                setController(.unknown, at: now)
-                return []
-            }
-            endDoubt = .none
-        }
         if failure.isOutcomeUnknown {
             setController(.unknown, at: now)
         } else {
@@ -313,6 +267,19 @@ struct ConnectionPlan {
         return failAttempts(for: initiation.addresses, .command(failure)) {
             $0.parameters == initiation.parameters && $0.subevent == initiation.subevent
         }
+    }
+
+    /// Whether a cancelled initiation has not ended with its event, so that the controller may still run it.
+    var isEndDoubtful: Bool { endDoubt == .doubtful }
+
+    /// Has the initiation cancelled again if its end is doubtful.
+    ///
+    /// - Returns: whether it was doubtful. Then the caller requests a pass.
+    mutating func cancelAgain(at now: Instant) -> Bool {
+        guard isEndDoubtful else { return false }
+        endDoubt = .cancelledAgain
+        setController(.unknown, at: now)
+        return true
     }
 
     /// Limits the time in which the event must arrive that ends a cancelled initiation.
@@ -403,6 +370,8 @@ struct ConnectionPlan {
     mutating func controllerLost(at now: Instant) {
         pending.forget()
         acceptList = nil
+        listCapacity = nil
+        lastInitiation = nil
         isInitiationDoubtful = false
         endDoubt = .none
         scanWait = .none

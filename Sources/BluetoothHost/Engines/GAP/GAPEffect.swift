@@ -46,6 +46,11 @@ enum GAPEffect: Equatable {
     /// (Vol 6, Part B, 4.5). If the link counts as a connection, call ``GAPEngine/linkCountsAsConnection(_:with:_:)``. Otherwise call
     /// ``GAPEngine/retryInitiating(afterEndOf:)``.
     case findLink(Set<DeviceAddress>)
+    /// Request these parameters for a new link, unless it has them. The link was initiated with the parameters of an
+    /// attempt for another peer.
+    case requestParameters(LinkIdentifier, ConnectionParameters)
+    /// Read the PHYs of a new link: they may be others than LE 1M.
+    case readPHYs(LinkIdentifier)
     /// End a new link that this host has initiated: no attempt waits for it any more.
     case endUnwantedLink(LinkIdentifier)
 

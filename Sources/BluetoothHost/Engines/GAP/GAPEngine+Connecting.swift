@@ -41,16 +41,21 @@ extension GAPEngine {
     ///
     /// - Parameters:
     ///   - isCentral: whether this host has initiated it.
+    ///   - isFromReceivedTrain: whether the peer has requested it in a train that this host receives.
     ///   - addresses: all addresses of the peer; nil if the link does not count as a connection.
     mutating func linkBegan(
         _ link: LinkIdentifier,
         asCentral isCentral: Bool,
+        fromReceivedTrain isFromReceivedTrain: Bool = false,
         with addresses: Set<DeviceAddress>?,
         _ context: GAPContext
     ) -> [GAPEffect] {
+        let hasOtherPHY = mayHaveOtherPHY(asCentral: isCentral, addresses ?? [])
+        if context.controller?.usesExtendedCommands == true, isFromReceivedTrain || hasOtherPHY { add(.readPHYs(link)) }
         // The attempts are removed before the initiation is recorded as ended, so that the next pass does not initiate to
         // this peer again.
-        let isWanted = addresses.map { fulfilAttempts(with: link, $0) } ?? false
+        let parameters = isCentral ? connecting.lastInitiation?.parameters : nil
+        let isWanted = addresses.map { fulfilAttempts(with: link, $0, initiatedWith: parameters) } ?? false
         if isCentral {
             connecting.connected(at: context.now)
             if !isWanted { add(.endUnwantedLink(link)) }
@@ -104,11 +109,30 @@ extension GAPEngine {
 
     /// Gives a link to the attempts that wait for a connection to its peer.
     ///
-    /// - Returns: whether there were any.
-    private mutating func fulfilAttempts(with link: LinkIdentifier, _ addresses: Set<DeviceAddress>) -> Bool {
+    /// - Parameter parameters: the parameters with which this host has initiated the link; nil if it has not. They may
+    ///   be those of an attempt for another peer.
+    /// - Returns: whether there were any attempts.
+    private mutating func fulfilAttempts(
+        with link: LinkIdentifier,
+        _ addresses: Set<DeviceAddress>,
+        initiatedWith parameters: ConnectionParameters? = nil
+    ) -> Bool {
         let attempts = connecting.takeAttempts(forAnyOf: addresses)
+        if let parameters, let oldest = attempts.first, oldest.parameters != parameters {
+            add(.requestParameters(link, oldest.parameters))
+        }
         for attempt in attempts { add(.connected(attempt, link)) }
         return !attempts.isEmpty
+    }
+
+    /// Whether a new link may have another PHY than LE 1M: that of the packets with which it was made.
+    private mutating func mayHaveOtherPHY(asCentral isCentral: Bool, _ addresses: Set<DeviceAddress>) -> Bool {
+        guard isCentral else { return advertising.mayConnectOnOtherPHY }
+        if let initiation = connecting.lastInitiation {
+            if let train = initiation.train { return train.phy != .le1M }
+            if initiation.usesCodedPHY { return true }
+        }
+        return scanning.scans.usesOtherSecondaryPHY(addresses)
     }
 
     // MARK: Passes
@@ -188,13 +212,22 @@ extension GAPEngine {
 
     /// Whether peers to connect to must be found by scanning first.
     var needsResolutionScan: Bool {
-        !addresses.resolver.keys.isEmpty
-            && connecting.attempts.contains { attempt in
-                attempt.subevent == nil
-                    && attempt.addresses.contains {
-                        connecting.foundPeers[$0] == nil && addresses.mustBeResolvedByScan($0)
-                    }
+        !addresses.resolver.keys.isEmpty && connecting.attempts.contains { mustBeFound($0) }
+    }
+
+    /// Whether a peer of an attempt must be found by scanning first.
+    private func mustBeFound(_ attempt: ConnectionAttempt) -> Bool {
+        attempt.subevent == nil
+            && attempt.addresses.contains {
+                connecting.foundPeers[$0] == nil && addresses.mustBeResolvedByScan($0)
             }
+    }
+
+    /// Whether a peer or a train that the host searches for was received on the LE Coded PHY.
+    var searchesOnCodedPHY: Bool {
+        if synchronizing.searchesOnCodedPHY { return true }
+        return !addresses.resolver.keys.isEmpty
+            && connecting.attempts.contains { $0.usesCodedPHY && mustBeFound($0) }
     }
 
     /// The peers of attempts that must be found by scanning.

@@ -103,6 +103,7 @@ extension GAPEngine {
             canScanCodedPHY: controller.canUseCodedPHY,
             ownAddressType: addresses.ownAddresses(controller).type,
             isResolvingPeers: needsResolutionScan,
+            searchesOnCodedPHY: searchesOnCodedPHY,
             isHeld: addresses.hold != .nothing,
             isInitiating: isInitiating,
             canScanPassivelyWhileInitiating: controller.canScanWhileInitiating(actively: false),
@@ -111,11 +112,11 @@ extension GAPEngine {
     }
 
     mutating func scanCommandEnded(_ step: GAPStep, _ failure: CommandFailure?, _ context: GAPContext) {
-        if let failure {
-            perform(scanning.failed(step, failure, at: context.now), context)
-        } else {
-            scanning.finished(step, at: context.now)
-        }
+        guard let failure else { return scanning.finished(step, at: context.now) }
+        let isActive = scanning.wanted?.isActive ?? false
+        let canScanBesideInitiation = context.controller?.canScanWhileInitiating(actively: isActive) ?? true
+        let mayInitiate = connecting.isEndDoubtful && !canScanBesideInitiation
+        perform(scanning.failed(step, failure, mayInitiate: mayInitiate, at: context.now), context)
     }
 
     mutating func perform(_ effects: [ScanEffect], _ context: GAPContext) {
@@ -127,6 +128,7 @@ extension GAPEngine {
                 requestScanPass(context)
             case .reset(let silence): add(.resetSilentController(silence))
             case .run: requestScanPass(context)
+            case .cancelInitiation: if connecting.cancelAgain(at: context.now) { requestConnectionPass(context) }
             case .refused(let failure): add(.report(.ignored(failure)))
             case .codedRefused(let failure): add(.report(.codedRefused(failure)))
             }

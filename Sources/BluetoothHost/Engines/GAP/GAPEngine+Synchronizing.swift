@@ -18,7 +18,8 @@ extension GAPEngine {
         guard request.subevents.isEmpty || controller.canRespondToTrains else {
             throw .notSupported("this controller does not receive periodic advertising with responses")
         }
-        try synchronizing.start(identifier, request)
+        let usesCodedPHY = scanning.scans.wasReceivedOnCodedPHY([request.address])
+        try synchronizing.start(identifier, request, usesCodedPHY: usesCodedPHY)
         synchronizationsChanged(context)
         return takeEffects()
     }
@@ -88,7 +89,7 @@ extension GAPEngine {
         if let failure {
             perform(synchronizing.failed(step, failure))
         } else {
-            synchronizing.finished(step)
+            perform(synchronizing.finished(step))
         }
         reportReadyReceptions()
         scanning.isSynchronizing = synchronizing.isSearching

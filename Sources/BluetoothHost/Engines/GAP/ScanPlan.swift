@@ -1,22 +1,6 @@
 import BLEHCI
 import BluetoothTypes
 
-/// What the caller of a ``ScanPlan`` does after an input.
-enum ScanEffect: Equatable {
-    /// Report to a scan that it has ended: the controller refused a command. The plan has removed the scan.
-    case end(ScanIdentifier, CommandFailure)
-    /// Report that the scan is restarted after a silence of this length, and have the plan run.
-    case restart(afterSilence: Duration)
-    /// Reset the controller: it receives nothing although the scan was restarted.
-    case reset(silence: Duration)
-    /// Have the plan run.
-    case run
-    /// Log that the controller refused a command of the search for peers or trains. The plan tries again.
-    case refused(CommandFailure)
-    /// Log that the controller refused to scan on LE Coded. The plan does not use this PHY until the next reset.
-    case codedRefused(CommandFailure)
-}
-
 /// Brings the controller's scanning to what the apps' scans and the search for peers need.
 ///
 /// # Model
@@ -28,7 +12,8 @@ enum ScanEffect: Equatable {
 /// # Refused commands
 /// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run. The
 /// search for peers is tried again after ``retryInterval``. If it is unknown whether the controller scans, the plan first
-/// turns scanning off.
+/// turns scanning off. If the controller may refuse to scan because it still runs a cancelled initiation, the scan starts
+/// when that has ended.
 ///
 /// If the controller refuses to scan on LE Coded, it scans on LE 1M for the scans that also request this PHY. Only the
 /// scans on LE Coded alone end, also those that start later. The next reset of the controller clears the refusal.
@@ -51,27 +36,6 @@ struct ScanPlan {
         /// The number of times that known advertisers were forgotten, if the controller filters duplicates. A change
         /// restarts scanning, so that the controller reports them again.
         var forgetCount: UInt64 = 0
-    }
-
-    /// What the next command depends on besides the scans.
-    struct Context {
-        var usesExtendedCommands = false
-        /// Whether the controller can scan on the LE Coded PHY.
-        var canScanCodedPHY = false
-        var ownAddressType = OwnAddressType.public
-        /// Whether peers to connect to must be found by scanning first.
-        var isResolvingPeers = false
-        /// Whether scanning must stop for a change of this host's addresses.
-        var isHeld = false
-        /// Whether the controller initiates a connection, or is to do so now.
-        var isInitiating = false
-        /// Whether the controller can scan while it initiates.
-        var canScanPassivelyWhileInitiating = true
-        var canScanActivelyWhileInitiating = true
-
-        fileprivate func canScanWhileInitiating(actively: Bool) -> Bool {
-            actively ? canScanActivelyWhileInitiating : canScanPassivelyWhileInitiating
-        }
     }
 
     /// What the controller does, as far as the host knows.
@@ -109,6 +73,8 @@ struct ScanPlan {
     private(set) var isResolvingPeers = false
     /// Whether the host also scans for the periodic advertising trains that apps want to receive.
     var isSynchronizing = false
+    /// Whether one of these peers or trains was received on the LE Coded PHY.
+    private var searchesOnCodedPHY = false
     private(set) var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .scan)
     private(set) var controller = Controller.off
@@ -148,6 +114,7 @@ struct ScanPlan {
         )
         if isResolvingPeers || isSynchronizing {
             (parameters.interval, parameters.window, parameters.phys) = (0x60, 0x60, .le1M)
+            if searchesOnCodedPHY { parameters.phys.insert(.leCoded) }
         }
         for session in scans.sessions.values {
             let options = session.options
@@ -213,6 +180,7 @@ struct ScanPlan {
     /// Returns the command to send now. Nil if the controller scans as requested, or if the plan waits for a request.
     mutating func nextCommand(_ context: Context) -> PlannedCommand? {
         isResolvingPeers = context.isResolvingPeers
+        searchesOnCodedPHY = context.searchesOnCodedPHY
         forgetSilenceUnlessWanted()
         guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {
             run.end()
@@ -288,8 +256,19 @@ struct ScanPlan {
     }
 
     /// Handles a command that failed. All scans end, unless the controller is reset or the plan can continue.
-    mutating func failed(_ step: GAPStep, _ failure: CommandFailure, at now: Instant) -> [ScanEffect] {
+    ///
+    /// - Parameter mayInitiate: whether the controller may still run a cancelled initiation, beside which it cannot scan.
+    mutating func failed(
+        _ step: GAPStep,
+        _ failure: CommandFailure,
+        mayInitiate: Bool = false,
+        at now: Instant
+    ) -> [ScanEffect] {
         let purpose = pending.end(step)
+        if mayInitiate, case .start? = purpose, case .status(.commandDisallowed, _) = failure {
+            configuration = nil
+            return [.cancelInitiation]
+        }
         if let purpose, refusesCoded(purpose, failure) {
             configuration = nil
             codedRefusal = failure

@@ -84,6 +84,11 @@ struct ScanTable {
         advertisers.wasReceivedOnCodedPHY(addresses)
     }
 
+    /// Returns whether the last report of one of these addresses was on another secondary PHY than LE 1M.
+    mutating func usesOtherSecondaryPHY(_ addresses: Set<DeviceAddress>) -> Bool {
+        advertisers.usesOtherSecondaryPHY(addresses)
+    }
+
     // MARK: Forgetting
 
     /// Forgets advertisers, so that all scans report them again when they are received.

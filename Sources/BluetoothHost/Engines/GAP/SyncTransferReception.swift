@@ -143,6 +143,14 @@ struct SyncTransferReception {
         return receivers.map(\.identifier)
     }
 
+    /// Ends the receptions of trains with subevents.
+    ///
+    /// - Returns: the ended ones, oldest first.
+    mutating func removeAllWithSubevents() -> [SyncTransferReceptionIdentifier] {
+        defer { receivers.removeAll { !$0.parameters.subevents.isEmpty } }
+        return receivers.filter { !$0.parameters.subevents.isEmpty }.map(\.identifier)
+    }
+
     /// Marks the receptions as ready whose transfers the controller accepts now.
     ///
     /// - Returns: those that were not ready before.

@@ -13,8 +13,8 @@ extension SynchronizationPlan {
         var isEnding = false
         /// When the plan assumes that the creation has ended; nil until its cancellation.
         var endDeadline: Instant?
-        /// When another synchronization has its turn.
-        var deadline: Instant
+        /// When another synchronization has its turn; nil if the controller is only to end an earlier creation.
+        var deadline: Instant?
     }
 
     /// The waiting synchronizations that can be created by one command: the first one, and those with the same parameters that

@@ -59,6 +59,26 @@ extension SynchronizationPlan {
         return [.lost(identifier)]
     }
 
+    // MARK: Refused events
+
+    /// Ends what needs events that the controller refuses to report.
+    ///
+    /// - Parameter missing: the refused events that are not enabled.
+    mutating func endUsers(of missing: LEEventMask, _ failure: CommandFailure) -> [SynchronizationEffect] {
+        let lacksTrains = !missing.isDisjoint(with: Self.trainEvents)
+        let lacksTransfers = lacksTrains || missing.contains(.periodicAdvertisingSyncTransferReceived)
+        let lacksSubevents = !missing.isDisjoint(with: Self.subeventEvents)
+        let ended = entries.filter {
+            $0.state == .waiting && (lacksTrains || lacksSubevents && !$0.request.subevents.isEmpty)
+        }.map(\.identifier)
+        entries.removeAll { ended.contains($0.identifier) }
+        let receptions = lacksTransfers ? reception.removeAll() : reception.removeAllWithSubevents()
+        let effects =
+            ended.map { SynchronizationEffect.end($0, failure) }
+            + receptions.map { SynchronizationEffect.endReception($0, failure) }
+        return effects.isEmpty ? [.ignore(failure)] : effects
+    }
+
     // MARK: Subevents
 
     /// The handle with which the controller reports the train of a synchronization; nil if it does not receive the train.

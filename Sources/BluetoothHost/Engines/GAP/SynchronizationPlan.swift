@@ -30,41 +30,9 @@ import BluetoothTypes
 ///
 /// # Unknown outcomes
 /// A creation that is cancelled ends with an event (Vol 4, Part E, 7.8.68). If the event does not arrive within
-/// ``cancellationTimeout``, the plan assumes that the creation has ended. If the controller then refuses the next creation,
-/// the plan cancels once more. A creation whose reply is unclear is cancelled too.
+/// ``cancellationTimeout``, the plan assumes that the creation has ended. If the controller then refuses the next creation
+/// or a change of its list, the plan cancels once more. A creation whose reply is unclear is cancelled too.
 struct SynchronizationPlan {
-    /// A synchronization of an app.
-    struct Entry {
-        enum State: Equatable {
-            case waiting
-            case creating
-            /// The controller receives the train, and reports it under this handle.
-            case established(UInt16)
-        }
-
-        let identifier: SynchronizationIdentifier
-        let request: PeriodicTrainRequest
-        /// Whether a connected device has transferred it.
-        var isTransferred = false
-        var state = State.waiting
-        /// Whether the controller has to be told which subevents the app wants.
-        var needsSubevents = false
-        /// The data of an event that the controller reports in several fragments; nil if no fragment waits.
-        var partial: PartialData?
-        /// How long a fragment waits for the next one.
-        var fragmentLifetime = Duration.zero
-    }
-
-    /// The fragments of the data of one event, or of one subevent.
-    struct PartialData {
-        let place: PeriodicPlace?
-        /// When the last fragment was received.
-        let time: Instant
-        /// Whether the beginning of the data may be missing.
-        var isTail = false
-        var bytes: [UInt8] = []
-    }
-
     private enum Purpose {
         case enableEvents(LEEventMask)
         case setTransfers(SyncTransferReception.Setting)
@@ -95,11 +63,11 @@ struct SynchronizationPlan {
     /// Maximum number of synchronizations.
     static let limit = 64
     /// The events that any synchronization needs.
-    private static let trainEvents: LEEventMask = [
+    static let trainEvents: LEEventMask = [
         .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
     ]
     /// The events that trains with subevents need. The controller then sends no older version of them.
-    private static let subeventEvents: LEEventMask = [
+    static let subeventEvents: LEEventMask = [
         .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2, .enhancedConnectionCompleteV2,
     ]
 
@@ -114,6 +82,9 @@ struct SynchronizationPlan {
     var list = PeriodicAdvertiserListState()
     /// The events of the plan that the controller reports. They are enabled when an app first needs them.
     private var events: LEEventMask = []
+    /// Whether the controller has refused to report transfers with subevents. Then only receptions with subevents need
+    /// these reports.
+    private var refusesTransfersOfSubevents = false
     /// Handles that the controller still reports and no app wants.
     var unwantedHandles: [UInt16] = []
 
@@ -121,6 +92,11 @@ struct SynchronizationPlan {
 
     /// Whether the controller must scan, because a train is to be found.
     var isSearching: Bool { entries.contains { $0.state == .waiting || $0.state == .creating } }
+
+    /// Whether one of these trains may be announced on the LE Coded PHY.
+    var searchesOnCodedPHY: Bool {
+        entries.contains { $0.usesCodedPHY && ($0.state == .waiting || $0.state == .creating) }
+    }
 
     var reportsTrains: Bool { events.isSuperset(of: Self.trainEvents) }
 
@@ -131,7 +107,9 @@ struct SynchronizationPlan {
         if wantsSubevents { needed.formUnion(Self.subeventEvents) }
         guard reception.isInUse else { return needed }
         needed.insert(.periodicAdvertisingSyncTransferReceived)
-        if wantsSubevents { needed.insert(.periodicAdvertisingSyncTransferReceivedV2) }
+        if reception.wantsSubevents || wantsSubevents && !refusesTransfersOfSubevents {
+            needed.insert(.periodicAdvertisingSyncTransferReceivedV2)
+        }
         return needed
     }
 
@@ -146,10 +124,12 @@ struct SynchronizationPlan {
 
     /// Adds a synchronization.
     ///
+    /// - Parameter usesCodedPHY: whether the advertiser was received on the LE Coded PHY.
     /// - Throws: ``HostError/notSupported(_:)`` if there are too many.
     mutating func start(
         _ identifier: SynchronizationIdentifier,
-        _ request: PeriodicTrainRequest
+        _ request: PeriodicTrainRequest,
+        usesCodedPHY: Bool = false
     ) throws(HostError) {
         guard entries.count < Self.limit else {
             throw .notSupported("there are \(Self.limit) synchronizations; stop another one first")
@@ -157,7 +137,7 @@ struct SynchronizationPlan {
         guard !entries.contains(where: { $0.request.train == request.train }) else {
             throw .invalidArgument("the train of \(request.address) with SID \(request.sid) is received already")
         }
-        entries.append(Entry(identifier: identifier, request: request))
+        entries.append(Entry(identifier: identifier, request: request, usesCodedPHY: usesCodedPHY))
     }
 
     /// Ends a synchronization. Does nothing if it has ended.
@@ -267,16 +247,19 @@ struct SynchronizationPlan {
     // MARK: Replies
 
     /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
-    mutating func finished(_ step: GAPStep) {
+    @discardableResult
+    mutating func finished(_ step: GAPStep) -> [SynchronizationEffect] {
         switch pending.end(step) {
         case .enableEvents(let enabled): events.formUnion(enabled)
         case .setTransfers(let setting): reception.finished(setting)
         case .changeList(let change): list.changed(change)
-        case .terminate(let handle): unwantedHandles.removeAll { $0 == handle }
+        // If the controller has lost the train and used the handle again, the command has ended the new train.
+        case .terminate(let handle): return lost(handle)
         case .chooseSubevents(let identifier, let handle): subeventsChosen(identifier, handle)
         case .create: endDoubt = .none
         case .cancelCreation, nil: break
         }
+        return []
     }
 
     /// Handles a command that failed.
@@ -286,15 +269,13 @@ struct SynchronizationPlan {
         guard !failure.meansReset else { return [] }
         switch purpose {
         case nil: return []
-        case .enableEvents(let events) where events.contains(.periodicAdvertisingSyncTransferReceived):
-            return reception.removeAll().map { .endReception($0, failure) }
+        case .enableEvents(let refused):
+            let missing = refused.subtracting(events)
+            if missing.contains(.periodicAdvertisingSyncTransferReceivedV2) { refusesTransfersOfSubevents = true }
+            return endUsers(of: missing, failure)
         case .setTransfers(let setting):
             let ended = reception.refused(setting).map { SynchronizationEffect.endReception($0, failure) }
             return ended.isEmpty ? [.ignore(failure)] : ended
-        case .enableEvents:
-            let waiting = entries.filter { $0.state == .waiting }.map(\.identifier)
-            entries.removeAll { $0.state == .waiting }
-            return waiting.map { .end($0, failure) }
         case .terminate(let handle):
             unwantedHandles.removeAll { $0 == handle }
             return [.ignore(failure)]
@@ -302,7 +283,11 @@ struct SynchronizationPlan {
         // The synchronization was established at the same time, which the controller reports, or there is none.
         case .cancelCreation: return [.ignore(failure)]
         case .changeList(let change):
-            list.refused(change, failure)
+            if mustCancelAgain(after: failure) {
+                creation = Creation(identifiers: [], usesList: true, isEnding: true)
+            } else {
+                list.refused(change, failure)
+            }
             return [.ignore(failure)]
         case .create(let identifiers, let usesList): return refused(identifiers, usesList: usesList, failure)
         }
@@ -317,15 +302,10 @@ struct SynchronizationPlan {
         let indices = entries.indices.filter {
             entries[$0].state == .creating && identifiers.contains(entries[$0].identifier)
         }
-        // Other refusals do not say whether the controller still creates an earlier synchronization.
-        if case .status(.commandDisallowed, _) = failure {
-            if endDoubt == .doubtful {
-                endDoubt = .cancelledAgain
-                cancelCreation()
-                for index in indices { entries[index].state = .waiting }
-                return []
-            }
-            endDoubt = .none
+        if mustCancelAgain(after: failure) {
+            cancelCreation()
+            for index in indices { entries[index].state = .waiting }
+            return []
         }
         if failure.isOutcomeUnknown { cancelCreation() } else { creation = nil }
         guard !usesList else {
@@ -337,6 +317,17 @@ struct SynchronizationPlan {
         let ended = indices.map { entries[$0].identifier }
         entries.removeAll { ended.contains($0.identifier) }
         return ended.map { .end($0, failure) }
+    }
+
+    /// Handles a refusal that may mean that the controller still creates an earlier synchronization. Only Command
+    /// Disallowed can mean this.
+    ///
+    /// - Returns: whether the caller must have the earlier creation cancelled again.
+    private mutating func mustCancelAgain(after failure: CommandFailure) -> Bool {
+        guard case .status(.commandDisallowed, _) = failure else { return false }
+        let wasDoubtful = endDoubt == .doubtful
+        endDoubt = wasDoubtful ? .cancelledAgain : .none
+        return wasDoubtful
     }
 
     /// Has the controller end the creation, which no app wants.
@@ -355,6 +346,7 @@ struct SynchronizationPlan {
         endDoubt = .none
         list = PeriodicAdvertiserListState()
         events = []
+        refusesTransfersOfSubevents = false
         reception.controllerLost()
         unwantedHandles = []
         var effects: [SynchronizationEffect] = []

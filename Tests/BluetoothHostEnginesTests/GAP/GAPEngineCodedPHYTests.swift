@@ -1,0 +1,88 @@
+import BLEByteCoding
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+/// Peers and trains that a scan has received on the LE Coded PHY, or on LE 1M.
+@Suite("Searches and links on the LE Coded PHY")
+struct GAPEngineCodedPHYTests {
+    private let peer = GAPSample.address(1)
+    private static let both: PHYSet = [.le1M, .leCoded]
+
+    /// A world in which a scan has received a device on a PHY.
+    private func world(_ device: DeviceAddress, on phy: PHY) -> GAPWorld {
+        var world = GAPWorld.on(isExtended: true, hasCodedPHY: true)
+        world.information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
+        world.startScan(1, ScanOptions(phys: Self.both))
+        let receipt = AdvertisingReceipt(
+            address: device,
+            privateAddress: nil,
+            rssi: -40,
+            isConnectable: true,
+            isScannable: false,
+            isLegacy: false,
+            primaryPHY: phy,
+            secondaryPHY: phy,
+            isScanResponse: false,
+            data: [UInt8]().rawSpan
+        )
+        _ = world.engine.scanning.receive(receipt, at: world.now)
+        world.stopScan(1)
+        world.settle()
+        return world
+    }
+
+    @Test(arguments: [PHY.leCoded, .le1M]) func peerIsSearchedForOnThePHYOnWhichItWasReceived(phy: PHY) {
+        let identity = AddressPlanFixture.peer(1)
+        var world = world(identity, on: phy)
+        world.bond([1])
+        world.connect(1, to: identity)
+        world.settle()
+        #expect(world.controller.scan.isOn)
+        #expect(world.controller.scan.phys == (phy == .leCoded ? Self.both : .le1M))
+        let found = DeviceAddress(0x4000_0000_0001, isRandom: true)
+        world.perform(world.engine.resolved(identity, at: found, world.context))
+        world.settle()
+        #expect(world.controller.initiator.state == .initiating([found]) && !world.controller.scan.isOn)
+        #expect(world.controller.initiator.usesCodedPHY == (phy == .leCoded))
+    }
+
+    @Test(arguments: [PHY.leCoded, .le1M]) func trainIsSearchedForOnThePHYOnWhichItWasReceived(phy: PHY) throws {
+        var world = world(peer, on: phy)
+        try world.synchronize(1, with: peer)
+        world.settle()
+        #expect(world.controller.isCreatingSynchronization && world.controller.scan.isOn)
+        #expect(world.controller.scan.phys == (phy == .leCoded ? Self.both : .le1M))
+    }
+
+    @Test(arguments: [PHY.leCoded, .le1M]) func physOfALinkThatMayUseLECodedAreRead(phy: PHY) {
+        var world = world(peer, on: phy)
+        world.connect(1, to: peer)
+        world.settle()
+        world.controller.initiator.state = .idle
+        let link = GAPWorld.link(0x40)
+        world.perform(world.engine.linkBegan(link, asCentral: true, with: [peer], world.context))
+        #expect(world.effects.contains(.readPHYs(link)) == (phy == .leCoded))
+    }
+
+    @Test(arguments: [PHY.leCoded, .le1M]) func physOfALinkToAnAdvertisementOnLECodedAreRead(phy: PHY) throws {
+        var world = GAPWorld.on(isExtended: true, hasCodedPHY: true)
+        var configuration = AdvertisementConfiguration()
+        configuration.phys.secondary = phy
+        world.perform(
+            try world.engine.startAdvertising(
+                AdvertisementIdentifier(value: 1),
+                configuration,
+                on: world.information,
+                for: GAPWorld.call(1),
+                world.context
+            )
+        )
+        world.settle()
+        let link = GAPWorld.link(0x40)
+        world.perform(world.engine.linkBegan(link, asCentral: false, with: [peer], world.context))
+        #expect(world.effects.contains(.readPHYs(link)) == (phy == .leCoded))
+    }
+}

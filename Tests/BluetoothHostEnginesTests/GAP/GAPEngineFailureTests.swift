@@ -1,0 +1,47 @@
+import BLEHCI
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The plans of GAP together, with a controller that refuses commands")
+struct GAPEngineFailureTests {
+    private let peer = GAPSample.address(1)
+
+    /// The controller refuses to turn the advertisement off, and continues to send it.
+    @Test func advertisementThatFailedWhileItIsOnIsPausedForAChangeOfTheResolvingList() throws {
+        var world = GAPWorld.on(listSize: 4, isExtended: true)
+        world.bond([1])
+        world.settle()
+        try world.advertise(1)
+        world.settle()
+        world.perform(world.engine.restartRoles(world.context))
+        world.pass()
+        world.reply(.status(.commandDisallowed, LESetExtendedAdvertisingEnable.opcode))
+        world.bond([1, 7])
+        world.settle()
+        #expect(world.violations.isEmpty)
+        #expect(world.controller.resolvingList == [AddressPlanFixture.peer(1), AddressPlanFixture.peer(7)])
+        #expect(world.controller.isAdvertising)
+    }
+
+    /// The controller confirms the cancellation of an initiation, and continues.
+    @Test func scanThatIsRefusedAfterALostEndOfAnInitiationIsTriedAgain() {
+        var world = GAPWorld.on(canScanWhileInitiating: false)
+        world.connect(1, to: peer)
+        world.settle()
+        world.perform(world.engine.endAttempt(1, .cancelled, world.context))
+        while world.pending.isEmpty { world.pass() }
+        let cancel = world.pending.removeFirst()
+        #expect(cancel.command.opcode == LECreateConnectionCancel.opcode)
+        world.perform(world.engine.commandEnded(cancel.step, nil, world.context))
+        world.startScan(1)
+        world.settle()
+        _ = world.takeEffects()
+        world.advance(by: ConnectionPlan.cancellationTimeout)
+        world.settle()
+        #expect(world.violations.map(\.opcode) == [LESetScanEnable.opcode])
+        #expect(world.controller.scan.isOn && world.controller.initiator.state == .idle)
+        #expect(world.takeEffects().isEmpty)
+    }
+}
