@@ -226,6 +226,9 @@ package final class KeyStore: Sendable {
         }
     }
 
+    /// Whether a section exists, even if it cannot be decoded.
+    package func hasSection(_ name: String) -> Bool { state.withLock { $0.document.sections[name] != nil } }
+
     /// Warns of content that was not understood and will not be written again. The original file is first copied under
     /// another name. If this fails, nothing is saved from then on, so that the file stays.
     package func reportDamage(_ text: String) {

@@ -35,6 +35,12 @@ extension Bond {
         peerSigningKey?.raiseCounter(to: other.peerSigningKey)
         ownSigningKey?.raiseCounter(to: other.ownSigningKey)
     }
+
+    /// Raises the counter of the peer's signing key to that of another record of the same key, if it is higher. The
+    /// other record may belong to another bond.
+    package mutating func raisePeerCounter(to key: SigningKey?) {
+        peerSigningKey?.raiseCounter(to: key)
+    }
 }
 
 extension SigningKey {

@@ -96,6 +96,26 @@ struct HostileTests {
         #expect(try result?.get().count == 512)
     }
 
+    @Test("Bytes of a response beyond ATT_MTU are not part of the values")
+    func bytesBeyondTheMTUAreNotPartOfTheValues() throws {
+        let bytes = (0..<600).map { UInt8(truncatingIfNeeded: $0) }
+        for (mtu, length) in [(23, 22), (600, 512)] {
+            let value = run(ReadValue(handle: 3), mtu: mtu) { _ in [0x0B] + bytes }
+            #expect(try value?.get() == Array(bytes[..<length]))
+        }
+        let joined = run(ReadMultipleValues(handles: [1, 2])) { _ in [0x0F] + bytes }
+        #expect(try joined?.get() == Array(bytes[..<22]))
+        // The second value does not end before ATT_MTU.
+        var response: [UInt8] = [0x21]
+        for length in [4, 20, 2] { response += [UInt8(length), 0] + bytes[..<length] }
+        let separate = run(ReadMultipleVariableValues(handles: [1, 2, 3])) { [response] _ in response }
+        #expect(try separate?.get() == [Array(bytes[..<4])])
+        let long = run(ReadMultipleVariableValues(handles: [1, 2]), mtu: 700) { _ in
+            [0x21, 0x58, 2] + bytes + [1, 0, 7]
+        }
+        #expect(try long?.get() == [Array(bytes[..<512]), [7]])
+    }
+
     @Test("Reliable writes are cancelled if the server returns another value")
     func reliableWriteIsCancelledIfAnotherValueIsReturned() {
         var requests: [[UInt8]] = []

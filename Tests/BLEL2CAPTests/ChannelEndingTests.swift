@@ -62,16 +62,16 @@ struct ChannelReconfigurationTests {
         ]
         for (answer, outcome, mtu) in answers {
             var end = try openEnd(enhanced: 2)
-            try end.channels.reconfigure(list(0x40, 0x41), mtu: 150, mps: 120)
-            #expect(end.commands() == [[0x19, 1, 8, 0, 150, 0, 120, 0, 0x40, 0, 0x41, 0]])
+            try end.channels.reconfigure(list(0x40, 0x41), mtu: 150, mps: 100)
+            #expect(end.commands() == [[0x19, 1, 8, 0, 150, 0, 100, 0, 0x40, 0, 0x41, 0]])
             #expect(end.channels[channel(0x40)]?.mtu == 100)
             #expect(throws: CreditBasedChannels.ReconfigurationError.pending) {
-                try end.channels.reconfigure(list(0x41), mtu: 160, mps: 120)
+                try end.channels.reconfigure(list(0x41), mtu: 160, mps: 100)
             }
             _ = end.receive(command: answer)
             #expect(end.events() == [.reconfigurationFinished(list(0x40, 0x41), outcome)])
             #expect(end.channels[channel(0x40)]?.mtu == mtu && end.channels[channel(0x41)]?.mtu == mtu)
-            try end.channels.reconfigure(list(0x41), mtu: 160, mps: 120)
+            try end.channels.reconfigure(list(0x41), mtu: 160, mps: 100)
             end.channels.advance(to: end.now + .seconds(60))
             #expect(end.events().isEmpty, "a request that is not sent does not wait")
             _ = end.commands()
@@ -97,6 +97,103 @@ struct ChannelReconfigurationTests {
             #expect(throws: error) { try end.channels.reconfigure(channels, mtu: mtu, mps: mps) }
             #expect(end.commands().isEmpty)
         }
+    }
+}
+
+@Suite("A longer MPS and the credits of the peer")
+struct LongerMPSTests {
+    private static let capacity = 3840
+    /// A credit costs 2,000 bytes with this MPS, and 33 of them fit sixteen times the capacity that it needs, 4,132 bytes.
+    private static let longer: UInt16 = 1968
+
+    /// An end with one open channel, 0x40 here and 0x60 at the peer, and an MPS of 64. The peer has 40 credits.
+    private func openEnd() throws -> ChannelEndpoint {
+        var end = ChannelEndpoint()
+        let configuration = CreditBasedChannel.Configuration(mtu: 100, mps: 64, receiveByteCapacity: Self.capacity)
+        try end.services.register(.init(configuration: configuration), at: spsm)
+        _ = end.answers(to: [0x17, 1, 10, 0, 0x80, 0, 100, 0, 100, 0, 9, 0, 0x60, 0])
+        _ = end.events()
+        #expect(end.channels[channel(0x40)]?.receiveCredits == 40)
+        return end
+    }
+
+    /// Makes the peer send an empty SDU, and the app read it.
+    private func exchangeEmptySDU(_ end: inout ChannelEndpoint) {
+        #expect(end.receive([0, 0], on: 0x40) == .taken)
+        #expect(end.channels.read(from: channel(0x40)) == [])
+        _ = end.events()
+    }
+
+    @Test func longerMPSIsRequestedOnceTheCreditsFitTheLimit() throws {
+        var end = try openEnd()
+        try end.channels.reconfigure(list(0x40), mtu: 100, mps: Self.longer)
+        for credits in (34...40).reversed() {
+            #expect(end.channels[channel(0x40)]?.receiveCredits == credits)
+            #expect(end.commands().isEmpty, "\(credits) credits")
+            exchangeEmptySDU(&end)
+        }
+        #expect(end.commands() == [[0x19, 1, 6, 0, 100, 0, 0xB0, 0x07, 0x40, 0]])
+        #expect(end.receive(command: [0x1A, 1, 2, 0, 0, 0]) == .handled)
+        #expect(end.events() == [.reconfigurationFinished(list(0x40), .answered(.successful))])
+        #expect(end.channels[channel(0x40)]?.mps == Int(Self.longer))
+    }
+
+    @Test("SDUs that the app has not read leave less room for credits")
+    func unreadSDUsDelayTheRequest() throws {
+        var end = try openEnd()
+        try end.channels.reconfigure(list(0x40), mtu: 100, mps: Self.longer)
+        for _ in 0..<7 { #expect(end.receive([0, 0], on: 0x40) == .taken) }
+        #expect(end.commands().isEmpty)
+        while end.channels.read(from: channel(0x40)) != nil {}
+        #expect(end.commands().map(\.first) == [0x19])
+    }
+
+    @Test("Until the peer has answered, credits are granted for the longer MPS; after a refusal, for the present one")
+    func creditsAreGrantedForTheLongerMPSUntilThePeerRefuses() throws {
+        var end = try openEnd()
+        try end.channels.reconfigure(list(0x40), mtu: 100, mps: Self.longer)
+        for _ in 0..<7 { exchangeEmptySDU(&end) }
+        #expect(end.commands().map(\.first) == [0x19])
+        var granted: [[UInt8]] = []
+        while granted.isEmpty {
+            try #require(end.channels[channel(0x40)]?.receiveCredits != 0)
+            exchangeEmptySDU(&end)
+            granted = end.commands()
+        }
+        #expect(granted.map(\.first) == [0x16])
+        #expect(end.channels[channel(0x40)]?.receiveCredits == 2)
+        _ = end.receive(command: [0x1A, 1, 2, 0, 4, 0])
+        #expect(end.channels[channel(0x40)]?.mps == 64)
+        exchangeEmptySDU(&end)
+        #expect(end.commands().map(\.first) == [0x16])
+        #expect(end.channels[channel(0x40)]?.receiveCredits == 40)
+    }
+
+    @Test func requestThatIsHeldTooLongTimesOut() throws {
+        var end = try openEnd()
+        try end.channels.reconfigure(list(0x40), mtu: 100, mps: Self.longer)
+        #expect(end.channels.deadline == nil)
+        #expect(end.commands().isEmpty)
+        #expect(end.channels.deadline == end.now + .seconds(30))
+        end.now = end.now + .seconds(29)
+        end.channels.advance(to: end.now)
+        #expect(end.events().isEmpty)
+        end.now = end.now + .seconds(1)
+        end.channels.advance(to: end.now)
+        #expect(end.events() == [.reconfigurationFinished(list(0x40), .timedOut)])
+        #expect(end.channels.deadline == nil)
+        for _ in 0..<4 { exchangeEmptySDU(&end) }
+        #expect(end.commands().isEmpty)
+        try end.channels.reconfigure(list(0x40), mtu: 100, mps: 64)
+    }
+
+    @Test func heldRequestOfAnEndedChannelIsDropped() throws {
+        var end = try openEnd()
+        try end.channels.reconfigure(list(0x40), mtu: 100, mps: Self.longer)
+        #expect(end.commands().isEmpty)
+        end.channels.disconnect(channel(0x40))
+        #expect(end.commands() == [[0x06, 1, 4, 0, 0x60, 0, 0x40, 0]])
+        #expect(end.events() == [.closed(channel(0x40), .byUs, unread: [])])
     }
 }
 

@@ -145,6 +145,20 @@ struct BondedAttributesTests {
         #expect(fixture.sent(on: 4) == [indication])
     }
 
+    @Test("A confirmation of Service Changed that arrives after encryption has ended does not count")
+    func confirmationOfAnUnverifiedPeerDoesNotCount() throws {
+        let (fixture, indication) = try subscribed()
+        fixture.controller.forgetData()
+        try publishService(on: fixture)
+        #expect(fixture.sent(on: 4).map(\.first) == [0x1D])
+        fixture.encryptionChanged(isOn: false)
+        #expect(fixture.exchange([0x1E]) == [])
+        fixture.disconnected()
+        try connect(fixture)
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [indication])
+    }
+
     @Test("A subscription of a peer that was verified before its service was published is kept")
     func subscriptionOutlivesALinkWithoutTheService() throws {
         let bonded = try BondedHost()

@@ -108,6 +108,8 @@ public final class L2CAPChannel: Sendable {
     ///   - mtu: at least the present value, 64 to 65,535 bytes.
     ///   - mps: 64 to 4,096 bytes.
     /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless.
+    ///   ``BLEError/timedOut(_:)`` after 30 s without an answer. A much longer MPS waits that long, if the peer might
+    ///   fill more than sixteen times the channel's receive capacity with the credits that it has.
     public func reconfigure(mtu: UInt16, mps: UInt16) async throws(BLEError) {
         try await translating("reconfiguring the channel") { () throws(HostError) in
             try await host.reconfigure(identifier, mtu: mtu, mps: mps)

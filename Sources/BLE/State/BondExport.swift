@@ -65,6 +65,7 @@ package struct BondExport: Sendable {
             }
             other.identity = identity
         }
+        let earlier = other
         for record in security.bonds {
             var record = record
             for existing in other.bonds where existing.bond.identity == record.bond.identity {
@@ -73,6 +74,7 @@ package struct BondExport: Sendable {
             other.bonds.removeAll { $0.bond.identity == record.bond.identity }
             other.bonds.append(record)
         }
+        other.keepPeerCounters(of: earlier)
     }
 }
 

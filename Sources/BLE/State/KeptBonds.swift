@@ -9,10 +9,13 @@ import Synchronization
 /// address.
 ///
 /// The databases of peers, as this host's client has discovered them, are in separate cache files, one for each peer.
+/// Only a database with a hash is saved. A change of any other database is reported only once, by Service Changed, and
+/// the process may end before the removal of the cache is on the disk.
 package final class KeptBonds: BondStore {
     private enum Section {
         static let identity = "identity"
         static let bonds = "bonds"
+        static let retiredSigningKeys = "retiredSigningKeys"
     }
 
     private struct State {
@@ -66,15 +69,18 @@ package final class KeptBonds: BondStore {
         return security
     }
 
-    /// Adds the caches of the bonds' peers. An older version saved them with the bonds.
+    /// Adds the caches of the bonds' peers. An older version saved them with the bonds. Caches without a hash are not
+    /// used. Older versions saved these as well. They are removed with the next change.
     private nonisolated(nonsending) func loadCaches(of security: inout KeptSecurity, in store: KeyStore) async {
         let names = security.bonds.map { KeptBonds.cacheName(of: $0.bond.identity) }
         let entries = await store.caches(names, as: DatabaseCacheEntry.self)
         var caches: [DeviceAddress: DatabaseCache] = [:]
         for (index, name) in names.enumerated() {
-            guard let cache = entries[name]?.cache else { continue }
-            security.bonds[index].clientCache = cache
-            caches[security.bonds[index].bond.identity] = cache
+            if let cache = entries[name]?.cache {
+                security.bonds[index].clientCache = cache
+                caches[security.bonds[index].bond.identity] = cache
+            }
+            if security.bonds[index].clientCache?.hash == nil { security.bonds[index].clientCache = nil }
         }
         state.withLock { [caches] in $0.caches = caches }
     }
@@ -105,6 +111,13 @@ package final class KeptBonds: BondStore {
             case .failure(let error): damage.append("\(Section.bonds)\(describe(error))")
             }
         }
+        let keys = store.section(Section.retiredSigningKeys, as: [Attempt<SigningKeyEntry>].self) ?? []
+        for entry in keys {
+            switch entry.result {
+            case .success(let entry): security.retiredSigningKeys.add(entry.key)
+            case .failure(let error): damage.append("\(Section.retiredSigningKeys)\(describe(error))")
+            }
+        }
         // A host saves its identity before its first bond, and the bonds' peers know the host by that identity.
         if identity == nil, !entries.isEmpty {
             damage.append("\(Section.identity): this is missing, and there are bonds")
@@ -117,19 +130,24 @@ package final class KeptBonds: BondStore {
             whenKept?(false)
             return
         }
-        store.keep(sections(of: security), caches: changedCaches(of: security), whenKept: whenKept)
+        store.keep(sections(of: security, in: store), caches: changedCaches(of: security), whenKept: whenKept)
     }
 
     package func gather(_ security: KeptSecurity) {
-        store?.gather(sections(of: security), caches: changedCaches(of: security))
+        guard let store else { return }
+        store.gather(sections(of: security, in: store), caches: changedCaches(of: security))
     }
 
-    private func sections(of security: KeptSecurity) -> [String: KeyStore.Source] {
+    private func sections(of security: KeptSecurity, in store: KeyStore) -> [String: KeyStore.Source] {
         var sections: [String: KeyStore.Source] = [
             Section.bonds: { security.bonds.map { BondEntry(record: $0) } }
         ]
         if let identity = security.identity {
             sections[Section.identity] = { IdentityEntry(identity: identity) }
+        }
+        let keys = security.retiredSigningKeys.keys
+        if !keys.isEmpty || store.hasSection(Section.retiredSigningKeys) {
+            sections[Section.retiredSigningKeys] = { keys.map(SigningKeyEntry.init) }
         }
         return sections
     }
@@ -141,7 +159,7 @@ package final class KeptBonds: BondStore {
             var removed = state.caches
             for record in security.bonds {
                 let identity = record.bond.identity
-                guard let cache = record.clientCache else { continue }
+                guard let cache = record.clientCache, cache.hash != nil else { continue }
                 // Arrays with the same storage are equal without a comparison of their elements.
                 guard removed.removeValue(forKey: identity) != cache else { continue }
                 state.caches[identity] = cache

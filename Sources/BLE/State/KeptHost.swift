@@ -47,8 +47,10 @@ package struct KeptHost: Sendable {
         let store = try KeyStore.edit(file, warn: warn)
         do {
             let bonds = KeptBonds(store, warn: warn)
-            var security = await bonds.load(for: nil)
+            let earlier = await bonds.load(for: nil)
+            var security = earlier
             try body(&security)
+            security.keepPeerCounters(of: earlier)
             if security.identity == nil, !security.bonds.isEmpty {
                 var random = SystemRandomNumberGenerator()
                 security.identity = KeptIdentity(random: &random)

@@ -12,6 +12,23 @@ enum DatabaseKnowledge {
     case certain(DatabaseCache)
 }
 
+/// The indications that a client has confirmed while it knew nothing about the database, for example before the
+/// server's identity was verified. One of them may have been Service Changed. The server does not repeat it.
+struct EarlyIndications {
+    /// Maximum number of handles. Beyond it, each handle counts as indicated.
+    private static let limit = 8
+
+    private var handles: [AttributeHandle] = []
+    private var isFull = false
+
+    mutating func add(_ handle: AttributeHandle) {
+        guard !contains(handle) else { return }
+        if handles.count < EarlyIndications.limit { handles.append(handle) } else { isFull = true }
+    }
+
+    func contains(_ handle: AttributeHandle) -> Bool { isFull || handles.contains(handle) }
+}
+
 extension Client {
     /// The services of the server, if they need not be discovered.
     var knownServices: [DiscoveredService]? {
@@ -24,20 +41,27 @@ extension Client {
     /// cache of an earlier connection is still valid, the client uses it. Otherwise the client discovers the database
     /// again.
     ///
+    /// A cache without a hash is dropped if the client has already confirmed an indication of its Service Changed: only
+    /// this indication reports that the database has changed.
+    ///
     /// The call has no effect if the database is known or being learned. The owner then calls
     /// ``nextRequest(mtu:into:)`` if the bearer is free.
     ///
     /// - Parameter cache: the cache of an earlier connection; nil if there is none.
     public func trust(_ cache: DatabaseCache?) {
         guard case .none = knowledge else { return }
-        learn(cache, serviceChanged: cache?.genericAttribute(.serviceChanged)?.valueHandle)
+        let serviceChanged = cache?.genericAttribute(.serviceChanged)?.valueHandle
+        if let cache, let serviceChanged, cache.hash == nil, earlyIndications.contains(serviceChanged) {
+            return drop(serviceChanged: serviceChanged)
+        }
+        learn(cache, serviceChanged: serviceChanged)
     }
 
     /// Takes an indication. If it is the server's Service Changed, the client drops its cache and learns the database
     /// again (Vol 3, Part G, 7.1). The owner then calls ``nextRequest(mtu:into:)`` if the bearer is free.
     public func indicationReceived(from handle: AttributeHandle) {
         switch knowledge {
-        case .none: break
+        case .none: earlyIndications.add(handle)
         case .learning(_, handle):
             knowledge = .learning(isOutdated: true, serviceChanged: handle)
             cacheChanged(nil)

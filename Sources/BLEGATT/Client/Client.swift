@@ -31,9 +31,15 @@ public final class Client {
     private var hasLater = false
     private var running: ProcedureRun?
     /// A background procedure that has given way, and its next request.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     private var suspended: (procedure: ProcedureRun, request: [UInt8])?
     private var hasClosed = false
     /// The request in flight, kept in case it must be sent again.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     private var request = PacketBuffer(capacity: 0, headroom: 0)
     private var hasElevated = false
     /// The Error Response that asks for more security, while the client waits for that.
@@ -43,7 +49,14 @@ public final class Client {
     private var preparesWrite = false
     private var holdsProcedures = false
     private var mayElevateSecurity = false
+    /// Whether the running procedure has ended, and its prepared writes are cancelled once ``isHeld`` is false.
+    private var isCancellationHeld = false
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var knowledge = DatabaseKnowledge.none
+    /// The indications that were confirmed while nothing was known about the database.
+    var earlyIndications = EarlyIndications()
     /// The features that the client reports to a server whose database it learns. The owner adds
     /// ``ClientSupportedFeatures/enhancedAttributeBearer`` if it opens enhanced bearers.
     public var supportedFeatures = ClientSupportedFeatures.supported
@@ -87,7 +100,7 @@ public final class Client {
     public var isClosed: Bool { hasClosed }
 
     /// Whether no procedure runs or waits.
-    public var isIdle: Bool { running == nil && suspended == nil && next == nil }
+    public var isIdle: Bool { (running == nil || isCancellationHeld) && suspended == nil && next == nil }
 
     /// Removes and returns the oldest output; nil if there is none.
     public func takeOutput() -> ClientOutput? { outputs.take() }
@@ -157,7 +170,9 @@ public final class Client {
     ///
     /// - Returns: the request's opcode; nil if there is nothing to send, or if the owner must first take outputs.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> ATTOpcode? {
-        guard running == nil, !holdsProcedures, outputs.isEmpty else { return nil }
+        guard running == nil, !holdsProcedures, outputs.isEmpty else {
+            return isCancellationHeld && outputs.isEmpty ? continueAfterEndedRun(mtu: mtu, into: &buffer) : nil
+        }
         while let run = next {
             next = hasLater ? takeLater() : nil
             running = run
@@ -191,20 +206,13 @@ public final class Client {
     /// - Returns: the opcode of a further request that was written.
     public func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> ATTOpcode? {
         guard let running else { return nil }
-        if running.hasEnded {
-            if preparesWrite { return cancelPreparedWrites(into: &buffer) }
-            self.running = nil
-            return nextRequest(mtu: mtu, into: &buffer)
-        }
+        if running.hasEnded { return continueAfterEndedRun(mtu: mtu, into: &buffer) }
         let start = buffer.count
         let opcode: ATTOpcode?
         if response[checked: 0] == ATTOpcode.errorResponse.rawValue {
             guard let error = try? ErrorResponse(decoding: response) else { return nil }
-            if isForWantOfSecurity(error.error), mayElevateSecurity, !running.isBackground, !hasElevated {
-                hasElevated = true
-                awaitsElevation = true
-                refusal = error
-                outputs.append(.securityRequired(error.error))
+            if error.error.asksForSecurity, mayElevateSecurity, !running.isBackground, !hasElevated {
+                elevate(error)
                 return nil
             }
             if error.error == .databaseOutOfSync { outOfSync() }
@@ -221,21 +229,58 @@ public final class Client {
         return opcode ?? nextRequest(mtu: mtu, into: &buffer)
     }
 
-    /// Makes the server drop the parts that a cancelled procedure prepared. Otherwise the next long write would execute
-    /// them too.
-    private func cancelPreparedWrites(into buffer: inout PacketBuffer) -> ATTOpcode {
+    /// Takes the report that the response to the request in flight was dropped, because the server's identity is not
+    /// verified. The client writes nothing before ``isHeld`` is false. ``elevatesSecurity`` must be set.
+    ///
+    /// A procedure waits for security as if the server had refused its request. The background procedure later sends
+    /// the request again. Of a procedure that has ended, the prepared writes are cancelled later.
+    public func responseWasDropped() {
+        guard let running else { return }
+        if running.hasEnded {
+            dropEndedRun()
+        } else if running.isBackground {
+            suspended = (running, [UInt8](copying: request.bytes))
+            self.running = nil
+        } else {
+            let opcode = request.bytes[checked: 0] ?? 0
+            elevate(ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption))
+        }
+    }
+
+    /// Waits until the link's security has been raised, after this refusal.
+    private func elevate(_ error: ErrorResponse) {
+        hasElevated = true
+        awaitsElevation = true
+        refusal = error
+        outputs.append(.securityRequired(error.error))
+    }
+
+    /// Removes the running procedure, which has ended, unless it has prepared writes.
+    private func dropEndedRun() {
+        isCancellationHeld = preparesWrite
+        if !preparesWrite { running = nil }
+    }
+
+    /// Continues after the end of the running procedure. Its prepared writes are cancelled first. Otherwise the next
+    /// long write would execute them too.
+    private func continueAfterEndedRun(mtu: Int, into buffer: inout PacketBuffer) -> ATTOpcode? {
+        dropEndedRun()
+        guard isCancellationHeld else { return nextRequest(mtu: mtu, into: &buffer) }
+        guard !holdsProcedures else { return nil }
+        isCancellationHeld = false
         preparesWrite = false
         ExecuteWriteRequest(flags: .cancelAll).encode(into: &buffer)
         return .executeWriteRequest
     }
 
     private func resumeSuspended(into buffer: inout PacketBuffer) -> ATTOpcode? {
-        guard let (procedure, request) = suspended, let opcode = request.first.flatMap(ATTOpcode.init(rawValue:)) else {
+        guard let (procedure, bytes) = suspended, let opcode = bytes.first.flatMap(ATTOpcode.init(rawValue:)) else {
             return nil
         }
         suspended = nil
         running = procedure
-        buffer.append(request)
+        buffer.append(bytes)
+        if mayElevateSecurity { Client.copy(buffer, into: &request) }
         return opcode
     }
 
@@ -255,16 +300,13 @@ public final class Client {
         guard hasElevated, let running, let opcode = request.bytes[checked: 0].flatMap(ATTOpcode.init(rawValue:)) else {
             return nil
         }
-        if running.hasEnded {
-            // It was cancelled while security was raised.
-            if preparesWrite { return cancelPreparedWrites(into: &buffer) }
-            self.running = nil
-            return nextRequest(mtu: mtu, into: &buffer)
-        }
+        // It may have been cancelled while security was raised.
+        if running.hasEnded { return continueAfterEndedRun(mtu: mtu, into: &buffer) }
         switch result {
         case .success:
             buffer.append(request.bytes)
             return opcode
+        case .failure(let error) where holdsProcedures: return refuse(running, error)
         case .failure(let error):
             let response = ErrorResponse(requestOpcode: opcode.rawValue, handle: handle, error: error)
             return follow(running.receive(response, mtu: mtu, into: &buffer), of: running, buffer)
@@ -280,14 +322,18 @@ public final class Client {
         guard awaitsElevation, let running, let refusal = refusal.take() else { return nil }
         awaitsElevation = false
         hasElevated = false
-        if running.hasEnded {
-            // It was cancelled while it waited.
-            if preparesWrite { return cancelPreparedWrites(into: &buffer) }
-            self.running = nil
-            return nextRequest(mtu: mtu, into: &buffer)
-        }
+        // It may have been cancelled while it waited.
+        if running.hasEnded { return continueAfterEndedRun(mtu: mtu, into: &buffer) }
+        if holdsProcedures { return refuse(running, refusal.error) }
         return follow(running.receive(refusal, mtu: mtu, into: &buffer), of: running, buffer)
             ?? nextRequest(mtu: mtu, into: &buffer)
+    }
+
+    /// Ends the running procedure without a further request, because none may be sent.
+    private func refuse(_ running: ProcedureRun, _ error: ATTErrorCode) -> ATTOpcode? {
+        if running.refuse(error) { ended(running) }
+        dropEndedRun()
+        return nil
     }
 
     /// Ends all procedures, because the bearer has failed or the connection has ended.
@@ -299,6 +345,7 @@ public final class Client {
         awaitsElevation = false
         refusal = nil
         preparesWrite = false
+        isCancellationHeld = false
         removeWaiting()
         for procedure in all { fail(procedure, .bearerClosed) }
     }
@@ -340,18 +387,12 @@ public final class Client {
             ended(procedure)
             return nil
         }
-        if mayElevateSecurity {
-            Client.copy(buffer, into: &request)
-        }
+        if mayElevateSecurity { Client.copy(buffer, into: &request) }
         return opcode
     }
 
     private static func copy(_ buffer: borrowing PacketBuffer, into request: inout PacketBuffer) {
         request.reset()
         request.append(buffer.bytes)
-    }
-
-    private func isForWantOfSecurity(_ error: ATTErrorCode) -> Bool {
-        error == .insufficientAuthentication || error == .insufficientEncryption || error == .encryptionKeySizeTooShort
     }
 }

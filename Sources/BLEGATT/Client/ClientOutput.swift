@@ -8,9 +8,17 @@ public enum ClientOutput {
     ///
     /// The client waits: the owner raises the link's security and calls
     /// ``Client/securityElevated(_:handle:mtu:into:)``, or calls ``Client/elevationDeclined(mtu:into:)``. The client
-    /// puts this out only if ``Client/elevatesSecurity`` is set, and once per procedure.
+    /// puts this out only if ``Client/elevatesSecurity`` is set: once per procedure, and again for each response that
+    /// was dropped (``Client/responseWasDropped()``).
     case securityRequired(ATTErrorCode)
     /// The cache of the server's database that the owner keeps for ``Client/trust(_:)`` on a later connection; nil to
     /// delete it.
     indirect case cacheChanged(DatabaseCache?)
+}
+
+extension ATTErrorCode {
+    /// Whether a server refuses a request with this error because the link is not secure enough.
+    var asksForSecurity: Bool {
+        self == .insufficientAuthentication || self == .insufficientEncryption || self == .encryptionKeySizeTooShort
+    }
 }

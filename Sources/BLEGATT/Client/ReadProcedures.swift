@@ -25,7 +25,9 @@ public struct ReadValue: ClientProcedure {
         guard let response = try? ReadResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readRequest)))
         }
-        return .finished(.success([UInt8](copying: response.value)))
+        // A response has at most ATT_MTU bytes. Further bytes are not part of the value.
+        let length = min(response.value.byteCount, min(mtu - 1, maximumAttributeValueLength))
+        return .finished(.success([UInt8](copying: response.value.extracting(first: length))))
     }
 }
 

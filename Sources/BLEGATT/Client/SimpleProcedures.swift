@@ -50,7 +50,9 @@ public struct ReadMultipleValues: ClientProcedure {
         guard let response = try? ReadMultipleResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readMultipleRequest)))
         }
-        return .finished(.success([UInt8](copying: response.values)))
+        // A response has at most ATT_MTU bytes. Further bytes are not part of the values.
+        let length = min(response.values.byteCount, mtu - 1)
+        return .finished(.success([UInt8](copying: response.values.extracting(first: length))))
     }
 }
 
@@ -79,14 +81,17 @@ public struct ReadMultipleVariableValues: ClientProcedure {
         // The last value of a full response may be cut. Some servers then give the length of the part as that of the
         // value, so it is not known to be whole.
         var isLastWhole = response.byteCount < min(requestMTU, mtu)
-        guard let response = try? ReadMultipleVariableResponse(decoding: response) else {
+        // A response has at most ATT_MTU bytes. Further bytes are not part of the values.
+        let list = response.extracting(first: min(response.byteCount, mtu))
+        guard let response = try? ReadMultipleVariableResponse(decoding: list) else {
             return .finished(.failure(.malformedResponse(.readMultipleVariableRequest)))
         }
         var values: [[UInt8]] = []
         var entries = response.entries
         while let entry = entries.next() {
             if entry.value.byteCount != Int(entry.length) { isLastWhole = false }
-            values.append([UInt8](copying: entry.value))
+            let length = min(entry.value.byteCount, maximumAttributeValueLength)
+            values.append([UInt8](copying: entry.value.extracting(first: length)))
         }
         guard values.count <= handles.count else {
             return .finished(.failure(.malformedResponse(.readMultipleVariableRequest)))

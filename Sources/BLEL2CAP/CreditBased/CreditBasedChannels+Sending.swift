@@ -57,19 +57,33 @@ extension CreditBasedChannels {
             case .request(let request):
                 // The peer may have ended the channel first.
                 if case .disconnection(let disconnection) = request, !isDisconnecting(disconnection) { continue }
-                let identifier = takeIdentifier(from: &identifiers)
-                unanswered.append(
-                    UnansweredRequest(
-                        request: request,
-                        identifier: identifier,
-                        deadline: now + SignalingChannel.responseTimeout
-                    )
-                )
-                request.encode(identifier: identifier, into: &buffer)
+                write(request, at: now, identifiers: &identifiers, into: &buffer)
                 return true
             }
         }
+        if !heldReconfigurations.isEmpty, let request = takeReconfiguration(at: now) {
+            write(.reconfigure(request), at: now, identifiers: &identifiers, into: &buffer)
+            return true
+        }
         return grantsCredits && writeCredits(identifiers: &identifiers, into: &buffer)
+    }
+
+    /// Writes a request, which then waits for its response.
+    private mutating func write(
+        _ request: Request,
+        at now: Instant,
+        identifiers: inout SignalingIdentifiers,
+        into buffer: inout PacketBuffer
+    ) {
+        let identifier = takeIdentifier(from: &identifiers)
+        unanswered.append(
+            UnansweredRequest(
+                request: request,
+                identifier: identifier,
+                deadline: now + SignalingChannel.responseTimeout
+            )
+        )
+        request.encode(identifier: identifier, into: &buffer)
     }
 
     private mutating func writeCredits(
@@ -96,7 +110,9 @@ extension CreditBasedChannels {
 
     /// The time at which the owner must call ``advance(to:)``; nil if there is none.
     public var deadline: Instant? {
-        unanswered.lazy.map { $0.deadline }.min()
+        let deadline = unanswered.lazy.map { $0.deadline }.min()
+        guard let held = heldReconfigurations.lazy.compactMap({ $0.deadline }).min() else { return deadline }
+        return deadline.map { min($0, held) } ?? held
     }
 
     /// Ends the requests whose time has expired.
@@ -110,6 +126,7 @@ extension CreditBasedChannels {
             case .disconnection(let request): remove(request)
             }
         }
+        endHeldReconfigurations(at: now)
     }
 
     // MARK: Ends of requests
@@ -126,17 +143,6 @@ extension CreditBasedChannels {
         case .open, .disconnecting:
             break
         }
-    }
-
-    mutating func finish(_ request: CreditBasedReconfigureRequest, _ outcome: ReconfigurationOutcome) {
-        for identifier in request.destinations {
-            guard let index = index(of: identifier), channels[index].isReconfiguring else { continue }
-            channels[index].isReconfiguring = false
-            if outcome == .answered(.successful) {
-                channels[index].inbound.reconfigure(mtu: request.mtu, mps: request.mps)
-            }
-        }
-        events.append(.reconfigurationFinished(request.destinations, outcome))
     }
 
     /// Removes a channel whose end we requested.

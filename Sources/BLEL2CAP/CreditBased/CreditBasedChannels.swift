@@ -32,6 +32,8 @@ public struct CreditBasedChannels {
     var outgoing = Queue<OutgoingCommand>()
     /// Held requests for channels, the oldest first.
     var heldRequests: [Request] = []
+    /// Reconfigurations that wait until the peers' credits fit, the oldest first.
+    var heldReconfigurations: [HeldReconfiguration] = []
     var events = Queue<Event>()
     private var nextIdentifier = ChannelIdentifier.dynamicRange.lowerBound
     /// The index at which the next search for a frame to send starts, so that channels take turns.
@@ -177,30 +179,6 @@ public struct CreditBasedChannels {
         return channels[index].inbound.read()
     }
 
-    /// Requests other receive lengths for channels of the enhanced variant. They apply once the peer has agreed, which
-    /// ``Event/reconfigurationFinished(_:_:)`` reports.
-    public mutating func reconfigure(
-        _ identifiers: ChannelIdentifierList,
-        mtu: UInt16,
-        mps: UInt16
-    ) throws(ReconfigurationError) {
-        guard !identifiers.isEmpty, !identifiers.hasDuplicates else { throw .invalidChannels }
-        guard CreditBasedChannel.Variant.enhanced.allows(mtu: mtu, mps: mps) else { throw .invalidParameters }
-        for identifier in identifiers {
-            guard let index = index(of: identifier), channels[index].isOpen else { throw .notOpen(identifier) }
-            guard channels[index].variant == .enhanced else { throw .notEnhanced(identifier) }
-            guard mtu >= channels[index].mtu else { throw .reductionOfMTUNotAllowed }
-            guard identifiers.count == 1 || mps >= channels[index].mps else { throw .reductionOfMPSNotAllowed }
-            guard !channels[index].isReconfiguring else { throw .pending }
-        }
-        for identifier in identifiers {
-            if let index = index(of: identifier) { channels[index].isReconfiguring = true }
-        }
-        outgoing.append(
-            .request(.reconfigure(CreditBasedReconfigureRequest(mtu: mtu, mps: mps, destinations: identifiers)))
-        )
-    }
-
     // MARK: Ending
 
     /// Ends a channel at once. Unsent SDUs are lost; unread SDUs are part of ``Event/closed(_:_:unread:)``. A channel
@@ -242,6 +220,7 @@ public struct CreditBasedChannels {
         channels.removeAll()
         unanswered.removeAll()
         heldRequests.removeAll()
+        heldReconfigurations.removeAll()
         _ = outgoing.removeAll()
     }
 

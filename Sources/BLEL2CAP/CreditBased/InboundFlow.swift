@@ -6,7 +6,15 @@ import BLEByteCoding
 /// The memory that the peer can claim is bounded. The bytes held, and those that the peer's credits would allow it to
 /// send, together never exceed the capacity. So credits are granted only as SDUs are read, and a reader that stops
 /// reading stops the peer.
+///
+/// If the MPS grows, the peer may use all its credits for longer K-frames, and they cannot be taken back. So the longer MPS
+/// counts as soon as the app asks for it. The peer gets the request once its credits fit ``reconfigurationFactor`` times
+/// the capacity, and gets more credits once they fit the capacity itself. Without this factor, the request of an app would
+/// wait until an idle peer sends something.
 struct InboundFlow {
+    /// How many times the capacity the peer's credits may claim after a change to a longer MPS.
+    static let reconfigurationFactor = 16
+
     private enum State {
         case idle
         /// An SDU of this many bytes has begun.
@@ -18,6 +26,8 @@ struct InboundFlow {
     /// The number of K-frames that the peer may send.
     private(set) var credits = 0
     private var capacity: Int
+    /// The longer MPS that the app has asked for and the peer has not agreed to, and the capacity before.
+    private var pending: (mps: Int, earlierCapacity: Int)?
     private var state = State.idle
     private var partial: [UInt8] = []
     private var complete = SDUQueue()
@@ -33,7 +43,7 @@ struct InboundFlow {
     var count: Int { complete.count }
 
     /// The maximum cost of a credit: a full K-frame, and possibly the overhead of an SDU.
-    private var costOfCredit: Int { mps + SDUQueue.overhead }
+    private var costOfCredit: Int { (pending?.mps ?? mps) + SDUQueue.overhead }
 
     private var held: Int {
         switch state {
@@ -97,8 +107,26 @@ struct InboundFlow {
         return UInt16(truncatingIfNeeded: affordable - credits)
     }
 
+    /// Whether the peer's credits fit the limit for reconfigurations if its K-frames have the pending MPS.
+    var areCreditsAffordable: Bool { held + credits * costOfCredit <= capacity * InboundFlow.reconfigurationFactor }
+
+    /// Counts with another MPS from now on, if it is longer. ``reconfigure(mtu:mps:)`` or ``cancelReconfiguration()``
+    /// follows.
+    mutating func prepareReconfiguration(mps: UInt16) {
+        guard Int(mps) > self.mps else { return }
+        pending = (Int(mps), capacity)
+        ensureCapacity()
+    }
+
+    /// Counts with the present MPS again, because the peer has not agreed to another one.
+    mutating func cancelReconfiguration() {
+        guard let (_, earlierCapacity) = pending.take() else { return }
+        capacity = earlierCapacity
+    }
+
     /// Receives other lengths from now on.
     mutating func reconfigure(mtu: UInt16, mps: UInt16) {
+        pending = nil
         self.mtu = Int(mtu)
         self.mps = Int(mps)
         ensureCapacity()

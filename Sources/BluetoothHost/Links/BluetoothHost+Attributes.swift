@@ -44,7 +44,10 @@ extension BluetoothHost {
             receiveNotifications(pdu, on: link)
         case .confirmed(let call):
             sender.recycle(buffer)
-            if case .serviceChanged(let revision) = call.caller { serviceChangedConfirmed(revision, on: link) }
+            // Any device may have confirmed it while the peer's identity is not verified.
+            if case .serviceChanged(let revision) = call.caller, !link.isGateClosed {
+                serviceChangedConfirmed(revision, on: link)
+            }
             end(call.caller, .success(()))
             pumpLanes(of: link)
         case .malformed(let opcode, let error):

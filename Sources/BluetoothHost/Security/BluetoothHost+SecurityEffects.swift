@@ -227,10 +227,12 @@ extension BluetoothHost {
             decision = .refused(.refused("the peer claims to be \(identity), which is connected already"))
         } else {
             let effects: [BondEffect]
+            // Encryption may have ended since the peer was verified.
+            let isVerified = link.att.usesBondedState && link.security.state.current.key?.followsVerifiedKey == true
             (decision, effects) = bonds.admit(
                 outcome,
                 from: link.identity,
-                keeping: link.att.usesBondedState ? link.session.persistentState : nil,
+                keeping: isVerified ? link.session.persistentState : nil,
                 isForApp: isForApp,
                 isConfirmed: isConfirmed,
                 inUse: connectedIdentities

@@ -139,8 +139,8 @@ final class StateLimitTests {
         let key = String(repeating: "1", count: 32)
         let text = """
             {"format":1,"identity":{"staticAddress":"C0:00:00:00:00:01","resolvingKey":"\(key)"},
-            "bonds":[{"address":"F0:00:00:00:00:02","addressType":"random","client":{"services":[{"uuid":
-            "180F","isPrimary":true,"handle":1,"endHandle":3,"includedServices":[],"characteristics":[]}]}}]}
+            "bonds":[{"address":"F0:00:00:00:00:02","addressType":"random","client":{"hash":
+            "0123456789abcdef0123456789abcdef","services":[{"uuid":"180F","isPrimary":true,"handle":1,"endHandle":3,"includedServices":[],"characteristics":[]}]}}]}
             """
         try file.replace(with: Data(text.utf8))
         let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }

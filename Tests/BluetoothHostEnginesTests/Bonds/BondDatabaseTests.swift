@@ -171,6 +171,19 @@ struct BondDatabaseTests {
         }
     }
 
+    @Test("A privileged bond stays privileged when its peer pairs again, if it had verified the bond")
+    func privilegedBondOfAVerifiedPeerStaysPrivileged() {
+        let state = ServerSession.PersistentState()
+        for isPrivileged in [true, false] {
+            var database = Sample.database(record(1, isPrivileged: isPrivileged))
+            _ = database.admit(Sample.outcome(address(1)), keeping: state)
+            #expect(database[address(1)]?.isPrivileged == isPrivileged)
+        }
+        var database = Sample.database(record(1, isPrivileged: true))
+        _ = database.admit(Sample.outcome(address(1)))
+        #expect(database[address(1)]?.isPrivileged == false, "any device could have replaced the bond")
+    }
+
     @Test("The state of a peer is kept when it pairs again, if it had verified its bond")
     func attributesOfProvenPeerStay() {
         let cache = Sample.cache(attributes: 1)

@@ -36,6 +36,13 @@ struct SignCounterTests {
             #expect(database.takeSignCounter(for: identity) == available(counter, keyAt: 19))
         }
         #expect(database.takeSignCounter(for: identity) == .noneReserved)
+        // The next reservation follows the used one without a gap.
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        #expect(database.saved(2, true) == [.finish(Sample.call, isSaved: true)])
+        for counter: UInt32 in 19..<35 {
+            #expect(database.takeSignCounter(for: identity) == available(counter, keyAt: 35))
+        }
+        #expect(database.takeSignCounter(for: identity) == .noneReserved)
     }
 
     @Test("Counters whose reservation cannot be saved are never used")

@@ -87,6 +87,37 @@ struct LinkSecurityPairingTests {
         #expect(work.initiative == .app && work.waiting == [Side.waiting(hasPairingBegun: true)])
     }
 
+    @Test("A pairing on demand is the central's, because a central can cause the demand: it needs a window")
+    func pairingOnDemandNeedsAWindow() {
+        for pairable in [SecurityPolicy.Pairable.never, .duringWindow] {
+            var closed = Side(.peripheral) { $0.pairable = pairable }
+            #expect(closed.require(for: .demand).pdus.isEmpty, "no Security Request is sent")
+            #expect(closed.state == .settled(.unencrypted))
+        }
+        var side = Side(.peripheral) { $0.pairable = .duringWindow }
+        side.context.isPairingWindowOpen = true
+        #expect(side.require(for: .demand).pdus == [[0x0B, 0x09]])
+        side.context.isPairingWindowOpen = false
+        let refusal = SecurityError.refused("the pairing window is closed")
+        #expect(
+            side.receive(Self.pairingRequest) == [
+                side.pairingFailed(refusal), Side.failure(refusal), .send([0x05, 0x05]),
+            ]
+        )
+        #expect(side.state == .settled(.unencrypted))
+    }
+
+    @Test(
+        "As the peripheral, this host has begun the pairing only if the app has asked for security",
+        arguments: [(SecurityInitiative.app, true), (.demand, false)]
+    )
+    func pairingOnDemandIsBegunByTheCentral(initiative: SecurityInitiative, isStartedHere: Bool) throws {
+        var side = Side(.peripheral)
+        _ = side.require(for: initiative)
+        (side, _) = try asked(side)
+        #expect(side.state.question?.inquiry.isStartedHere == isStartedHere)
+    }
+
     @Test("A Pairing Request while the app is asked about a bond is refused")
     func pairingRequestDuringABondDecisionIsRefused() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))

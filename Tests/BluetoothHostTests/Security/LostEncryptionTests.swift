@@ -164,6 +164,35 @@ struct LostEncryptionTests {
         #expect(try reads.map { try $0.all.first?.get() } == [[0x2A], [0x2B]])
     }
 
+    @Test("After encryption has ended, the host's own requests wait for it as well")
+    func ownRequestWaitsForEncryption() throws {
+        let fixture = try SecurityFixture()
+        try fixture.connect(.central)
+        fixture.encryptionChanged()
+        let hashRequest: [UInt8] = [0x08, 0x01, 0x00, 0xFF, 0xFF, 0x2A, 0x2B]
+        #expect(fixture.sent(on: 4) == [hashRequest])
+        fixture.encryptionChanged(isOn: false)
+        #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]).isEmpty, "the database is not discovered")
+        #expect(try fixture.run { $0.contradiction() } == nil)
+        fixture.controller.forgetData()
+        fixture.encryptionChanged()
+        #expect(fixture.sent(on: 4) == [hashRequest], "the request again")
+        #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]).first?.first == 0x10)
+    }
+
+    @Test("After encryption has ended, the host's own requests end if the peer has lost its key")
+    func ownRequestEndsIfTheKeyIsLost() throws {
+        let fixture = try SecurityFixture()
+        let link = try fixture.connect(.central)
+        fixture.encryptionChanged()
+        fixture.encryptionChanged(isOn: false)
+        #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]).isEmpty)
+        fixture.encryptionChanged(.pinOrKeyMissing)
+        #expect(fixture.sent(on: 4).isEmpty)
+        #expect(try fixture.run { $0.links[link]?.client.isIdle } == true)
+        #expect(try fixture.run { $0.contradiction() } == nil)
+    }
+
     @Test(
         "After encryption has ended, open channels end, and their further data is not trusted",
         arguments: [BLEHCI.Role.central, .peripheral]

@@ -19,7 +19,8 @@ extension ATTRouter {
         case server(ServerAction)
         /// Takes the effects of the client, then sends the request that was written, if there is one.
         case client(ATTOpcode?)
-        /// The same. The response was dropped, because the server's identity is not verified.
+        /// Takes the effects of the client. The response was dropped, because the server's identity is not verified. No
+        /// request was written: the value is nil.
         case unverifiedResponse(ATTOpcode?)
         /// Delivers a value, which begins at this offset in the PDU.
         case notification(AttributeHandle, offset: Int)
@@ -51,7 +52,8 @@ extension ATTRouter {
         switch bearer.receive(pdu, isReplyUnsent: isReplyUnsent, isConfirmationUnsent: isConfirmationUnsent) {
         case .response where client.isHeld:
             enhanced?.fixedChannelAnswered()
-            return .unverifiedResponse(refuseRequest(of: pdu, into: &buffer))
+            drop(response: pdu)
+            return .unverifiedResponse(nil)
         case .response:
             enhanced?.fixedChannelAnswered()
             return .client(client.receive(pdu, mtu: bearer.mtu, into: &buffer))
@@ -79,17 +81,13 @@ extension ATTRouter {
 
     /// Drops a response that arrived while the server's identity is not verified. Any device may have sent it.
     ///
-    /// The client takes an Error Response instead, as from a server that requires encryption. So the request is sent
-    /// again once the identity is verified, or its procedure ends.
-    private mutating func refuseRequest(of response: RawSpan, into buffer: inout PacketBuffer) -> ATTOpcode? {
+    /// The request is sent again once the identity is verified, or its procedure ends. Nothing is sent before.
+    private mutating func drop(response: RawSpan) {
         // A response has the opcode after its request's; an Error Response names it.
         let first = response[checked: 0] ?? 0
         let opcode = first == ATTOpcode.errorResponse.rawValue ? response[checked: 1] ?? 0 : first &- 1
         if opcode == ATTOpcode.exchangeMTURequest.rawValue { bearer.mtuExchangeFailed() }
-        let refusal = PacketBuffer.bytes {
-            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption).encode(into: &$0)
-        }
-        return client.receive(refusal.rawSpan, mtu: bearer.mtu, into: &buffer)
+        client.responseWasDropped()
     }
 
     private mutating func answerMTURequest(_ pdu: RawSpan, into buffer: inout PacketBuffer) -> Inbound {

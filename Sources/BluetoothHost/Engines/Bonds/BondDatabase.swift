@@ -18,6 +18,11 @@ import OrderedCollections
 ///
 /// Without a store, no effect asks for a save, and each change finishes at once.
 ///
+/// ## Counters of signed writes
+///
+/// The counter of a peer's signing key belongs to the key, not to a bond: all bonds with the same key have the same
+/// counter. If the last bond with the key ends, the counter stays in ``KeptSecurity/retiredSigningKeys``.
+///
 /// ## Bounds
 ///
 /// There are no more bonds than ``limit``. A new bond takes the place of the least recently used one that is not privileged
@@ -44,6 +49,8 @@ struct BondDatabase {
     /// By identity address, the most recently used bond last.
     private var byIdentity: OrderedDictionary<DeviceAddress, BondRecord> = [:]
     private(set) var signCounters = SignCounters()
+    /// The signing keys of peers that no bond has any more.
+    private var retired = RetiredSigningKeys()
     /// Whether the identity is new and not saved yet.
     private var isIdentityNew = true
     /// Whether the store was given changes that it may gather, and none since that it saves at once.
@@ -110,6 +117,8 @@ struct BondDatabase {
             isIdentityNew = false
         }
         for record in kept.bonds { byIdentity[record.bond.identity] = record }
+        retired = kept.retiredSigningKeys
+        for record in kept.bonds { raisePeerCounters(to: record.bond.peerSigningKey) }
     }
 
     /// Saves a new identity before the first peer learns it. It does not replace an earlier one that is required and could
@@ -164,7 +173,8 @@ struct BondDatabase {
             if let existing { record.bond.raiseCounters(to: existing.bond) }
         }
         // A peer can cause a pairing on demand: it advertises, and refuses the requests of an app that connects to it.
-        record.isPrivileged = outcome.strength.isAuthenticated || isForApp
+        record.isPrivileged =
+            outcome.strength.isAuthenticated || isForApp || (isVerified && byIdentity[peer]?.isPrivileged == true)
         if let serverState {
             record.serverState = serverState
             record.clientCache = byIdentity[peer]?.clientCache
@@ -206,16 +216,21 @@ struct BondDatabase {
     }
 
     private mutating func add(_ record: BondRecord, inUse: Set<DeviceAddress>) throws(SecurityError) -> [BondEffect] {
+        var record = record
         let identity = record.bond.identity
         var evicted: DeviceAddress?
         if byIdentity[identity] == nil, byIdentity.count >= limit {
             evicted = byIdentity.first { !$0.value.isPrivileged && !inUse.contains($0.key) }?.key
             guard let evicted else { throw .tooManyBonds(limit) }
-            byIdentity[evicted] = nil
+            retire(byIdentity.removeValue(forKey: evicted))
             forgetSignCounters(of: evicted)
         }
-        byIdentity[identity] = nil
+        for other in byIdentity.values { record.bond.raisePeerCounter(to: other.bond.peerSigningKey) }
+        if let key = record.bond.peerSigningKey { record.bond.raisePeerCounter(to: retired[key.value]) }
+        let replaced = byIdentity.removeValue(forKey: identity)
         byIdentity[identity] = record
+        retire(replaced)
+        raisePeerCounters(to: record.bond.peerSigningKey)
         forgetSignCounters(of: identity)
         var effects = save()
         if let evicted { effects.append(.evicted(evicted)) }
@@ -226,7 +241,8 @@ struct BondDatabase {
     ///
     /// - Parameter waiter: finished when the removal is saved, or cannot be saved.
     mutating func remove(_ identity: DeviceAddress, notifying waiter: SaveWaiter) -> [BondEffect] {
-        guard byIdentity.removeValue(forKey: identity) != nil else { return [.finish(waiter, isSaved: true)] }
+        guard let record = byIdentity.removeValue(forKey: identity) else { return [.finish(waiter, isSaved: true)] }
+        retire(record)
         forgetSignCounters(of: identity)
         return save(for: waiter) + [.bondChanged(identity), .report(.bondRemoved(identity: identity))]
     }
@@ -246,6 +262,7 @@ struct BondDatabase {
         }
         guard record != byIdentity[identity] else { return change.waiter.map { [.finish($0, isSaved: false)] } ?? [] }
         byIdentity[identity] = record
+        if case .counterUsed = change { raisePeerCounters(to: record.bond.peerSigningKey) }
         return change.isGathered ? gather() : save(for: change.waiter)
     }
 
@@ -280,6 +297,23 @@ struct BondDatabase {
         return save(for: waiter, .init(identity: identity, key: key, counters: counters))
     }
 
+    /// Raises the counters of all bonds with this signing key of a peer. A peer can be bonded under several identities.
+    private mutating func raisePeerCounters(to key: SigningKey?) {
+        guard let key else { return }
+        for index in byIdentity.values.indices where byIdentity.values[index].bond.peerSigningKey?.value == key.value {
+            byIdentity.values[index].bond.raisePeerCounter(to: key)
+        }
+    }
+
+    /// Keeps the counter of the peer's signing key after its bond was removed or replaced, unless another bond has the
+    /// key.
+    private mutating func retire(_ record: BondRecord?) {
+        guard let key = record?.bond.peerSigningKey,
+            !byIdentity.values.contains(where: { $0.bond.peerSigningKey?.value == key.value })
+        else { return }
+        retired.add(key)
+    }
+
     /// Forgets the counters of a peer that has no bond any more, or has another key now.
     private mutating func forgetSignCounters(of identity: DeviceAddress) {
         signCounters.forget(identity, unlessOf: byIdentity[identity]?.bond.ownSigningKey)
@@ -309,7 +343,9 @@ struct BondDatabase {
     /// Saves what the store gathers, if anything.
     mutating func flush() -> [BondEffect] { hasGathered ? save() : [] }
 
-    private var kept: KeptSecurity { KeptSecurity(identity: identity, bonds: Array(byIdentity.values)) }
+    private var kept: KeptSecurity {
+        KeptSecurity(identity: identity, bonds: Array(byIdentity.values), retiredSigningKeys: retired)
+    }
 
     private mutating func gather() -> [BondEffect] {
         guard isPersistent else { return [] }

@@ -2,14 +2,21 @@ import BLEGATT
 import BLESMP
 import BluetoothTypes
 
-/// The state that outlives a host: its identity and its bonds.
+/// The state that outlives a host: its identity, its bonds and the counters of earlier bonds.
 package struct KeptSecurity: Hashable, Sendable {
     package var identity: KeptIdentity?
     package var bonds: [BondRecord]
+    /// The signing keys of peers that no bond has any more.
+    package var retiredSigningKeys: RetiredSigningKeys
 
-    package init(identity: KeptIdentity? = nil, bonds: [BondRecord] = []) {
+    package init(
+        identity: KeptIdentity? = nil,
+        bonds: [BondRecord] = [],
+        retiredSigningKeys: RetiredSigningKeys = RetiredSigningKeys()
+    ) {
         self.identity = identity
         self.bonds = bonds
+        self.retiredSigningKeys = retiredSigningKeys
     }
 }
 

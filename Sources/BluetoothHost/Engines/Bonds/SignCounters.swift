@@ -39,7 +39,7 @@ struct SignCounters {
     /// must rise.
     mutating func add(_ reservation: Reservation) {
         let (identity, key, counters) = (reservation.identity, reservation.key.value, reservation.counters)
-        if let held = reserved[identity], held.key == key, held.counters.lowerBound >= counters.lowerBound { return }
+        if let held = reserved[identity], held.key == key, held.counters.lowerBound > counters.lowerBound { return }
         reserved[identity] = Reserved(key: key, counters: counters)
     }
 

@@ -86,8 +86,9 @@ extension LinkSecurityEngine {
             current: current,
             waiting: waiting
         )
-        if initiative == .peer, isIdentityVerified {
-            // A peer that may pair only because it is verified must not add a bond with another identity.
+        if initiative != .app, isIdentityVerified {
+            // A peer that may pair only because it is verified must not add a bond with another identity. A peer can
+            // cause a pairing on demand as well: it refuses a request.
             switch policy.pairable {
             case .always: break
             case .duringWindow: if !context.isPairingWindowOpen { work.onlyIdentity = context.peer }
@@ -111,9 +112,8 @@ extension LinkSecurityEngine {
             sendPairingFailed(.repeatedAttempts)
             return true
         }
-        // Whether this host asked for a pairing by its Security Request: the app wants it, or there is no bond to use.
-        let isAskedFor = request.map { $0.initiative == .app || context.bond?.strength == nil } ?? false
-        if !isAskedFor, let obstacle = obstacleToPeersPairing(context) {
+        // A Security Request on demand does not permit a pairing: the central can cause it by refusing a request.
+        if request?.initiative != .app, let obstacle = obstacleToPeersPairing(context) {
             // If the bond has no key for this role, the central cannot encrypt the link either, and the calls end.
             refusePairingRequest(obstacle, after: bondKey(context) == nil ? request : nil, &context)
             return true

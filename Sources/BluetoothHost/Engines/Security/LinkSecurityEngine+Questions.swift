@@ -41,7 +41,7 @@ extension LinkSecurityEngine {
         if refusal == nil, !context.hasPairingHandler {
             refusal = refusalWithoutApp(
                 of: .consent(model, strength),
-                isStartedHere: work.initiative != .peer,
+                isStartedHere: isStartedHere(work.initiative),
                 replaces: context.bondStrength,
                 isReplacementWanted: work.replacesBond
             ).map { .refused($0) }
@@ -87,7 +87,7 @@ extension LinkSecurityEngine {
             link: link,
             peer: peer,
             question: question,
-            isStartedHere: initiative != .peer,
+            isStartedHere: isStartedHere(initiative),
             replaces: strength,
             isProven: isIdentityVerified
         )

@@ -251,6 +251,16 @@ extension LinkSecurityEngine {
     /// can connect, also an attacker that connects again and again.
     func isChosenByApp(_ initiative: SecurityInitiative) -> Bool { initiative == .app && role == .central }
 
+    /// Whether this host begins the pairing. As the peripheral, only the app does: a central can cause a pairing on
+    /// demand, because it can refuse a request.
+    func isStartedHere(_ initiative: SecurityInitiative) -> Bool {
+        switch initiative {
+        case .app: true
+        case .demand: role == .central
+        case .peer: false
+        }
+    }
+
     /// The reason why no pairing may begin now, if there is one.
     private func obstacle(to requirement: SecurityRequirement, _ context: SecurityContext) -> SecurityError? {
         if securityManager.isClosed { return .timedOut }
@@ -264,7 +274,10 @@ extension LinkSecurityEngine {
         if let obstacle = obstacleOfAcceptList(to: context.peer) { return obstacle }
         switch initiative {
         case .app: break
-        case .demand: if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
+        case .demand:
+            if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
+            // The central would begin the pairing. So no Security Request is sent if it may not.
+            if role == .peripheral, let obstacle = obstacleToPeersPairing(context) { return obstacle }
         case .peer:
             if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral requests it") }
             if let obstacle = obstacleToPeersPairing(context) ?? obstacleToEveryModel(context) { return obstacle }

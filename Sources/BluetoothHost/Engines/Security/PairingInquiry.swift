@@ -10,6 +10,9 @@ public struct PairingInquiry: Hashable, Sendable {
     /// The question.
     public let question: PairingQuestion
     /// Whether this device began the pairing. If false, the peer began it.
+    ///
+    /// As the peripheral, this device has begun it only if the app has asked for security. A central can cause a
+    /// pairing for a value, because it can refuse this device's requests.
     public let isStartedHere: Bool
     /// The strength of the bond that the pairing would replace; nil if it replaces none.
     ///

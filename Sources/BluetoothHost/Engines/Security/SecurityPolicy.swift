@@ -30,7 +30,9 @@ public struct SecurityPolicy: Hashable, Sendable {
         case askToPairAgain
     }
 
-    /// When a peer may begin a pairing. Pairings that this device begins are always allowed.
+    /// When a peer may begin a pairing. Pairings that this device begins are always allowed. As the peripheral, this
+    /// device begins only those that the app asks for: a central can cause a pairing for one of its values, because it
+    /// can refuse this device's requests.
     public enum Pairable: Hashable, Sendable {
         /// At any time.
         case always

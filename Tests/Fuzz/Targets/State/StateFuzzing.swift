@@ -85,7 +85,7 @@ struct StateFuzzing {
 
     /// The sections that this version does not know.
     private func sections(_ contents: [UInt8]?) -> [String: JSON] {
-        let known: Set = ["format", "identity", "bonds"]
+        let known: Set = ["format", "identity", "bonds", "retiredSigningKeys"]
         let document = try? JSONDecoder().decode([String: JSON].self, from: Data(contents ?? []))
         return (document ?? [:]).filter { !known.contains($0.key) }
     }

@@ -25,14 +25,16 @@ private func readTwice(export octets: [UInt8]) {
     require(again.octets == export.octets, "an export that differs when it is written again")
 }
 
-/// A temporary directory for one input.
+/// A temporary directory for one input. Its name begins with the identifier of the process, because a process that has
+/// found a fault leaves it behind, and `Tests/Fuzz/run` removes it.
 struct StateFolder {
     let path: String
 
     init() {
         let memory = "/dev/shm"
         let parent = FileManager.default.isWritableFile(atPath: memory) ? memory : NSTemporaryDirectory()
-        path = parent + "/swift-ble-fuzz-\(UUID().uuidString)"
+        let process = ProcessInfo.processInfo.processIdentifier
+        path = parent + "/swift-ble-fuzz-\(process)-\(UUID().uuidString)"
     }
 
     func remove() {
