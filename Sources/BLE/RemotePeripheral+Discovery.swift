@@ -1,4 +1,5 @@
 import BLEATT
+import BLEByteCoding
 import BLEGATT
 import BluetoothHost
 import BluetoothTypes
@@ -24,11 +25,16 @@ extension RemotePeripheral {
 
     /// Discovers primary services, without their contents.
     ///
+    /// The width of a UUID does not matter. A UUID that occurs several times counts once.
+    ///
     /// - Parameter uuids: nil for all.
     public func discoverServices(_ uuids: [BluetoothUUID]? = nil) async throws(BLEError) -> [RemoteService] {
         guard let uuids else { return try await perform(DiscoverServices()) }
         var services: [RemoteService] = []
-        for uuid in uuids { services += try await perform(DiscoverServicesByUUID(uuid: uuid)) }
+        var asked: Set<BluetoothUUID> = []
+        for uuid in uuids where asked.insert(uuid).inserted {
+            services += try await perform(DiscoverServicesInAnyWidth(uuid: uuid))
+        }
         return services
     }
 
@@ -71,7 +77,7 @@ extension RemotePeripheral {
     /// ```
     ///
     /// Only the services with UUID `service` are discovered, and their characteristics. If several match, the one with
-    /// the lowest handle is returned.
+    /// the lowest handle is returned. The widths of the UUIDs do not matter.
     ///
     /// - Parameters:
     ///   - uuid: the UUID of the characteristic.
@@ -82,7 +88,7 @@ extension RemotePeripheral {
         _ uuid: BluetoothUUID,
         in service: BluetoothUUID
     ) async throws(BLEError) -> RemoteCharacteristic {
-        let services = try await perform(DiscoverServicesByUUID(uuid: service))
+        let services = try await perform(DiscoverServicesInAnyWidth(uuid: service))
         guard !services.isEmpty else { throw .notFound(.service(service), peer: address) }
         for service in services {
             let range = HandleRange(start: service.handle, end: service.endHandle)
@@ -109,5 +115,65 @@ extension RemotePeripheral {
             throw .notFound(.descriptor(uuid, characteristic: characteristic.uuid), peer: address)
         }
         return descriptor
+    }
+}
+
+/// Discover Primary Service by Service UUID (Vol 3, Part G, 4.4.2), whatever the width in which the server declares the
+/// UUID.
+///
+/// Many servers compare the bytes of the request with those of their declarations. Nearly all of them declare a UUID of
+/// the Bluetooth SIG in 16 bits, so the procedure asks for the short form first. If it finds nothing, it asks for the
+/// 128-bit form. Both are one procedure, so procedures queued later are sent after it.
+package struct DiscoverServicesInAnyWidth: ClientProcedure {
+    package var outcome: Result<[DiscoveredService], ClientError>?
+    private var current: DiscoverServicesByUUID
+    /// The form to ask for if the current one finds nothing; nil if there is no other.
+    private var alternative: BluetoothUUID?
+
+    /// Creates a discovery of the primary services with this UUID. A server may have several.
+    package init(uuid: BluetoothUUID) {
+        let shortest = uuid.attributeForm
+        current = DiscoverServicesByUUID(uuid: shortest)
+        alternative = shortest.width == .bits16 ? BluetoothUUID(uuid.value) : nil
+    }
+
+    package mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? {
+        current.recall(from: services)
+    }
+
+    package mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
+        let step = current.start(mtu: mtu, into: &buffer)
+        return follow(step, mtu, &buffer)
+    }
+
+    package mutating func receive(
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
+        let step = current.receive(response, mtu: mtu, into: &buffer)
+        return follow(step, mtu, &buffer)
+    }
+
+    package mutating func receive(
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
+        let step = current.receive(error, mtu: mtu, into: &buffer)
+        return follow(step, mtu, &buffer)
+    }
+
+    private mutating func follow(
+        _ step: ClientStep<[DiscoveredService]>,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
+        guard case .finished(.success(let services)) = step, services.isEmpty, let uuid = alternative else {
+            return step
+        }
+        alternative = nil
+        current = DiscoverServicesByUUID(uuid: uuid)
+        return current.start(mtu: mtu, into: &buffer)
     }
 }

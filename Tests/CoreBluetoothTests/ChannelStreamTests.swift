@@ -6,47 +6,6 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A channel with a limited send buffer, which delivers the events that the test requests.
-private final class ScriptedChannel: CoreBluetooth.ChannelEngine {
-    private struct State {
-        var deliver: (@Sendable (ChannelEvent) -> Void)?
-        var room: Int
-        var sent: [UInt8] = []
-        var consumed = 0
-        var isClosed = false
-    }
-
-    private let state: Guarded<State>
-
-    init(room: Int = .max) { state = Guarded(State(room: room)) }
-
-    var sent: [UInt8] { state.withLock { $0.sent } }
-    var consumed: Int { state.withLock { $0.consumed } }
-    var isClosed: Bool { state.withLock { $0.isClosed } }
-
-    func say(_ event: ChannelEvent) { state.withLock { $0.deliver }?(event) }
-
-    /// Enlarges the free space, and reports it.
-    func makeRoom(_ count: Int) {
-        state.withLock { $0.room += count }
-        say(.readyToSend)
-    }
-
-    func start(_ deliver: @escaping @Sendable (ChannelEvent) -> Void) { state.withLock { $0.deliver = deliver } }
-
-    func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int {
-        state.withLock { state in
-            let count = min(octets.count, state.room)
-            state.sent += octets.prefix(count)
-            state.room -= count
-            return count
-        }
-    }
-
-    func consumed(_ count: Int) { state.withLock { $0.consumed += count } }
-    func close() { state.withLock { $0.isClosed = true } }
-}
-
 extension InputStream {
     /// Returns at most `count` available bytes; nil for a negative result of `read`.
     fileprivate func read(_ count: Int) -> [UInt8]? {
@@ -114,6 +73,19 @@ struct ChannelStreamTests {
         channel.say(.closed(nil))
         #expect(!output.hasSpaceAvailable && output.streamStatus == .atEnd)
         #expect(output.write([5], maxLength: 1) == -1)
+        withExtendedLifetime(streams) {}
+    }
+
+    @Test("A write that fills the space exactly leaves none")
+    func writeThatFillsTheSpaceLeavesNone() {
+        let channel = ScriptedChannel(room: 4)
+        let streams = ChannelStreams(channel)
+        let output = streams.output
+        output.open()
+        #expect(output.write([1, 2, 3, 4], maxLength: 4) == 4)
+        #expect(!output.hasSpaceAvailable)
+        channel.makeRoom(1)
+        #expect(output.hasSpaceAvailable)
         withExtendedLifetime(streams) {}
     }
 

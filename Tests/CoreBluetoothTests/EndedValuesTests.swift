@@ -161,3 +161,30 @@ struct CancelledAwaitTests {
         #expect(throws: CancellationError.self) { _ = try result.get() }
     }
 }
+
+@Suite("Awaited subscriptions")
+struct AwaitedSubscriptionTests {
+    private let fixture = CentralFixture()
+    private let peripheral: CBPeripheral
+    private let measurement: CBCharacteristic
+
+    init() {
+        peripheral = fixture.connectedPeripheral()
+        measurement = fixture.discover(peripheral).measurement
+    }
+
+    @Test("A characteristic that the peripheral removes before its answer does not notify", arguments: [true, false])
+    func removedCharacteristicDoesNotNotify(isRemoved: Bool) async throws {
+        let (peripheral, measurement) = (peripheral, measurement)
+        let task = Task { try await peripheral.linux.setNotifying(true, for: measurement) }
+        var calls: [ScriptedCentralEngine.Call] = []
+        while calls.isEmpty {
+            calls = fixture.engine.takeCalls()
+            await Task.yield()
+        }
+        if isRemoved { fixture.say(.servicesChanged(peripheral.identifier, CentralFixture.range)) }
+        fixture.answer(.configure(.notification, 0x0012), Result<Void, EngineError>.success(()))
+        try await task.value
+        #expect(measurement.isNotifying == !isRemoved)
+    }
+}

@@ -119,7 +119,7 @@ struct ManagerLifetimeTests {
             #expect(publishing.failure == .core(.notConnected))
             try await world.sleep(for: .seconds(1))
         }
-        for call in ["read(_:of:_:)", "scan(_:number:)", "publish(_:_:)"] {
+        for call in ["read(_:of:_:)", "scan(_:number:)", "publish(_:including:_:)"] {
             #expect(reports.contain("\(call) has no effect"))
         }
     }

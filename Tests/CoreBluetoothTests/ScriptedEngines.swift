@@ -247,8 +247,21 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
     func address(of central: UUID) -> DeviceAddress? { nil }
     func disconnect(_ central: UUID) { note(.disconnect(central)) }
 
-    func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
-        note(.publish(service), completion)
+    private let lastIncluded = Mutex<[LocalServiceHandle]>([])
+
+    /// The handles of the services that the last one includes; nil for those that are not known yet.
+    var includedHandles: [AttributeHandle?] { lastIncluded.withLock { $0 }.map(\.value) }
+
+    /// Records the service with the included services that are known at the time of the call.
+    func publish(
+        _ service: ServiceDefinition,
+        including included: [LocalServiceHandle],
+        _ completion: @escaping Completion<PublishedService>
+    ) {
+        lastIncluded.withLock { $0 = included }
+        var definition = service
+        definition.includes += included.compactMap(\.value).map(ServiceDefinition.Include.handle)
+        note(.publish(definition), completion)
     }
 
     func removeService(at handle: AttributeHandle) { note(.remove(handle)) }
@@ -279,6 +292,13 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
     }
 
     func unpublishAllChannels() { note(.unpublishAllChannels) }
+}
+
+extension PeripheralEngine {
+    /// Publishes a service that includes no others, or those of its definition.
+    func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
+        publish(service, including: [], completion)
+    }
 }
 
 /// A service as the database lays it out: its declaration at `handle`, each value two handles above the declaration

@@ -60,7 +60,7 @@ open class CBMutableService: CBService, @unchecked Sendable {
         super.init(uuid: uuid, isPrimary: isPrimary, range: nil, peripheral: nil)
     }
 
-    /// The included services, which must be published before this one.
+    /// The included services, which must be added to the manager before this one.
     open override var includedServices: [CBService]? {
         get { super.includedServices }
         set { change { $0.includedServices = newValue } }

@@ -21,7 +21,10 @@ extension CBCentralManager: EventReceiver {
             delegate?.centralManager(self, didConnect: peripheral)
             connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
         case .connectionFailed(let connection, let error):
-            guard let peripheral = kept(connection.peripheral), peripheral.connectionFailed(connection) else { return }
+            let peripheral = kept(connection.peripheral).flatMap { $0.connectionFailed(connection) ? $0 : nil }
+            // From now on the app cannot cancel the connection. The engine answers an earlier cancellation before this.
+            engine?.release(connection)
+            guard let peripheral else { return }
             delegate?.centralManager(self, didFailToConnect: peripheral, error: error?.error)
             connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .failed(error?.error)))
         case .disconnected(let connection, let disconnection):

@@ -46,15 +46,15 @@ extension CBPeripheral {
     /// a session has one procedure. If it is the initiator, it decides.
     public func startChannelSoundingSession(_ configuration: CBChannelSoundingSessionConfiguration) {
         guard let target = commandTarget() else { return }
-        let procedureEnded: Completion<Void> = answer { peripheral, _ in
+        let procedureEnded: Completion<Void> = answer(for: target) { peripheral, _ in
             let error = CBError.described(.channelSoundingProcedureFailed)
             peripheral.tell { $0.peripheral(peripheral, didReceive: nil, error: error) }
         }
         engine?.startChannelSounding(
             as: configuration.role == .initiator ? .reflector : .initiator,
-            with: target,
+            with: target.peripheral,
             procedureEnded: { procedureEnded(.success(())) },
-            answer { peripheral, result in
+            answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didCompleteChannelSoundingSession: error) }
             }

@@ -6,24 +6,37 @@ import Foundation
 
 // Commands to the host, and results to the app.
 extension CBPeripheral {
+    /// The link for which the app calls a command, and the number of the connection.
+    ///
+    /// Both are read at once. The connection may end while the app calls the command. Its result then belongs to a
+    /// connection that has ended, and is not delivered.
+    struct CommandTarget {
+        let peripheral: ConnectedPeripheral
+        /// The ``Content/connection``.
+        let connection: UInt64
+    }
+
     func isManaged(by manager: CBCentralManager) -> Bool {
         content.withLock { $0.manager } === manager
     }
 
-    /// The peripheral on its link, for a command to the host; nil if it is not connected.
+    /// The target of a command to the host; nil if the peripheral is not connected.
     ///
     /// Read it before the check that an attribute was discovered on this connection. The attribute then never belongs to an
     /// earlier link than the command.
-    var connectedPeripheral: ConnectedPeripheral? {
+    var currentTarget: CommandTarget? {
         content.withLock { content in
             guard content.state == .connected, let link = content.link else { return nil }
-            return ConnectedPeripheral(identifier: identifier, link: link)
+            return CommandTarget(
+                peripheral: ConnectedPeripheral(identifier: identifier, link: link),
+                connection: content.connection
+            )
         }
     }
 
-    /// Returns the peripheral on its link, for a command of the app. If it is not connected, reports the misuse.
-    func commandTarget(_ command: String = #function) -> ConnectedPeripheral? {
-        if let connectedPeripheral { return connectedPeripheral }
+    /// Returns the target of a command of the app. If the peripheral is not connected, reports the misuse.
+    func commandTarget(_ command: String = #function) -> CommandTarget? {
+        if let currentTarget { return currentTarget }
         let hasManager = content.withLock { $0.manager } != nil
         ProgrammerError.report(
             "\(self) can only accept \(command) while it is connected"
@@ -54,7 +67,7 @@ extension CBPeripheral {
     func writeWithoutResponse(
         _ data: Data,
         to characteristic: DiscoveredCharacteristic,
-        of target: ConnectedPeripheral
+        of target: CommandTarget
     ) {
         guard characteristic.properties.contains(.writeWithoutResponse) else {
             return ProgrammerError.report(
@@ -67,15 +80,19 @@ extension CBPeripheral {
                 "\(data.count) bytes are too long for a write without response (maximum: \(limit)): nothing was written"
             )
         }
-        content.withLock { content in
+        let isConnected = content.withLock { content in
+            guard content.connection == target.connection else { return false }
             content.writesInFlight += 1
             if content.writesInFlight >= CBPeripheral.writeLimit { content.owesReadiness = true }
+            return true
         }
+        // The connection may have ended in the meantime.
+        guard isConnected else { return }
         engine?.writeWithoutResponse(
             Array(data),
             to: characteristic.valueHandle,
-            of: target,
-            answer { peripheral, _ in peripheral.writeHasLeft() }
+            of: target.peripheral,
+            answer(for: target) { peripheral, _ in peripheral.writeHasLeft() }
         )
     }
 
@@ -92,14 +109,14 @@ extension CBPeripheral {
     // MARK: Answers
 
     /// Returns a completion for a command of the engine. It runs `body` on the manager's queue, unless the connection
-    /// has ended by then.
+    /// of `target` has ended by then.
     func answer<Value>(
+        for target: CommandTarget,
         _ body: @escaping @Sendable (CBPeripheral, Result<Value, EngineError>) -> Void
     ) -> Completion<Value> where Value: Sendable {
-        let connection = content.withLock { $0.connection }
-        return { [weak self, deliveryQueue] result in
+        { [weak self, deliveryQueue] result in
             deliveryQueue.async { [weak self] in
-                guard let self, self.content.withLock({ $0.connection }) == connection else { return }
+                guard let self, self.content.withLock({ $0.connection }) == target.connection else { return }
                 body(self, result)
             }
         }

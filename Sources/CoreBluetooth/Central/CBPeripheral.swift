@@ -127,8 +127,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         let wanted = wanted(serviceUUIDs)
         engine?.discoverServices(
             wanted,
-            of: target,
-            answer { peripheral, result in
+            of: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { $0.add($1, areAll: wanted == nil, of: peripheral) }
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverServices: error) }
             }
@@ -141,8 +141,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         let wanted = wanted(includedServiceUUIDs)
         engine?.discoverIncludedServices(
             in: range,
-            of: target,
-            answer { peripheral, result in
+            of: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { database, found throws(EngineError) in
                     try database.add(found, wanted: wanted, to: service)
                 }
@@ -158,8 +158,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         let wanted = wanted(characteristicUUIDs)
         engine?.discoverCharacteristics(
             in: range,
-            of: target,
-            answer { peripheral, result in
+            of: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { database, found throws(EngineError) in
                     try database.add(found, wanted: wanted, to: service)
                 }
@@ -171,14 +171,14 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Discovers all descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
         guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
-        let answer: Completion<[DiscoveredDescriptor]> = answer { peripheral, result in
+        let answer: Completion<[DiscoveredDescriptor]> = answer(for: target) { peripheral, result in
             let error = peripheral.take(result) { database, found throws(EngineError) in
                 try database.add(found, to: characteristic)
             }
             peripheral.tell { $0.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error) }
         }
         guard let range = discovered.descriptorRange else { return answer(.success([])) }
-        engine?.discoverDescriptors(in: range, of: target, answer)
+        engine?.discoverDescriptors(in: range, of: target.peripheral, answer)
     }
 
     // MARK: Values
@@ -188,8 +188,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         engine?.read(
             discovered.valueHandle,
-            of: target,
-            answer { peripheral, result in
+            of: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { _, value in
                     characteristic.content.withLock { $0.value = Data(value) }
                 }
@@ -203,8 +203,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         guard let target = commandTarget(), let handle = handle(of: descriptor) else { return }
         engine?.read(
             handle,
-            of: target,
-            answer { peripheral, result in
+            of: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { _, value in descriptor.setValue(value) }
                 peripheral.tell { $0.peripheral(peripheral, didUpdateValueFor: descriptor, error: error) }
             }
@@ -219,11 +219,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         switch type {
         case .withResponse:
-            let answer: Completion<Void> = answer { peripheral, result in
+            let answer: Completion<Void> = answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: characteristic, error: error) }
             }
-            write(data, to: discovered.valueHandle, of: target, answer)
+            write(data, to: discovered.valueHandle, of: target.peripheral, answer)
         case .withoutResponse: writeWithoutResponse(data, to: discovered, of: target)
         }
     }
@@ -241,8 +241,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         write(
             data,
             to: handle,
-            of: target,
-            answer { peripheral, result in
+            of: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: descriptor, error: error) }
             }
@@ -252,11 +252,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Starts or stops notifications; indications, if the characteristic has no notifications.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
-        let answer: Completion<Void> = answer { peripheral, result in
+        let answer: Completion<Void> = answer(for: target) { peripheral, result in
             let error = peripheral.take(result) { database, _ in
-                // Service Changed may have removed the characteristic in the meantime.
-                guard database.contains(characteristic) else { return }
-                characteristic.content.withLock { $0.isNotifying = enabled }
+                database.setNotifying(enabled, of: characteristic)
             }
             peripheral.tell { $0.peripheral(peripheral, didUpdateNotificationStateFor: characteristic, error: error) }
         }
@@ -268,7 +266,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         } else {
             return answer(.failure(.attribute(.requestNotSupported)))
         }
-        engine?.setConfiguration(enabled ? configuration : [], of: discovered, on: target, answer)
+        engine?.setConfiguration(enabled ? configuration : [], of: discovered, on: target.peripheral, answer)
     }
 
     // MARK: The link
@@ -277,8 +275,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func readRSSI() {
         guard let target = commandTarget() else { return }
         engine?.readRSSI(
-            of: target,
-            answer { peripheral, result in
+            of: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let rssi = (try? result.get()).flatMap { $0 } ?? Discovery.unknownRSSI
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didReadRSSI: NSNumber(value: rssi), error: error) }
@@ -292,8 +290,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         guard let target = commandTarget() else { return }
         engine?.openChannel(
             psm,
-            to: target,
-            answer { peripheral, result in
+            to: target.peripheral,
+            answer(for: target) { peripheral, result in
                 let channel = (try? result.get()).map { CBL2CAPChannel(peer: peripheral, psm: psm, streams: $0) }
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didOpen: channel, error: error) }

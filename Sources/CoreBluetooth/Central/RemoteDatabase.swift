@@ -120,7 +120,16 @@ struct RemoteDatabase {
             descriptors[discovered.handle] = descriptor
             return descriptor
         }
-        characteristic.content.withLock { $0.descriptors = objects }
+        characteristic.content.withLock { $0.descriptors = merge(nil, objects, areAll: true) }
+    }
+
+    // MARK: Notifications
+
+    /// Stores whether the peripheral notifies a value, unless Service Changed has removed the characteristic in the
+    /// meantime.
+    func setNotifying(_ isNotifying: Bool, of characteristic: CBCharacteristic) {
+        guard contains(characteristic) else { return }
+        characteristic.content.withLock { $0.isNotifying = isNotifying }
     }
 
     // MARK: Invalidation
@@ -172,10 +181,12 @@ struct RemoteDatabase {
         wanted?.contains(uuid) ?? true
     }
 
+    /// Returns the objects that were found, each once, after those of `before` unless all were looked for.
     private func merge<Object: AnyObject>(_ before: [Object]?, _ found: [Object], areAll: Bool) -> [Object] {
-        guard !areAll, let before else { return found }
-        let others = before.filter { object in !found.contains { $0 === object } }
-        return others + found
+        var seen: Set<ObjectIdentifier> = []
+        let distinct = found.filter { seen.insert(ObjectIdentifier($0)).inserted }
+        guard !areAll, let before else { return distinct }
+        return before.filter { !seen.contains(ObjectIdentifier($0)) } + distinct
     }
 
     private static func precedes(_ first: CBService, _ second: CBService) -> Bool {

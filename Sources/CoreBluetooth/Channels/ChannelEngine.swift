@@ -6,9 +6,11 @@ protocol ChannelEngine: AnyObject, Sendable {
     /// from within another call of the engine.
     func start(_ deliver: @escaping @Sendable (ChannelEvent) -> Void)
 
-    /// Accepts bytes to send and returns the number of accepted bytes. If it accepts less than all,
-    /// ``ChannelEvent/readyToSend`` follows when there is space again.
-    func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int
+    /// Accepts as many bytes to send as there is space for.
+    ///
+    /// - Returns: the number of accepted bytes, and whether there is space for more. If there is none,
+    ///   ``ChannelEvent/readyToSend`` follows when there is space again.
+    func send(_ octets: UnsafeBufferPointer<UInt8>) -> (count: Int, hasRoom: Bool)
 
     /// Reports that the app has read bytes. The peer may send as many more.
     func consumed(_ count: Int)

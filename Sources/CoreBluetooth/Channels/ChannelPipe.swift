@@ -59,8 +59,8 @@ final class ChannelPipe: @unchecked Sendable {
 
     /// Sends as many bytes as there is space for, and returns their number.
     func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int {
-        let count = unsafe engine.send(octets)
-        state.hasRoom = count == octets.count
+        let (count, hasRoom) = unsafe engine.send(octets)
+        state.hasRoom = hasRoom
         return count
     }
 

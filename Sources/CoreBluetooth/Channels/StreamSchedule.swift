@@ -8,6 +8,7 @@ import Synchronization
 /// `run(mode:before:)` returns after an event was reported.
 final class StreamSchedule: @unchecked Sendable {
     // @unchecked: a `CFRunLoopSource` may be used from any thread; `perform` is set once, before the stream is used.
+    // The source is added to run loops and removed from them under the lock of `state`.
 
     private final class Target {
         weak var schedule: StreamSchedule?
@@ -20,7 +21,20 @@ final class StreamSchedule: @unchecked Sendable {
         let mode: String
     }
 
-    private let entries = Mutex<[Entry]>([])
+    /// A run loop of another thread, which adds the source itself when it runs.
+    private struct Waiting: Equatable {
+        let runLoop: ObjectIdentifier
+        let mode: String
+        let number: UInt64
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var waiting: [Waiting] = []
+        var lastNumber: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
     private let source: CFRunLoopSource
     /// Reports the pending events to the delegate. Called on the run loop's thread.
     var perform: () -> Void = {}
@@ -46,7 +60,7 @@ final class StreamSchedule: @unchecked Sendable {
     }
 
     /// Whether the stream is on any run loop.
-    var isEmpty: Bool { entries.withLock { $0.isEmpty } }
+    var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
     func add(_ runLoop: RunLoop, _ mode: RunLoop.Mode) {
         let name = ObjectIdentifier(runLoop)
@@ -55,35 +69,52 @@ final class StreamSchedule: @unchecked Sendable {
         } else if runLoop === RunLoop.main {
             add(name, CFRunLoopGetMain(), mode.rawValue)
         } else {
+            let waiting = state.withLock { state in
+                state.lastNumber += 1
+                let waiting = Waiting(runLoop: name, mode: mode.rawValue, number: state.lastNumber)
+                state.waiting.append(waiting)
+                return waiting
+            }
             // Foundation gives access to another thread's run loop on that thread only.
             let timer = Timer(fire: Date(), interval: 0, repeats: false) { [weak self] _ in
-                self?.add(name, CFRunLoopGetCurrent(), mode.rawValue)
+                self?.add(name, CFRunLoopGetCurrent(), mode.rawValue, waiting)
             }
             runLoop.add(timer, forMode: mode)
         }
     }
 
-    private func add(_ runLoop: ObjectIdentifier, _ loop: CFRunLoop, _ mode: String) {
-        CFRunLoopAddSource(loop, source, Self.name(of: mode))
+    /// Adds the source to a run loop.
+    ///
+    /// - Parameter waiting: the entry of an earlier call for a run loop of another thread; nil for the run loop of the
+    ///   caller. If the stream was removed from that run loop since then, it is not added.
+    private func add(_ runLoop: ObjectIdentifier, _ loop: CFRunLoop, _ mode: String, _ waiting: Waiting? = nil) {
         let entry = Entry(runLoop: runLoop, loop: loop, mode: mode)
-        entries.withLock { $0.append(entry) }
+        state.withLock { state in
+            if let waiting {
+                guard let index = state.waiting.firstIndex(of: waiting) else { return }
+                state.waiting.remove(at: index)
+            }
+            unsafe CFRunLoopAddSource(entry.loop, source, Self.name(of: mode))
+            state.entries.append(entry)
+        }
         signal()
     }
 
     func remove(_ runLoop: RunLoop, _ mode: RunLoop.Mode) {
         let name = ObjectIdentifier(runLoop)
-        let removed = entries.withLock { entries in
-            let removed = entries.filter { $0.runLoop == name && $0.mode == mode.rawValue }
-            entries.removeAll { $0.runLoop == name && $0.mode == mode.rawValue }
-            return removed
+        state.withLock { state in
+            state.waiting.removeAll { $0.runLoop == name && $0.mode == mode.rawValue }
+            for entry in state.entries where entry.runLoop == name && entry.mode == mode.rawValue {
+                unsafe CFRunLoopRemoveSource(entry.loop, source, Self.name(of: entry.mode))
+            }
+            state.entries.removeAll { $0.runLoop == name && $0.mode == mode.rawValue }
         }
-        for entry in removed { unsafe CFRunLoopRemoveSource(entry.loop, source, Self.name(of: entry.mode)) }
     }
 
     /// Makes the run loops call ``perform``.
     func signal() {
         CFRunLoopSourceSignal(source)
-        for entry in entries.withLock({ $0 }) { unsafe CFRunLoopWakeUp(entry.loop) }
+        for entry in state.withLock({ $0.entries }) { unsafe CFRunLoopWakeUp(entry.loop) }
     }
 
     private static func name(of mode: String) -> CFString {

@@ -54,6 +54,9 @@ protocol CentralEngine: AnyObject, Sendable {
 
     /// Ends a connection or a connection attempt that no object of the app has any more. No event reports the end. Has
     /// no effect on a later connection to the same peripheral.
+    ///
+    /// Also called when a ``CentralEvent/connectionFailed(_:_:)`` was handled. Until then the engine keeps the
+    /// connection, to answer a cancellation.
     func release(_ connection: ConnectionIdentifier)
 
     /// Returns the peripherals that the host knows, at once.
@@ -68,7 +71,8 @@ protocol CentralEngine: AnyObject, Sendable {
 
     // MARK: GATT, on a connected peripheral
 
-    /// Discovers the primary services of some types; of all types if `types` is nil.
+    /// Discovers the primary services of some types; of all types if `types` is nil. The widths of the types do not
+    /// matter, and a type that occurs several times counts once.
     func discoverServices(
         _ types: [BluetoothUUID]?,
         of peripheral: ConnectedPeripheral,
@@ -119,7 +123,8 @@ protocol CentralEngine: AnyObject, Sendable {
     )
 
     /// Enables or disables notifications or indications: finds the Client Characteristic Configuration and writes it.
-    /// While enabled, ``CentralEvent/valueReceived(_:_:_:)`` reports the values.
+    /// It is not written if the values are to be disabled and another user of the link wants them. The calls for one
+    /// value complete in their order. While enabled, ``CentralEvent/valueReceived(_:_:_:)`` reports the values.
     func setConfiguration(
         _ configuration: ClientConfiguration,
         of characteristic: DiscoveredCharacteristic,

@@ -25,7 +25,16 @@ protocol PeripheralEngine: AnyObject, Sendable {
     func stopAdvertising()
 
     /// Publishes a service. ``PeripheralEvent/access(_:_:)`` reports accesses to the values that the app answers for.
-    func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>)
+    ///
+    /// - Parameters:
+    ///   - service: the service.
+    ///   - included: the handles of further services that it includes. They are read after the completions of earlier
+    ///     calls. If one of them is not known by then, publishing fails with ``CBError/Code/invalidParameters``.
+    func publish(
+        _ service: ServiceDefinition,
+        including included: [LocalServiceHandle],
+        _ completion: @escaping Completion<PublishedService>
+    )
 
     /// Removes the service whose declaration has this handle.
     func removeService(at handle: AttributeHandle)

@@ -32,8 +32,9 @@ public struct CBError: _BridgedStoredNSError {
         case unknown = 0
         /// The call has an argument that is not allowed, for example a service that is published already.
         case invalidParameters = 1
-        /// The object was not discovered on this connection. Only asynchronous calls of `linux` report it; other calls
-        /// print a line on standard error.
+        /// The object does not belong to this connection. A discovery reports this if the peripheral has changed the
+        /// service in the meantime. Asynchronous calls of `linux` also report it for an object that was not discovered
+        /// on this connection; other calls then print a line on standard error.
         case invalidHandle = 2
         /// The peripheral is not connected, or the connection ended before the call did.
         case notConnected = 3
@@ -47,7 +48,7 @@ public struct CBError: _BridgedStoredNSError {
         case peripheralDisconnected = 7
         /// Never reported by this host.
         case uuidNotAllowed = 8
-        /// The manager advertises already, or is about to.
+        /// The manager advertises already.
         case alreadyAdvertising = 9
         /// The connection could not be established or has failed, for example because this host's controller failed.
         case connectionFailed = 10

@@ -38,7 +38,7 @@ extension CBPeripheral {
 
         /// Returns the current parameters, PHYs and data lengths of the link.
         public func link() async throws -> LinkInformation {
-            try await ask(peripheral.connectedPeripheral) {
+            try await ask(peripheral.currentTarget) {
                 $0.readLink(of: $1, $2)
             } finish: {
                 $0
@@ -47,7 +47,7 @@ extension CBPeripheral {
 
         /// Changes the connection's parameters. Returns when they are in effect.
         public func update(_ parameters: ConnectionParameters) async throws {
-            try await ask(peripheral.connectedPeripheral) {
+            try await ask(peripheral.currentTarget) {
                 $0.updateParameters(parameters, of: $1, $2)
             } finish: {
                 $0
@@ -56,7 +56,7 @@ extension CBPeripheral {
 
         /// Requests other PHYs. The link continues with PHYs that both sides support.
         public func setPHYs(transmit: PHYSet, receive: PHYSet) async throws {
-            try await ask(peripheral.connectedPeripheral) {
+            try await ask(peripheral.currentTarget) {
                 $0.setPHYs(transmit: transmit, receive: receive, of: $1, $2)
             } finish: {
                 $0
@@ -91,7 +91,7 @@ extension CBPeripheral {
 
         /// Starts or stops notifications or indications. Returns when the peripheral has agreed.
         public func setNotifying(_ isNotifying: Bool, for characteristic: CBCharacteristic) async throws {
-            let target = peripheral.connectedPeripheral
+            let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             let configuration: ClientConfiguration =
                 discovered.properties.contains(.notify) ? .notification : .indication
@@ -102,14 +102,14 @@ extension CBPeripheral {
                 let wanted = isNotifying ? configuration : []
                 $0.setConfiguration(wanted, of: discovered, on: $1, $2)
             } finish: {
-                characteristic.content.withLock { $0.isNotifying = isNotifying }
+                peripheral.content.withLock { $0.database.setNotifying(isNotifying, of: characteristic) }
                 return $0
             }
         }
 
         /// Reads a whole value.
         public func read(_ characteristic: CBCharacteristic) async throws -> Data {
-            let target = peripheral.connectedPeripheral
+            let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             return try await ask(target) {
                 $0.read(discovered.valueHandle, of: $1, $2)
@@ -121,7 +121,7 @@ extension CBPeripheral {
 
         /// Writes a value of up to 512 bytes with a response. A long value is written in parts.
         public func write(_ value: Data, to characteristic: CBCharacteristic) async throws {
-            let target = peripheral.connectedPeripheral
+            let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             try await ask(target) { _, target, completion in
                 peripheral.write(value, to: discovered.valueHandle, of: target, completion)
@@ -135,7 +135,7 @@ extension CBPeripheral {
         /// Discovers services of some types; of all types if `types` is nil or empty.
         public func discoverServices(_ types: [CBUUID]? = nil) async throws -> [CBService] {
             let wanted = peripheral.wanted(types)
-            return try await ask(peripheral.connectedPeripheral) {
+            return try await ask(peripheral.currentTarget) {
                 $0.discoverServices(wanted, of: $1, $2)
             } finish: { found in
                 peripheral.content.withLock { content in
@@ -150,7 +150,7 @@ extension CBPeripheral {
             _ types: [CBUUID]? = nil,
             for service: CBService
         ) async throws -> [CBCharacteristic] {
-            let target = peripheral.connectedPeripheral
+            let target = peripheral.currentTarget
             guard let range = peripheral.range(of: service) else { throw Linux.notDiscovered }
             let wanted = peripheral.wanted(types)
             return try await ask(target) {
@@ -176,19 +176,19 @@ extension CBPeripheral {
         ///   - command: sends the command.
         ///   - finish: makes the call's result of the command's result.
         private func ask<Value: Sendable, Output: Sendable>(
-            _ target: ConnectedPeripheral?,
+            _ target: CBPeripheral.CommandTarget?,
             _ command: (any CentralEngine, ConnectedPeripheral, @escaping Completion<Value>) -> Void,
             finish: @escaping @Sendable (Value) throws(EngineError) -> Output
         ) async throws -> Output {
             guard let engine = peripheral.engine, let target else { throw CBError.described(.notConnected) }
-            let (connection, manager) = peripheral.content.withLock { ($0.connection, $0.manager) }
+            let manager = peripheral.content.withLock { $0.manager }
             let answer = AwaitedAnswer<Output>()
             return try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     guard answer.begin(continuation) else { return }
-                    command(engine, target) { [peripheral] result in
+                    command(engine, target.peripheral) { [peripheral] result in
                         peripheral.deliveryQueue.async {
-                            guard peripheral.content.withLock({ $0.connection }) == connection else {
+                            guard peripheral.content.withLock({ $0.connection }) == target.connection else {
                                 return answer.end(.failure(CBError.described(.notConnected)))
                             }
                             do throws(EngineError) {

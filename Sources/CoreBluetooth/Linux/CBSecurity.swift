@@ -10,6 +10,9 @@ import Foundation
 /// Without a delegate, the managers accept only Just Works. They accept it if this host has begun the pairing, or if it
 /// serves values or channels that need encryption. They let it replace a bond only on a link that is encrypted with the
 /// bond's key.
+///
+/// Settings that are made while the adapter is being opened take effect once it is open, even if the first attempts
+/// fail. A call between two attempts has no effect and is reported on standard error.
 public struct CBSecurity: Sendable {
     let shared: SharedHost
 
@@ -26,6 +29,8 @@ public struct CBSecurity: Sendable {
     /// manager strongly. An `Adapter` that the app has opened and given to a manager keeps its own delegate until this
     /// is called.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
+        // The call may wait for the adapter. An object that owns a manager would keep it meanwhile.
+        let delegate = Pairing.withoutRetaining(delegate)
         post { host, open in open.setPairingDelegate(delegate, on: host) }
     }
 

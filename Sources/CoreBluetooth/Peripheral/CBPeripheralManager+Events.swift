@@ -41,6 +41,7 @@ extension CBPeripheralManager: EventReceiver {
         let characteristics = content.withLock { content in
             if content.advertising != .off { engine?.stopAdvertising() }
             content.advertising = .off
+            content.waitingStarts = []
             content.session += 1
             content.updatesInFlight = 0
             content.owesReadiness = false
@@ -61,13 +62,51 @@ extension CBPeripheralManager: EventReceiver {
 
     // MARK: Answers to commands
 
+    /// Handles the result of a start of advertising, and the starts that have waited for it. After a failure the next
+    /// one begins. After a success they all fail.
     func startedAdvertising(_ result: Result<Void, EngineError>, _ advertisement: UInt64) {
+        var next: AdvertisementPayload?
         let isCurrent = content.withLock { content in
             guard content.advertising == .starting, content.advertisement == advertisement else { return false }
-            content.advertising = if case .success = result { .on } else { .off }
+            guard case .failure = result else {
+                content.advertising = .on
+                return true
+            }
+            content.advertising = .off
+            if !content.waitingStarts.isEmpty {
+                let payload = content.waitingStarts.removeFirst()
+                next = payload
+                // Before the report, in which the app may request another start.
+                beginAdvertising(payload, &content)
+            }
             return true
         }
-        if isCurrent { delegate?.peripheralManagerDidStartAdvertising(self, error: result.error) }
+        guard isCurrent else { return }
+        delegate?.peripheralManagerDidStartAdvertising(self, error: result.error)
+        if let next { noteOmittedServices(of: next) }
+        if case .success = result {
+            while takeWaitingStart(during: advertisement) { reportAlreadyAdvertising() }
+        }
+    }
+
+    /// Removes a start that has waited while advertising was being started.
+    ///
+    /// - Returns: false if there is none, or if the app has stopped advertising in the meantime.
+    private func takeWaitingStart(during advertisement: UInt64) -> Bool {
+        content.withLock { content in
+            guard content.advertising == .on, content.advertisement == advertisement, !content.waitingStarts.isEmpty
+            else { return false }
+            content.waitingStarts.removeFirst()
+            return true
+        }
+    }
+
+    func reportAlreadyAdvertising() {
+        delegate?.peripheralManagerDidStartAdvertising(self, error: CBError.described(.alreadyAdvertising))
+    }
+
+    func noteOmittedServices(of payload: AdvertisementPayload) {
+        for service in payload.omittedServices { ProgrammerError.note("no room to advertise service \(service)") }
     }
 
     /// Handles the result of publishing the service in an entry of the database. If the app has removed the service in

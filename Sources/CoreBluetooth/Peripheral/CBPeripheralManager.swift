@@ -23,6 +23,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         var advertising = Advertising.off
         /// Incremented on each start of advertising. The result of an earlier start is ignored.
         var advertisement: UInt64 = 0
+        /// The starts that the app has requested while another one was not answered yet, the oldest first.
+        var waitingStarts: [AdvertisementPayload] = []
         var database = LocalDatabase()
         var centrals: [UUID: Weak<CBCentral>] = [:]
         /// The number of entries in ``centrals`` at which those of released objects are removed.
@@ -114,32 +116,39 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     func startAdvertising(_ payload: AdvertisementPayload) {
-        // The engine is called under the lock, so that starts and stops from several threads reach it in the order of
-        // the states.
-        let isStarting = content.withLock { content in
-            guard content.advertising == .off else { return false }
-            content.advertising = .starting
-            content.advertisement += 1
-            engine?.startAdvertising(payload) { [weak self, advertisement = content.advertisement] result in
-                self?.onQueue { $0.startedAdvertising(result, advertisement) }
+        let before = content.withLock { content in
+            let before = content.advertising
+            switch before {
+            case .off: beginAdvertising(payload, &content)
+            case .starting: content.waitingStarts.append(payload)
+            case .on: break
             }
-            return true
+            return before
         }
-        guard isStarting else {
-            return onQueue { manager in
-                let error = CBError.described(.alreadyAdvertising)
-                manager.delegate?.peripheralManagerDidStartAdvertising(manager, error: error)
-            }
+        switch before {
+        case .off: noteOmittedServices(of: payload)
+        case .starting: break
+        case .on: onQueue { $0.reportAlreadyAdvertising() }
         }
-        for service in payload.omittedServices { ProgrammerError.note("no room to advertise service \(service)") }
     }
 
-    /// Stops advertising. If the start is not reported yet, it is not reported at all.
+    /// Asks the engine to advertise. Called under the lock, so that starts and stops from several threads reach the
+    /// engine in the order of the states.
+    func beginAdvertising(_ payload: AdvertisementPayload, _ content: inout Content) {
+        content.advertising = .starting
+        content.advertisement += 1
+        engine?.startAdvertising(payload) { [weak self, advertisement = content.advertisement] result in
+            self?.onQueue { $0.startedAdvertising(result, advertisement) }
+        }
+    }
+
+    /// Stops advertising. Starts that are not reported yet are not reported at all.
     open func stopAdvertising() {
         guard acceptsCommands() else { return }
         content.withLock { content in
             guard content.advertising != .off else { return }
             content.advertising = .off
+            content.waitingStarts = []
             engine?.stopAdvertising()
         }
     }
@@ -149,21 +158,19 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Publishes a service, which cannot be changed from then on; see
     /// ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)``.
     ///
+    /// The services that it includes must have been added before. Their publication need not have been reported yet. If
+    /// one of them cannot be published, the error is ``CBError/Code/invalidParameters``.
+    ///
     /// - Precondition: characteristics that have a value are read-only, in their properties and their permissions.
     open func add(_ service: CBMutableService) {
         guard acceptsCommands() else { return }
         if service.hasCachedValueThatChanges {
             ProgrammerError.raise("Characteristics with cached values must be read-only")
         }
-        let entry = content.withLock { content -> (definition: ServiceDefinition, number: UInt64)? in
-            guard !content.database.contains(service),
-                let definition = service.definition(handleOfIncluded: { content.database.handle(of: $0) })
-            else { return nil }
-            return (definition, content.database.add(service))
-        }
-        guard let entry else {
+        guard let addition = content.withLock({ $0.database.add(service) }) else {
             ProgrammerError.report(
-                "\(service) is published already, includes a service that is not, or contains an object that is not local"
+                "\(service) is published already, includes a service that was not added, or contains an object that is "
+                    + "not local"
             )
             return onQueue { manager in
                 let error = CBError.described(.invalidParameters)
@@ -171,8 +178,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             }
         }
         service.setPublished(true)
-        engine?.publish(entry.definition) { [weak self] result in
-            self?.onQueue { $0.published(service, entry.number, result) }
+        engine?.publish(addition.definition, including: addition.included) { [weak self] result in
+            // At once, because services that include this one may be published next.
+            if case .success(let published) = result { addition.handle.set(published.handle) }
+            self?.onQueue { $0.published(service, addition.number, result) }
         }
     }
 

@@ -3,13 +3,27 @@ import BLEGATT
 import BluetoothTypes
 import Foundation
 
+/// The handle of a local service, which is known once the host has published the service.
+final class LocalServiceHandle: Sendable {
+    private let handle = Guarded<AttributeHandle?>(nil)
+
+    /// The handle; nil if the service is not published yet, or could not be published.
+    var value: AttributeHandle? { handle.withLock { $0 } }
+
+    func set(_ value: AttributeHandle) {
+        handle.withLock { $0 = value }
+    }
+}
+
 /// The services that a peripheral manager has added.
 struct LocalDatabase {
     private struct Entry {
         let service: CBMutableService
         /// Distinguishes the entry from an earlier one of the same service, which was removed.
         let number: UInt64
-        /// Nil until the host has published the service.
+        /// For services that include this one. It is known before ``published``, which only the manager's queue sets.
+        let handle = LocalServiceHandle()
+        /// Nil until the manager has handled that the host has published the service.
         var published: PublishedService?
     }
 
@@ -42,13 +56,40 @@ struct LocalDatabase {
         entries.first { $0.service === service }?.published?.handle
     }
 
+    /// Returns the handle of a service that was added, for a service that includes it. It may not be known yet.
+    private func handleForInclusion(_ service: CBService) -> LocalServiceHandle? {
+        entries.first { $0.service === service }?.handle
+    }
+
+    /// A service that is about to be published.
+    struct Addition {
+        /// The service without the services that it includes.
+        let definition: ServiceDefinition
+        /// The handles of the included services.
+        let included: [LocalServiceHandle]
+        /// The number of the service's entry.
+        let number: UInt64
+        /// To be set when the service is published.
+        let handle: LocalServiceHandle
+    }
+
     /// Notes a service that is about to be published.
     ///
-    /// - Returns: the number of its entry.
-    mutating func add(_ service: CBMutableService) -> UInt64 {
+    /// - Returns: nil if it is in the database already, includes a service that is not, or contains an object that is
+    ///   not local.
+    mutating func add(_ service: CBMutableService) -> Addition? {
+        guard !contains(service), let parts = service.definition(handleOfIncluded: { handleForInclusion($0) }) else {
+            return nil
+        }
         lastNumber += 1
-        entries.append(Entry(service: service, number: lastNumber, published: nil))
-        return lastNumber
+        let entry = Entry(service: service, number: lastNumber, published: nil)
+        entries.append(entry)
+        return Addition(
+            definition: parts.service,
+            included: parts.included,
+            number: entry.number,
+            handle: entry.handle
+        )
     }
 
     /// Stores the handles of a published service. Returns false if the entry was removed before it was published, even
@@ -102,19 +143,22 @@ extension CBMutableService {
         }
     }
 
-    /// The definition of the service for the host; nil if the service contains an object that is not local, or includes
-    /// a service for which `handle` returns nil.
-    func definition(handleOfIncluded handle: (CBService) -> AttributeHandle?) -> ServiceDefinition? {
+    /// The definition of the service for the host, without the included services, and the handles of these; nil if the
+    /// service contains an object that is not local, or includes a service for which `handle` returns nil.
+    func definition(
+        handleOfIncluded handle: (CBService) -> LocalServiceHandle?
+    ) -> (service: ServiceDefinition, included: [LocalServiceHandle])? {
         var definition = ServiceDefinition(uuid: uuid.value, isPrimary: isPrimary)
+        var handles: [LocalServiceHandle] = []
         for included in includedServices ?? [] {
             guard let handle = handle(included) else { return nil }
-            definition.includes.append(.handle(handle))
+            handles.append(handle)
         }
         for characteristic in characteristics ?? [] {
             guard let characteristic = characteristic as? CBMutableCharacteristic else { return nil }
             definition.characteristics.append(characteristic.definition)
         }
-        return definition
+        return (definition, handles)
     }
 }
 

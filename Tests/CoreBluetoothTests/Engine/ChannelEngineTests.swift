@@ -73,6 +73,27 @@ struct ChannelEngineTests {
         }
     }
 
+    @Test("A write that fills the buffer exactly leaves no space until the peer has taken some")
+    func writeThatFillsTheBufferLeavesNoSpace() throws {
+        try World.run(seed: 51) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let (phone, lamp) = (pair.phone.engine, pair.lamp.engine)
+            let psm = try await outcome { lamp.publishChannel(requiresEncryption: false, $0) }.get()
+            let near = try await outcome { phone.openChannel(psm, to: peripheral, $0) }.get()
+            let far = try await pair.lamp.events.next { event in
+                if case .channelOpened(_, psm, let result) = event { result } else { nil }
+            }.get()
+            for stream in [near.input, near.output, far.input, far.output] as [Stream] { stream.open() }
+            let piece = [UInt8](repeating: 5, count: 1024)
+            // The loop takes nothing of the buffer meanwhile, because this code runs on it.
+            for _ in 1...16 { #expect(near.output.write(piece, maxLength: piece.count) == piece.count) }
+            #expect(!near.output.hasSpaceAvailable)
+            try await world.sleep(for: .seconds(5))
+            #expect(near.output.hasSpaceAvailable)
+        }
+    }
+
     @Test("An unpublished PSM, and one that needs encryption, is refused")
     func unpublishedOrSecurePSMIsRefused() throws {
         try World.run(seed: 50) { world in

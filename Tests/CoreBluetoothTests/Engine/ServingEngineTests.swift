@@ -127,6 +127,28 @@ struct ServingEngineTests {
         }
     }
 
+    @Test("A service includes one that is published by the call before it, or is refused if that has failed")
+    func serviceIncludesOneThatIsPublishedBeforeIt() throws {
+        try World.run(seed: 69) { world in
+            let pair = try await LampAndPhone(world)
+            let engine = pair.lamp.engine
+            let (battery, missing) = (LocalServiceHandle(), LocalServiceHandle())
+            engine.publish(ServiceDefinition(uuid: "180F", isPrimary: false)) { result in
+                if case .success(let published) = result { battery.set(published.handle) }
+            }
+            let outer = ServiceDefinition(uuid: "FFD0")
+            let service = try await outcome { engine.publish(outer, including: [battery], $0) }.get()
+            let refused = await outcome { engine.publish(outer, including: [battery, missing], $0) }
+            #expect(refused.failure == .core(.invalidParameters))
+            let peripheral = await pair.connect()
+            let range = HandleRange(start: service.handle, end: service.endHandle)
+            let phone = pair.phone.engine
+            let included = try await outcome { phone.discoverIncludedServices(in: range, of: peripheral, $0) }.get()
+            #expect(included.map(\.uuid) == ["180F"])
+            #expect(included.map(\.handle) == [battery.value])
+        }
+    }
+
     @Test("Advertising continues while a central is connected, and ends when it is stopped")
     func advertisingContinuesDuringAConnectionUntilItIsStopped() throws {
         try World.run(seed: 66) { world in

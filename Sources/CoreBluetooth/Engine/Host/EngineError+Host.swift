@@ -38,6 +38,17 @@ extension EngineError {
 }
 
 extension EngineError {
+    /// Creates the app's error for a service that could not be published.
+    init(_ error: DatabaseError) {
+        self =
+            switch error {
+            case .handlesExhausted: .core(.outOfSpace)
+            case .handleNotFree, .valueTooLong, .noSuchInclude: .core(.invalidParameters)
+            }
+    }
+}
+
+extension EngineError {
     init(_ error: SecurityError) {
         self =
             switch error {

@@ -1,3 +1,4 @@
+import BLE
 import BLEATT
 import BLEGATT
 import BLEHCI
@@ -23,11 +24,13 @@ extension HostCentral {
         }
         guard let types else { return perform(DiscoverServices(), of: peripheral, remembering) }
         guard !types.isEmpty else { return completion(.success([])) }
+        var seen: Set<BluetoothUUID> = []
+        let distinct = types.filter { seen.insert($0).inserted }
         // One call, so that no other procedure runs between them.
         onLink(of: peripheral, completion) { host, link in
-            let gathered = Gathered(types.count, remembering)
-            for type in types {
-                host.begin(DiscoverServicesByUUID(uuid: type), on: link) { self.answer($0, gathered.add) }
+            let gathered = Gathered(distinct.count, remembering)
+            for type in distinct {
+                host.begin(DiscoverServicesInAnyWidth(uuid: type), on: link) { self.answer($0, gathered.add) }
             }
         }
     }
@@ -84,112 +87,6 @@ extension HostCentral {
         onLink(of: peripheral, completion) { host, link in
             host.beginWriteWithoutResponse(value, to: handle, on: link) { self.answer($0, completion) }
         }
-    }
-
-    // MARK: Notifications and indications
-
-    func setConfiguration(
-        _ configuration: ClientConfiguration,
-        of characteristic: DiscoveredCharacteristic,
-        on peripheral: ConnectedPeripheral,
-        _ completion: @escaping Completion<Void>
-    ) {
-        onLink(of: peripheral, completion) { host, link in
-            guard let descriptors = characteristic.descriptorRange else {
-                return completion(.failure(.attribute(.attributeNotFound)))
-            }
-            let (handle, identifier) = (characteristic.valueHandle, peripheral.identifier)
-            if configuration.isEmpty {
-                self.unsubscribe(from: handle, descriptors, of: identifier, host, link, completion)
-            } else {
-                self.subscribe(configuration, to: handle, descriptors, of: identifier, host, link, completion)
-            }
-        }
-    }
-
-    private func subscribe(
-        _ configuration: ClientConfiguration,
-        to handle: AttributeHandle,
-        _ descriptors: HandleRange,
-        of peripheral: UUID,
-        _ host: isolated BluetoothHost,
-        _ link: LinkIdentifier,
-        _ completion: @escaping Completion<Void>
-    ) {
-        // The subscriber exists before the request, because the first value may arrive together with the response.
-        let number = noteConfiguration(of: handle, on: peripheral)
-        if number == 0,
-            let subscriber = try? host.addSubscriber(
-                of: handle,
-                on: link,
-                deliver: { [weak self] in self?.valueReceived($0, from: peripheral) }
-            )
-        {
-            state.connections[peripheral]?.subscriptions[handle] = Subscription(subscriber: subscriber)
-        }
-        let user = LinkUser(central: self, peripheral: peripheral)
-        open?.links.subscribe(user, to: handle, descriptors: descriptors, on: link)
-        host.begin(SetClientConfiguration(configuration, inDescriptors: descriptors), on: link) { result in
-            if case .success = result {
-                self.state.connections[peripheral]?.subscriptions[handle]?.isEstablished = true
-            } else if self.state.connections[peripheral]?.subscriptions[handle]?.isEstablished == false {
-                self.forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: max(1, number))
-            }
-            self.answer(result, completion)
-        }
-    }
-
-    /// Passes a value to the manager. Called on the loop.
-    private func valueReceived(_ value: HandleValue, from peripheral: UUID) {
-        guard !say(.valueReceived(peripheral, value.handle, value.value)), let open else { return }
-        let droppedBefore = state.connections[peripheral]?.droppedValues ?? 0
-        state.connections[peripheral]?.droppedValues += 1
-        open.host.valueWasDropped(droppedBefore: droppedBefore)
-    }
-
-    private func unsubscribe(
-        from handle: AttributeHandle,
-        _ descriptors: HandleRange,
-        of peripheral: UUID,
-        _ host: isolated BluetoothHost,
-        _ link: LinkIdentifier,
-        _ completion: @escaping Completion<Void>
-    ) {
-        let number = noteConfiguration(of: handle, on: peripheral)
-        let ownCount = state.connections[peripheral]?.subscriptions[handle] == nil ? 0 : 1
-        // Another manager, or the BLE module, may want the values.
-        if host.subscriberCount(of: handle, on: link) > ownCount {
-            forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: number)
-            return completion(.success(()))
-        }
-        host.begin(SetClientConfiguration([], inDescriptors: descriptors), on: link) { result in
-            if case .success = result {
-                self.state.connections[peripheral]?.subscriptions[handle]?.isEstablished = false
-                self.forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: number)
-            }
-            self.answer(result, completion)
-        }
-    }
-
-    /// Counts a call that configures a value. Returns its number; zero if there is no subscription.
-    private func noteConfiguration(of handle: AttributeHandle, on peripheral: UUID) -> Int {
-        state.connections[peripheral]?.subscriptions[handle]?.callCount += 1
-        return state.connections[peripheral]?.subscriptions[handle]?.callCount ?? 0
-    }
-
-    /// Ends a subscription, unless the app has configured the value again after the call with this number.
-    private func forgetSubscription(
-        to handle: AttributeHandle,
-        of peripheral: UUID,
-        _ link: LinkIdentifier,
-        unlessCalledAfter number: Int
-    ) {
-        let subscription = state.connections[peripheral]?.subscriptions[handle]
-        guard subscription?.callCount ?? number == number else { return }
-        _ = open?.links.unsubscribe(LinkUser(central: self, peripheral: peripheral), from: handle, on: link)
-        guard let subscriber = subscription?.subscriber else { return }
-        state.connections[peripheral]?.subscriptions[handle] = nil
-        open?.host.assumeIsolated { $0.removeSubscriber(subscriber, of: handle, on: link) }
     }
 
     // MARK: The link

@@ -23,7 +23,14 @@ extension HostCentral {
             // If the manager does not take it, an earlier event for the same link waits for the app.
             if state.connections[peripheral]?.isRefused == false { _ = sayConnected(peripheral, link, on: host) }
             return
-        case .delayed, .waiting, .connecting, .establishing:
+        case .delayed:
+            let mustRestart = state.connections[peripheral]?.request.delay != request.delay
+            state.connections[peripheral]?.identifier = connection
+            state.connections[peripheral]?.request = request
+            startTimeout(of: peripheral, on: host)
+            if mustRestart { startDelay(of: peripheral, on: host) }
+            return
+        case .waiting, .connecting, .establishing:
             state.connections[peripheral]?.identifier = connection
             state.connections[peripheral]?.request = request
             return startTimeout(of: peripheral, on: host)
@@ -45,11 +52,26 @@ extension HostCentral {
         )
         keepRestoration()
         startTimeout(of: peripheral, on: host)
-        if request.delay > .zero {
-            host.run(after: request.delay) { [weak self] in self?.proceed(peripheral, number) }
-        } else {
-            proceed(peripheral, number)
+        startDelay(of: peripheral, on: host)
+    }
+
+    /// Starts the delay of a connection's last request, in place of that of an earlier request. Without a delay, takes
+    /// the next step at once.
+    private func startDelay(of peripheral: UUID, on host: isolated BluetoothHost) {
+        state.connections[peripheral]?.delayNumber += 1
+        guard let connection = state.connections[peripheral] else { return }
+        guard connection.request.delay > .zero else { return proceed(peripheral, connection.number) }
+        host.run(after: connection.request.delay) { [weak self] in
+            self?.delayEnded(of: peripheral, connection.number, connection.delayNumber)
         }
+    }
+
+    /// Takes the next step after the delay of a connection's last request. Called on the loop.
+    private func delayEnded(of peripheral: UUID, _ number: UInt64, _ delayNumber: UInt64) {
+        guard let connection = state.connections[peripheral], connection.number == number,
+            connection.delayNumber == delayNumber, case .delayed = connection.phase
+        else { return }
+        proceed(peripheral, number)
     }
 
     /// Starts the timeout of a connection's last request, if it has one, in place of those of earlier requests.
@@ -213,6 +235,7 @@ extension HostCentral {
         case .connected(link)
         where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:
             state.connections[peripheral]?.subscriptions = [:]
+            state.connections[peripheral]?.configurationWrites = [:]
             say(
                 .disconnected(
                     connection.identifier,
@@ -279,7 +302,7 @@ extension HostCentral {
             let sounding = endSounding(with: peripheral, on: host)
             if isAnswered { sounding?.completion(.success(())) }
             for (handle, subscription) in connection.subscriptions {
-                host.removeSubscriber(subscription.subscriber, of: handle, on: link)
+                open.links.removeSubscriber(subscription.subscriber, of: handle, on: link, host)
             }
             let isEnding = open.links.leave(link, LinkUser(central: self, peripheral: peripheral), on: host)
             if isEnding, isAnswered {

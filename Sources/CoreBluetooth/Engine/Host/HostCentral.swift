@@ -36,12 +36,16 @@ final class HostCentral: CentralEngine, HostMember {
         var isRefused = false
         /// Incremented by each request, and when there is a link. The timeouts of earlier requests no longer apply then.
         var timeoutNumber: UInt64 = 0
+        /// Incremented by each request with another delay. The delays of earlier requests no longer apply then.
+        var delayNumber: UInt64 = 0
         /// The number of attempts since the last link that could not establish one.
         var failures = 0
         /// Whether there was a link. Automatic reconnection then has no limit.
         var wasConnected = false
         /// The subscriptions by value handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
+        /// The last unanswered write of each value's configuration, by value handle.
+        var configurationWrites: [AttributeHandle: ConfigurationWrite] = [:]
         /// The number of values that the manager did not take.
         var droppedValues = 0
     }
@@ -80,8 +84,8 @@ final class HostCentral: CentralEngine, HostMember {
         var soundings: [UUID: Sounding] = [:]
         var lastNumber: UInt64 = 0
         var eventFilter: ConnectionEventFilter?
-        /// The connections that have failed, by their peripherals, until the app tries again. Cancelling such a
-        /// connection is still answered.
+        /// The connections that have failed, by their peripherals, until the manager has handled the failure or the app
+        /// tries again. Cancelling such a connection is still answered.
         var failed: [UUID: ConnectionIdentifier] = [:]
     }
 

@@ -14,7 +14,7 @@ final class HostChannelEngine: ChannelEngine {
         /// The events before ``start(_:)``.
         var early: [ChannelEvent] = []
         var outbound: [UInt8] = []
-        /// Whether the app waits for space, because a call of ``send(_:)`` did not accept all bytes.
+        /// Whether the app waits for space, because a call of ``send(_:)`` has left none.
         var isRoomAwaited = false
         /// Whether the channel ends after all bytes are sent.
         var isClosing = false
@@ -45,16 +45,17 @@ final class HostChannelEngine: ChannelEngine {
         }
     }
 
-    func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int {
-        let count = state.withLock { state in
-            guard !state.isClosing else { return 0 }
+    func send(_ octets: UnsafeBufferPointer<UInt8>) -> (count: Int, hasRoom: Bool) {
+        let (count, hasRoom) = state.withLock { state -> (Int, Bool) in
+            guard !state.isClosing else { return (0, false) }
             let count = min(octets.count, HostChannelEngine.capacity - state.outbound.count)
             unsafe state.outbound.append(contentsOf: octets.prefix(count))
-            if count < octets.count { state.isRoomAwaited = true }
-            return count
+            let hasRoom = state.outbound.count < HostChannelEngine.capacity
+            if !hasRoom { state.isRoomAwaited = true }
+            return (count, hasRoom)
         }
         if count > 0 { postDrain() }
-        return count
+        return (count, hasRoom)
     }
 
     func consumed(_ count: Int) {

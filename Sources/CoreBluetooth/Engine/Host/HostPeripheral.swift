@@ -266,11 +266,19 @@ final class HostPeripheral: PeripheralEngine, HostMember {
 
     // MARK: Services
 
-    func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
+    func publish(
+        _ service: ServiceDefinition,
+        including included: [LocalServiceHandle],
+        _ completion: @escaping Completion<PublishedService>
+    ) {
         post(completion) { host, _ in
+            let handles = included.compactMap(\.value)
+            guard handles.count == included.count else { return completion(.failure(.core(.invalidParameters))) }
+            var definition = service
+            definition.includes += handles.map(ServiceDefinition.Include.handle)
             do throws(DatabaseError) {
                 let owner = ObjectIdentifier(self)
-                let published = try host.publish([service], owner: owner) { [weak self] link, request in
+                let published = try host.publish([definition], owner: owner) { [weak self] link, request in
                     self?.accessed(on: link, request)
                 }
                 guard let service = published.first else { return completion(.failure(.core(.unknown))) }
@@ -375,32 +383,6 @@ final class HostPeripheral: PeripheralEngine, HostMember {
             guard let advertisement = self.state.advertisement else { return }
             self.state.advertisement = nil
             await host.stopAdvertising(advertisement)
-        }
-    }
-}
-
-extension EngineError {
-    fileprivate init(_ error: DatabaseError) {
-        self =
-            switch error {
-            case .handlesExhausted: .core(.outOfSpace)
-            case .handleNotFree, .valueTooLong, .noSuchInclude: .core(.invalidParameters)
-            }
-    }
-}
-
-extension CBPeripheralManagerConnectionLatency {
-    /// The connection parameters that are requested: to respond within a frame of a screen, soon, or with little power.
-    fileprivate var parameters: ConnectionParameters {
-        switch self {
-        case .low: ConnectionParameters(interval: .milliseconds(15)...(.milliseconds(30)))
-        case .medium: ConnectionParameters(interval: .milliseconds(60)...(.milliseconds(90)))
-        case .high:
-            ConnectionParameters(
-                interval: .milliseconds(180)...(.milliseconds(240)),
-                latencyInEvents: 2,
-                supervisionTimeout: .seconds(6)
-            )
         }
     }
 }

@@ -42,9 +42,14 @@ final class Pairing: Sendable {
     }
 
     func setDelegate(_ delegate: (any PairingDelegate)?) {
-        let object = delegate as? any PairingDelegate & AnyObject
-        let kept: (any PairingDelegate)? = if let object { WeakDelegate(object: object) } else { delegate }
+        let kept = Pairing.withoutRetaining(delegate)
         self.delegate.withLock { $0 = kept?.handler(on: executor) }
+    }
+
+    /// Returns a delegate that asks `delegate`. It does not keep a delegate that is an object.
+    static func withoutRetaining(_ delegate: (any PairingDelegate)?) -> (any PairingDelegate)? {
+        let object = delegate as? any PairingDelegate & AnyObject
+        return if let object { WeakDelegate(object: object) } else { delegate }
     }
 
     /// Makes the host ask the managers about pairings.

@@ -20,10 +20,17 @@ protocol HostMember: AnyObject, Sendable {
 final class SharedHost: Sendable {
     typealias Action = @Sendable (isolated BluetoothHost, OpenHost) -> Void
 
+    /// An action that was submitted before the host is open.
+    private struct WaitingAction {
+        let run: Action
+        /// Whether it is the first or the last action of a member, which belongs to one attempt to open the host.
+        var isOfMembership = false
+    }
+
     private enum Phase {
         case closed
         /// The actions that are submitted while the host opens.
-        case opening([Action])
+        case opening([WaitingAction])
         case open(OpenHost)
         /// An adapter that the app has opened and no member uses.
         case unused(OpenHost)
@@ -35,6 +42,8 @@ final class SharedHost: Sendable {
         var members: [any HostMember] = []
         /// The member whose options the host is opened with, while it opens. If it leaves, another member replaces it.
         var beginner: (any HostMember)?
+        /// The actions that a failed attempt to open the host did not run, for the next attempt.
+        var kept: [WaitingAction] = []
         /// Ends when the last opening or closing has ended.
         var change: Task<Void, Never>?
         /// The number of openings that have failed.
@@ -79,7 +88,7 @@ final class SharedHost: Sendable {
                 begin(open)
                 open.run(SharedHost.begin(member))
             case .opening(let actions):
-                state.phase = .opening(actions + [SharedHost.begin(member)])
+                state.phase = .opening(actions + [SharedHost.waitingBegin(member)])
                 state.beginner = state.beginner ?? member
             case .closed, .failed: beginOpening(for: member, &state)
             }
@@ -87,7 +96,8 @@ final class SharedHost: Sendable {
     }
 
     private func beginOpening(for member: any HostMember, _ state: inout State) {
-        state.phase = .opening(state.members.map(SharedHost.begin))
+        state.phase = .opening(state.members.map(SharedHost.waitingBegin) + state.kept)
+        state.kept = []
         state.beginner = member
         events.begin()
         let before = state.change
@@ -145,6 +155,10 @@ final class SharedHost: Sendable {
         }
     }
 
+    private static func waitingBegin(_ member: any HostMember) -> WaitingAction {
+        WaitingAction(run: begin(member), isOfMembership: true)
+    }
+
     /// Begins the use of an open host by members.
     private func begin(_ open: OpenHost) {
         events.begin()
@@ -156,21 +170,30 @@ final class SharedHost: Sendable {
     /// - Parameter farewell: the last action of the member. It runs on the loop, before the host closes, if the host is
     ///   open or opening.
     func leave(_ member: any HostMember, _ farewell: @escaping Action) {
-        state.withLock { state in
-            guard let index = state.members.firstIndex(where: { $0 === member }) else { return }
+        // Actions are released after the lock: one may hold the last reference to an object whose end calls the host.
+        let released = state.withLock { state -> [WaitingAction] in
+            guard let index = state.members.firstIndex(where: { $0 === member }) else { return [] }
             state.members.remove(at: index)
             if state.beginner === member { state.beginner = state.members.first }
             switch state.phase {
             case .open(let open):
                 open.run(farewell)
                 if state.members.isEmpty { close(open, &state) }
-            case .opening(let actions): state.phase = .opening(actions + [farewell])
+            case .opening(let actions):
+                // The settings of the last member do not apply to a later one.
+                let others = state.members.isEmpty ? actions.filter(\.isOfMembership) : actions
+                state.phase = .opening(others + [WaitingAction(run: farewell, isOfMembership: true)])
+                return actions
             case .failed where state.members.isEmpty:
                 state.phase = .closed
                 events.end()
+                defer { state.kept = [] }
+                return state.kept
             case .closed, .failed, .unused: break
             }
+            return []
         }
+        withExtendedLifetime(released) {}
     }
 
     private func close(_ open: OpenHost, _ state: inout State) {
@@ -199,27 +222,33 @@ final class SharedHost: Sendable {
     /// - Returns: false if the members have other options than those of the opening, which has to begin again.
     private func opened(_ result: Result<OpenHost, OpeningFailure>, with options: HostOptions) -> Bool {
         var isNews = false
+        // Released after the lock.
+        var released: [WaitingAction] = []
         let told = state.withLock { state -> [any HostMember]? in
             guard case .opening(let actions) = state.phase else { return [] }
             if let beginner = state.beginner, beginner.options != options { return nil }
             state.beginner = nil
+            released = actions
             switch result {
             case .success(let open):
                 state.phase = .open(open)
                 state.notedFailure = nil
                 open.begin(reportingTo: events.source)
-                for action in actions { open.run(action) }
+                for action in actions { open.run(action.run) }
                 if state.members.isEmpty { close(open, &state) }
                 return []
             case .failure(let failure):
                 state.phase = state.members.isEmpty ? .closed : .failed
                 state.failureCount += 1
+                // The next attempt begins with the first actions of the members at that time.
+                state.kept = state.members.isEmpty ? [] : actions.filter { !$0.isOfMembership }
                 if state.members.isEmpty { events.end() }
                 isNews = state.notedFailure != failure.text
                 state.notedFailure = failure.text
                 return state.members
             }
         }
+        withExtendedLifetime(released) {}
         guard let told else { return false }
         if case .failure(let failure) = result {
             if isNews { ProgrammerError.note(failure.text) }
@@ -232,14 +261,16 @@ final class SharedHost: Sendable {
 
     // MARK: Work
 
-    /// Runs `action` on the loop, after the actions that were submitted before.
+    /// Runs `action` on the loop, after the actions that were submitted before. An action that is submitted while the
+    /// host opens runs once it is open, even if the first attempts fail, unless the last member leaves before that.
     ///
-    /// - Returns: false if no member uses the host or it could not be opened, so that `action` does not run.
+    /// - Returns: false if no member uses the host, or if the last attempt to open it has failed and the next one has
+    ///   not begun. `action` then does not run.
     func post(_ action: @escaping Action) -> Bool {
         state.withLock { state in
             switch state.phase {
             case .open(let open): open.run(action)
-            case .opening(let actions): state.phase = .opening(actions + [action])
+            case .opening(let actions): state.phase = .opening(actions + [WaitingAction(run: action)])
             case .closed, .failed, .unused: return false
             }
             return true

@@ -30,10 +30,14 @@ final class SharedLinks: Sendable {
         var isHeld = false
         /// The subscriptions by value handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
+        /// The number of subscribers that the managers have at the host, by value handle. A manager that no longer
+        /// wants a value keeps its subscriber until the server has answered.
+        var subscriberCounts: [AttributeHandle: Int] = [:]
     }
 
     private struct Subscription {
         let descriptors: HandleRange
+        /// The users that want the value now.
         var users: [LinkUser] = []
     }
 
@@ -96,9 +100,9 @@ final class SharedLinks: Sendable {
             host.disconnectAfterFlush(link)
         } else {
             for (handle, subscription) in shared.subscriptions.sorted(by: { $0.key < $1.key })
-            where subscription.users.contains(user) && unsubscribe(user, from: handle, on: link)
-                && host.subscriberCount(of: handle, on: link) == 0
-            {
+            where subscription.users.contains(user) {
+                unsubscribe(user, from: handle, on: link)
+                guard !isWanted(handle, on: link, host) else { continue }
                 host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
             }
         }
@@ -113,6 +117,39 @@ final class SharedLinks: Sendable {
 
     // MARK: Subscriptions
 
+    /// Adds a subscriber of a manager to a value.
+    ///
+    /// - Parameter deliver: called on the loop with each value.
+    func addSubscriber(
+        of handle: AttributeHandle,
+        on link: LinkIdentifier,
+        _ host: isolated BluetoothHost,
+        deliver: @escaping @Sendable (HandleValue) -> Void
+    ) throws(HostError) -> UInt64 {
+        let subscriber = try host.addSubscriber(of: handle, on: link, deliver: deliver)
+        state.links[link]?.subscriberCounts[handle, default: 0] += 1
+        return subscriber
+    }
+
+    func removeSubscriber(
+        _ subscriber: UInt64,
+        of handle: AttributeHandle,
+        on link: LinkIdentifier,
+        _ host: isolated BluetoothHost
+    ) {
+        let rest = (state.links[link]?.subscriberCounts[handle] ?? 0) - 1
+        state.links[link]?.subscriberCounts[handle] = rest > 0 ? rest : nil
+        host.removeSubscriber(subscriber, of: handle, on: link)
+    }
+
+    /// Returns whether a manager or another user of the host wants a value.
+    func isWanted(_ handle: AttributeHandle, on link: LinkIdentifier, _ host: isolated BluetoothHost) -> Bool {
+        let shared = state.links[link]
+        return shared?.subscriptions[handle] != nil
+            || host.subscriberCount(of: handle, on: link) > shared?.subscriberCounts[handle] ?? 0
+    }
+
+    /// Notes that a user wants a value.
     func subscribe(
         _ user: LinkUser,
         to handle: AttributeHandle,
@@ -124,12 +161,11 @@ final class SharedLinks: Sendable {
         state.links[link]?.subscriptions[handle] = subscription
     }
 
-    /// - Returns: whether no user is subscribed any more.
-    func unsubscribe(_ user: LinkUser, from handle: AttributeHandle, on link: LinkIdentifier) -> Bool {
-        guard var subscription = state.links[link]?.subscriptions[handle] else { return true }
+    /// Notes that a user no longer wants a value.
+    func unsubscribe(_ user: LinkUser, from handle: AttributeHandle, on link: LinkIdentifier) {
+        guard var subscription = state.links[link]?.subscriptions[handle] else { return }
         subscription.users.removeAll { $0 == user }
         state.links[link]?.subscriptions[handle] = subscription.users.isEmpty ? nil : subscription
-        return subscription.users.isEmpty
     }
 
     // MARK: Preparation of a new link

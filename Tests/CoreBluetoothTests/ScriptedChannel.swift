@@ -1,0 +1,44 @@
+import Foundation
+
+@testable import CoreBluetooth
+
+/// A channel with a limited send buffer, which delivers the events that the test requests.
+final class ScriptedChannel: CoreBluetooth.ChannelEngine {
+    private struct State {
+        var deliver: (@Sendable (ChannelEvent) -> Void)?
+        var room: Int
+        var sent: [UInt8] = []
+        var consumed = 0
+        var isClosed = false
+    }
+
+    private let state: Guarded<State>
+
+    init(room: Int = .max) { state = Guarded(State(room: room)) }
+
+    var sent: [UInt8] { state.withLock { $0.sent } }
+    var consumed: Int { state.withLock { $0.consumed } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    func say(_ event: ChannelEvent) { state.withLock { $0.deliver }?(event) }
+
+    /// Enlarges the free space, and reports it.
+    func makeRoom(_ count: Int) {
+        state.withLock { $0.room += count }
+        say(.readyToSend)
+    }
+
+    func start(_ deliver: @escaping @Sendable (ChannelEvent) -> Void) { state.withLock { $0.deliver = deliver } }
+
+    func send(_ octets: UnsafeBufferPointer<UInt8>) -> (count: Int, hasRoom: Bool) {
+        state.withLock { state -> (count: Int, hasRoom: Bool) in
+            let count = min(octets.count, state.room)
+            state.sent += octets.prefix(count)
+            state.room -= count
+            return (count, state.room > 0)
+        }
+    }
+
+    func consumed(_ count: Int) { state.withLock { $0.consumed += count } }
+    func close() { state.withLock { $0.isClosed = true } }
+}
