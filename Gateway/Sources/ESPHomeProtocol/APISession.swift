@@ -11,9 +11,9 @@ import NIOCore
 ///
 /// ## States
 ///
-/// An encrypted session first waits for the client's hello, which is empty, and for its handshake message. Then, as
-/// without encryption, it waits for HelloRequest. From then on, requests are accepted. After ``Effect/close(_:)`` the
-/// session ignores everything.
+/// An encrypted session first waits for the client's hello, whose content is part of the handshake, and for its
+/// handshake message. Then, as without encryption, it waits for HelloRequest. From then on, requests are accepted.
+/// After ``Effect/close(_:)`` the session ignores everything.
 public struct APISession: Sendable {
     /// What the caller has to do.
     public enum Effect: Hashable, Sendable {
@@ -28,7 +28,7 @@ public struct APISession: Sendable {
     }
 
     private enum State {
-        /// Waits for the empty frame that begins an encrypted session.
+        /// Waits for the frame that begins an encrypted session.
         case encryptedHello(NoiseKey)
         /// Waits for the message of the handshake.
         case handshake(NoiseResponder)
@@ -46,6 +46,8 @@ public struct APISession: Sendable {
 
     /// What the client says it is, without control characters and of at most 128 scalars; empty before Hello.
     public private(set) var clientInformation = ""
+    /// The version of the API that the client implements; 0.0 before Hello, or if the client does not say it.
+    public private(set) var clientVersion = APIVersion(major: 0, minor: 0)
     /// The number of received messages of types that are not known, which are ignored.
     public private(set) var ignoredMessageCount: UInt64 = 0
 
@@ -190,8 +192,7 @@ public struct APISession: Sendable {
         switch state {
         case .encryptedHello(let key):
             guard let content = try EncryptedFraming.decode(from: &received) else { return false }
-            guard content.isEmpty else { throw .malformedHandshake("the client's hello is not empty") }
-            state = .handshake(NoiseResponder(key: key))
+            state = .handshake(NoiseResponder(key: key, prologue: NoiseResponder.makePrologue(content)))
             sendHandshake(server.handshakeHello)
         case .handshake(let responder):
             guard let content = try EncryptedFraming.decode(from: &received) else { return false }
@@ -252,6 +253,7 @@ public struct APISession: Sendable {
         case .helloRequest:
             let request = try message.decode(as: ESPHomeHelloRequest.self)
             clientInformation = request.clientInfo.printable(limit: 128)
+            clientVersion = APIVersion(major: request.apiVersionMajor, minor: request.apiVersionMinor)
             if case .open(let ciphers, _) = state { state = .open(ciphers, hasGreeted: true) }
             send(server.hello())
         case .disconnectRequest:

@@ -87,8 +87,8 @@ public struct ServerInformation: Hashable, Sendable {
     /// The response to Hello.
     func hello() -> Message {
         var response = ESPHomeHelloResponse()
-        response.apiVersionMajor = 1
-        response.apiVersionMinor = 12
+        response.apiVersionMajor = APIVersion.server.major
+        response.apiVersionMinor = APIVersion.server.minor
         response.serverInfo = "\(name) (swift-ble \(version))"
         response.name = name
         return Message(.helloResponse, response)

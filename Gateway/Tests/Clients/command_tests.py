@@ -27,7 +27,7 @@ async def keys_at_once(world: World):
     expect(len({each.succeeded().output for each in found}), 1, "the number of keys")
 
 
-@test("key, check, status and announcement: an answer that cannot be written is an error in one line")
+@test("key, check, status, announcement and demo: an answer that cannot be written is an error in one line")
 async def full_output(world: World):
     async def refused(*arguments: str):
         with open("/dev/full", "w") as full:
@@ -43,6 +43,7 @@ async def full_output(world: World):
     async with world.gateway() as gateway:
         for command in ("key", "check", "status", "announcement"):
             await refused(command, "--state-dir", str(gateway.state))
+    await refused("demo", "--host", "127.0.0.1", "--port", "0", "--state-dir", str(world.directory / "demo"))
 
 
 @test("check: prints the settings, from options, environment and file")

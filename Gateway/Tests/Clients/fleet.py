@@ -97,10 +97,17 @@ class Publisher:
             self.writer.write(b"\x32" + length(len(content)) + content)
 
     async def until_done(self):
-        """Waits until the broker has confirmed everything."""
+        """Waits until the broker has confirmed everything. Fails if the client has ended."""
         while not self.is_done:
             self.changed.clear()
-            await self.changed.wait()
+            changed = asyncio.create_task(self.changed.wait())
+            try:
+                await asyncio.wait([changed, self.task], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changed.cancel()
+            if self.task.done():
+                self.task.result()  # raises the error of the client
+                raise AssertionError(f"the client {self.identifier} has ended")
 
 
 def length(number: int) -> bytes:
@@ -189,9 +196,16 @@ class Fleet:
             if (delay := start + count / rate - time.monotonic()) > 0.01:
                 await asyncio.sleep(delay)
 
-    async def until_confirmed(self):
-        for gateway in self.gateways:
-            await gateway.publisher.until_done()
+    async def until_confirmed(self, deadline: float = 600):
+        """Waits until the broker has confirmed all messages. Fails after the deadline in seconds."""
+        try:
+            async with asyncio.timeout(deadline):
+                for gateway in self.gateways:
+                    await gateway.publisher.until_done()
+        except TimeoutError:
+            left = sum(not gateway.publisher.is_done for gateway in self.gateways)
+            text = f"not within {deadline:g} s: the broker confirms the messages of all gateways; {left} wait"
+            raise AssertionError(text) from None
 
     @property
     def confirmed_count(self) -> int:
@@ -256,7 +270,7 @@ class Consumer:
         assert status is None, f"ble-gateway fleet has ended by itself with {status}: {self.log[-500:]}"
 
     def metric(self, name: str) -> int:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/metrics") as response:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/metrics", timeout=20) as response:
             return int(response.read().decode().partition(f"\n{name} ")[2].split()[0])
 
     @property

@@ -23,11 +23,33 @@ async def until_listening(port: int, process: asyncio.subprocess.Process, log: P
             await asyncio.sleep(0.05)
 
 
+async def end(process: asyncio.subprocess.Process | None, limit: float = 60):
+    """Ends a broker. It is killed, and the test fails, if it takes longer than the limit in seconds."""
+    if process is None or process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        async with asyncio.timeout(limit):
+            await process.wait()
+    except TimeoutError:
+        raise AssertionError(f"the broker has not ended within {limit:g} s") from None
+    finally:
+        await kill(process)
+
+
+async def kill(process: asyncio.subprocess.Process | None):
+    """Kills a broker, if it runs."""
+    if process is not None and process.returncode is None:
+        process.kill()
+        await process.wait()
+
+
 class Mosquitto:
     """A mosquitto that can be stopped and started, and keeps the messages of its sessions."""
 
     def __init__(self, directory: Path):
         self.ports = free_ports(1)
+        self.process: asyncio.subprocess.Process | None = None
         self.file, self.log = directory / "mosquitto.conf", directory / "mosquitto.log"
         self.file.write_text(
             f"listener {self.ports[0]} 127.0.0.1\nallow_anonymous true\nuser root\nmax_queued_messages 0\n"
@@ -35,7 +57,11 @@ class Mosquitto:
         )
 
     async def __aenter__(self):
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:
+            await kill(self.process)
+            raise
         return self
 
     async def __aexit__(self, *_):
@@ -48,9 +74,7 @@ class Mosquitto:
 
     async def stop(self):
         """Ends the broker, which writes its messages to its file. It would lose them by SIGKILL."""
-        if self.process.returncode is None:
-            self.process.terminate()
-            await self.process.wait()
+        await end(self.process)
 
 
 class NatsCluster:
@@ -74,9 +98,16 @@ class NatsCluster:
             )
 
     async def __aenter__(self):
-        await asyncio.gather(*(self.start_node(number) for number in range(len(self.processes))))
-        # The nodes choose a leader before the first client can subscribe.
-        await self.until_accepting()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(len(self.processes)):
+                    group.create_task(self.start_node(number))
+            # The nodes choose a leader before the first client can subscribe.
+            await self.until_accepting()
+        except BaseException:
+            for process in self.processes:
+                await kill(process)
+            raise
         return self
 
     async def until_accepting(self):
@@ -94,10 +125,12 @@ class NatsCluster:
                 await asyncio.sleep(0.5)
 
     async def __aexit__(self, *_):
-        for process in self.processes:
-            if process and process.returncode is None:
-                process.terminate()
-                await process.wait()
+        try:
+            for process in self.processes:
+                await end(process)
+        finally:
+            for process in self.processes:
+                await kill(process)
 
     async def start_node(self, number: int):
         log = self.directory / f"node-{number}.log"

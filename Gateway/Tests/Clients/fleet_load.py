@@ -33,6 +33,8 @@ from fleet_brokers import Mosquitto, NatsCluster  # noqa: E402
 WINDOW = 2.0
 # How long ended windows are remembered; see Docs/Gateway.md.
 MEMORY = 30.0
+# How long the consumer may take for the messages that have waited, in seconds.
+LIMIT = 600.0
 
 
 def arguments():
@@ -61,6 +63,7 @@ def binary() -> Path:
 async def until_quiet(consumer: Consumer, fleet: Fleet):
     """Waits until all transmissions have a line, or until no line has come for some time."""
     while set(fleet.transmissions) - {line.transmission for line in consumer.lines}:
+        consumer.check_running()
         count = len(consumer.lines)
         await asyncio.sleep(45)
         if len(consumer.lines) == count:
@@ -202,6 +205,8 @@ async def catch_up(options, directory: Path):
         async with consumer:
             start = time.monotonic()
             while len(consumer.lines) < len(fleet.transmissions):
+                consumer.check_running()
+                assert time.monotonic() - start < LIMIT, f"only {len(consumer.lines)} lines within {LIMIT:g} s"
                 await asyncio.sleep(0.05)
             each, elapsed = cpu(consumer) / fleet.confirmed_count, time.monotonic() - start - WINDOW
             print(f"{fleet.confirmed_count} messages that have waited: {each * 1e6:.0f} µs of CPU per message, with the"

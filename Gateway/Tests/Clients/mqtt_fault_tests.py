@@ -102,9 +102,17 @@ class Publisher:
             self.line_count += 1
 
     async def stop(self, number: int = signal.SIGTERM) -> int:
+        self.begin_end(number)
+        return await self.ended()
+
+    def begin_end(self, number: int = signal.SIGTERM):
+        """Sends the signal that ends the process."""
         check_running(self.process, "ble-gateway", self.log)
         self.was_ended = True
         self.process.send_signal(number)
+
+    async def ended(self) -> int:
+        """Waits for the end of the process. Returns its exit status."""
         try:
             async with asyncio.timeout(12):
                 await self.process.wait()
@@ -117,6 +125,9 @@ class Publisher:
     async def __aexit__(self, *_):
         if not self.was_ended:
             await self.stop(signal.SIGKILL)
+        elif self.process.returncode is None:
+            self.process.kill()
+            await self.ended()
 
     async def broker(self) -> dict:
         """The status of the broker."""
@@ -299,7 +310,16 @@ async def silent_broker(world: World):
         await publisher.until(lambda status: status["isConnected"], "the connection")
         await until(lambda: publisher.line_count > 500, "readings", 60)
         await publisher.until(lambda status: status["waitingCount"] >= 400, "messages that wait")
-        expect(await publisher.stop(), 0, "the exit status")
+        publisher.begin_end()
+        # The gateway waits for the broker. Until its end, it answers, and no other one uses its directory.
+        second = run(
+            world.gateway_binary, "run", "--no-api", "--adapter", "virtual", "--state-dir", str(publisher.state),
+            "--log-level", "critical",
+        )  # fmt: skip
+        outcome, status = await asyncio.gather(second, publisher.broker())
+        outcome.failed("another gateway runs")
+        assert status.get("waitingCount", 0) >= 400, f"the status at the end: {status}"
+        expect(await publisher.ended(), 0, "the exit status")
         check_complete(publisher.stored(), "the store")
         check_order(publisher.stored(), "the store")
         assert len(publisher.stored()) >= 500

@@ -62,6 +62,21 @@ struct APISessionTests {
 
     @Test(
         arguments: [
+            (0, 0, false), (1, 10, false), (1, 11, false), (1, 12, true), (2, 0, true),
+        ] as [(UInt32, UInt32, Bool)]
+    )
+    func versionOfTheClientIsKept(major: UInt32, minor: UInt32, hasShortUUIDs: Bool) {
+        var session = session()
+        var request = ESPHomeHelloRequest()
+        request.apiVersionMajor = major
+        request.apiVersionMinor = minor
+        _ = effects(&session, frame(Message(.helloRequest, request)))
+        #expect(session.clientVersion == APIVersion(major: major, minor: minor))
+        #expect(session.clientVersion.hasShortUUIDs == hasShortUUIDs)
+    }
+
+    @Test(
+        arguments: [
             ("me", "me"),
             ("Zürich 🏠", "Zürich 🏠"),
             ("\u{1B}[31mred", "\\u{1B}[31mred"),
@@ -218,7 +233,6 @@ struct APISessionTests {
 
     @Test(
         arguments: [
-            [1, 0, 1, 0],
             [1, 0, 0, 1, 0, 0],
             [1, 0, 0, 1, 0, 1, 1],
             [1, 0, 0, 1, 0, 2, 0, 0],

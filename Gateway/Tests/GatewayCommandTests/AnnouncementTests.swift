@@ -45,6 +45,16 @@ struct AnnouncementTests {
         #expect(throws: StateError.self) { try announce(content) }
     }
 
+    @Test(arguments: [(EACCES, true), (EPERM, true), (ENOENT, false), (EIO, false)] as [(Int32, Bool)])
+    func directoryOfAnotherUserIsNamed(number: Int32, isRefused: Bool) {
+        let text = "/state: this user cannot use the directory; run the command as the user of the service"
+        let expected = isRefused ? text : nil
+        #expect(StateError.refusal("/state", number)?.description == expected)
+        let advice = StateError.failed("it cannot be read", "/state", number).advice
+        #expect(advice.hasPrefix("run the command as the user of the service, or name") == isRefused)
+        #expect(advice.hasSuffix("name a directory that this user can write to with --state-dir"))
+    }
+
     @Test func gatewayWithoutPortIsNotAnnounced() {
         var settings = GatewaySettings(stateDirectory: "/state")
         settings.port = 0

@@ -139,7 +139,16 @@ struct SettingsTests {
         (#"{"name": "My Gateway"}"#, #""My Gateway" is not valid; use 1 to 31 lower-case letters"#),
         (#"{"scanMode": "fast"}"#, #""fast" is not valid; use one of passive, active"#),
         (#"{"connectionLimit": 0}"#, "use a number from 1 to 255"),
-        (#"{"friendlyName": ""}"#, "use a text that is not empty"),
+        (#"{"friendlyName": ""}"#, "use a text of 1 to 120 bytes without control characters"),
+        (#"{"friendlyName": "Hall\u001b[2J"}"#, "use a text of 1 to 120 bytes without control characters"),
+        (#"{"host": ""}"#, "use a text that is not empty"),
+        (#"{"port": true}"#, #"gateway.json: "port": the value is not an integer"#),
+        (#"{"connectionLimit": true}"#, #"gateway.json: "connectionLimit": the value is not an integer"#),
+        (#"{"name": false}"#, #"gateway.json: "name": the value is not a string"#),
+        (#"{"adapters": true}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"plaintext": 1}"#, #"gateway.json: "plaintext": the value is not true or false"#),
+        (#"{"plaintext": 0.0}"#, #"gateway.json: "plaintext": the value is not true or false"#),
+        (#"{"mqttCommands": 0}"#, #"gateway.json: "mqttCommands": the value is not true or false"#),
         (#"{"api": false, "readings": "none"}"#, "nothing else to do"),
         (#"{"mqtt": "broker"}"#, #""broker" is not valid; use mqtt://HOST"#),
         (#"{"mqtt": "mqtt://me:secret@broker"}"#, "is not valid; use mqtt://HOST"),
@@ -183,6 +192,24 @@ struct SettingsTests {
         let message = try #require(fault(file: file))
         #expect(message.contains(words), "\(message)")
         #expect(!message.contains("\n"))
+    }
+
+    @Test func nullStandsForASettingThatIsNotThere() throws {
+        let merged = try settings(file: #"{"port": null, "plaintext": null, "name": null}"#)
+        #expect(merged == GatewaySettings(stateDirectory: "/state"))
+    }
+
+    @Test func numbersAndFlagsAreKept() throws {
+        let merged = try settings(file: #"{"port": 1, "connectionLimit": 1, "plaintext": true, "api": true}"#)
+        #expect(merged.port == 1 && merged.connectionLimit == 1 && !merged.isEncrypted && merged.servesAPI)
+    }
+
+    @Test func lengthOfTheNameForPeopleIsLimited() throws {
+        // Two bytes for each character.
+        let name = String(repeating: "ü", count: 60)
+        #expect(try settings(file: #"{"friendlyName": "\#(name)"}"#).friendlyName == name)
+        let message = try #require(fault(file: #"{"friendlyName": "\#(name)x"}"#))
+        #expect(message.contains("use a text of 1 to 120 bytes"))
     }
 
     @Test func faultInEnvironmentNamesTheVariable() {

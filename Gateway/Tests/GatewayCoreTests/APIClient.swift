@@ -12,7 +12,9 @@ struct APIClient: Sendable {
     private let messages: AsyncStream<ESPHomeProtocol.Message>
 
     /// Connects, and greets the server unless `greets` is false.
-    init(port: Int, greets: Bool = true) async throws {
+    ///
+    /// - Parameter minorVersion: the client's minor version of the API.
+    init(port: Int, greets: Bool = true, minorVersion: UInt8 = 12) async throws {
         let (messages, continuation) = AsyncStream.makeStream(of: ESPHomeProtocol.Message.self)
         self.messages = messages
         channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -23,7 +25,7 @@ struct APIClient: Sendable {
             }
             .connect(host: "127.0.0.1", port: port).get()
         guard greets else { return }
-        try await send(.helloRequest, [10, 4] + Array("test".utf8))
+        try await send(.helloRequest, [10, 4] + Array("test".utf8) + [16, 1, 24, minorVersion])
         _ = try await next(.helloResponse)
     }
 

@@ -9,11 +9,13 @@ import Testing
 /// The places of clients that have not greeted, and of those that have.
 struct ClientPlacesTests {
     private let loop = EmbeddedEventLoop()
+    private let recorder = LogRecorder()
     private let hub: GatewayHub
 
     init() {
         var configuration = GatewayConfiguration()
         configuration.clientLimit = 2
+        configuration.logger = recorder.logger
         let scanner = Scanner(adapterCount: 0, mode: .active, eventLoop: loop, logger: configuration.logger)
         let adapters = AdapterSet(runners: [], scanner: scanner)
         let devices = DeviceTable(limit: 1, adapters: adapters, logger: configuration.logger)
@@ -81,6 +83,40 @@ struct ClientPlacesTests {
         #expect(hub.closedClientCounts == ["too_many_clients": 1])
     }
 
+    @Test func endsOfClientsWithoutAPlaceAreLoggedOncePerAddressAndReason() throws {
+        for address in ["192.0.2.1", "192.0.2.2"] {
+            for _ in 0..<50 {
+                let channel = try connect(from: address)
+                try channel.writeInbound(ByteBuffer(bytes: [0xFF]))
+                loop.run()
+            }
+        }
+        #expect(hub.closedClientCounts == ["malformed_frame": 100])
+        let end = "client disconnected: a frame begins with 255"
+        #expect(recorder.messages(.info) == [end, end])
+        #expect(recorder.messages(.debug).count { $0 == end } == 98)
+        // Another reason.
+        for _ in 0..<2 {
+            try connect().writeInbound(ByteBuffer(bytes: [0, 0, 9]))
+            loop.run()
+        }
+        #expect(recorder.messages(.info).count == 3)
+    }
+
+    @Test func endsOfClientsThatHadAPlaceAreLogged() throws {
+        for _ in 0..<3 {
+            let channel = try connect()
+            try greet(channel)
+            // A request to disconnect.
+            try channel.writeInbound(ByteBuffer(bytes: [0, 0, 5]))
+            loop.run()
+            #expect(!channel.isActive)
+        }
+        #expect(hub.closedClientCounts == ["client_disconnected": 3])
+        let end = "client disconnected: the client disconnected"
+        #expect(recorder.messages(.info) == [end, end, end])
+    }
+
     /// Received bytes do not extend the time limit of the handshake.
     @Test(arguments: [nil, NoiseKey(bytes: [UInt8](repeating: 1, count: 32))])
     func placeBeforeHelloHasATimeLimit(key: NoiseKey?) throws {
@@ -95,5 +131,30 @@ struct ClientPlacesTests {
         #expect(!channel.isActive)
         #expect(hub.clientStatuses.isEmpty)
         #expect(hub.closedClientCounts == ["handshake_timeout": 1])
+    }
+}
+
+struct RefusalLogTests {
+    private let start = ContinuousClock.now
+
+    @Test func endIsLoggedAgainAfterAMinuteWithTheNumberOfTheOthers() {
+        var log = RefusalLog()
+        #expect(log.record("192.0.2.1", "wrong_key", at: start) == 0)
+        for second in 1..<60 { #expect(log.record("192.0.2.1", "wrong_key", at: start + .seconds(second)) == nil) }
+        #expect(log.record("192.0.2.1", "displaced", at: start + .seconds(30)) == 0)
+        #expect(log.record("192.0.2.2", "wrong_key", at: start + .seconds(30)) == 0)
+        #expect(log.record("192.0.2.1", "wrong_key", at: start + .seconds(60)) == 59)
+        #expect(log.record("192.0.2.1", "wrong_key", at: start + .seconds(61)) == nil)
+        #expect(log.record("192.0.2.1", "wrong_key", at: start + .seconds(120)) == 1)
+    }
+
+    @Test func numberOfLinesInAMinuteIsLimited() {
+        var log = RefusalLog()
+        func count(at time: ContinuousClock.Instant) -> Int {
+            (0..<1000).count { log.record("2001:db8::\($0)", "displaced", at: time) != nil }
+        }
+        #expect(count(at: start) == RefusalLog.limit)
+        #expect(count(at: start + .seconds(59)) == 0)
+        #expect(count(at: start + .seconds(60)) == RefusalLog.limit)
     }
 }

@@ -65,7 +65,6 @@ struct GarbageTests {
         arguments: [
             ([0xFF, 0xFF, 0xFF], "malformed_frame"),
             ([0, 0, 1], "client_without_encryption"),
-            ([1, 0, 1, 0], "malformed_handshake"),
             ([1, 0xFF, 0xFF], "oversized_frame"),
             ([1, 0, 0, 1, 0, 3, 0, 7, 7], "malformed_handshake"),
             ([1, 0, 0, 1, 0, 49, 0] + [UInt8](repeating: 7, count: 48), "wrong_key"),

@@ -17,6 +17,7 @@ struct MovingAdapterTests {
     private func withKernel(
         _ adapters: [AdapterSpecification],
         stateDirectory: String? = nil,
+        configure: (inout GatewayConfiguration) -> Void = { _ in },
         _ body: (FakeKernel, Gateway, Device, APIClient) async throws -> Void
     ) async throws {
         let kernel = FakeKernel()
@@ -28,6 +29,7 @@ struct MovingAdapterTests {
         configuration.port = 0
         configuration.adapters = adapters
         configuration.stateDirectory = stateDirectory
+        configure(&configuration)
         let gateway = Gateway(configuration: configuration, adapters: [], system: kernel)
         let run = Task { try await gateway.run() }
         do {
@@ -108,6 +110,48 @@ struct MovingAdapterTests {
                 _ = await wait(for: gateway) { $0.adapters[0].isOpen && $0.adapters[0].kernelName == "hci\(index)" }
             }
             try await receiveAdvertisement(of: device, by: client)
+        }
+    }
+
+    @Test func scanOfAnAdapterThatIsBackHasNotFailed() async throws {
+        try await withKernel([Self.address(Self.first)]) { kernel, gateway, _, client in
+            _ = await wait(for: gateway) { $0.adapters[0].isOpen }
+            // Nobody scans.
+            try await client.send(.unsubscribeAdvertisementsRequest)
+            try await client.send(.pingRequest)
+            _ = try await client.next(.pingResponse)
+            kernel.unplug(Self.first)
+            _ = await wait(for: gateway) { $0.adapters[0].failure?.contains("no adapter has the address") == true }
+            kernel.plug(Self.first, as: 0)
+            _ = await wait(for: gateway) { $0.adapters[0].isOpen }
+            let port = try #require(await gateway.status.port)
+            let other = try await APIClient(port: port)
+            try await other.send(.subscribeAdvertisementsRequest, [8, 1])
+            let report = try await other.next(.scannerStateResponse, as: ESPHomeBluetoothScannerStateResponse.self)
+            #expect(report.state == .idle)
+        }
+    }
+
+    @Test func absenceOfAnAdapterIsAWarningOnce() async throws {
+        let (recorder, events) = (LogRecorder(), EventLog())
+        // Clients connect when the second adapter is open.
+        let adapters = [AdapterSpecification.hci(index: 5, channel: .user), Self.address(Self.first)]
+        let configure: (inout GatewayConfiguration) -> Void = { configuration in
+            configuration.logger = recorder.logger
+            configuration.events = events
+        }
+        try await withKernel(adapters, configure: configure) { kernel, gateway, _, _ in
+            // The gateway tries again after each change.
+            while events.count(of: .adapterFailed) < 4 {
+                kernel.unplug(Self.second)
+                await Task.yield()
+                kernel.plug(Self.second, as: 1)
+                await Task.yield()
+            }
+            let failure = try #require(await gateway.status.adapters[0].failure)
+            let message = "the adapter cannot be opened: \(failure)"
+            #expect(recorder.messages(.warning).count { $0 == message } == 1)
+            #expect(recorder.messages(.debug).contains(message))
         }
     }
 

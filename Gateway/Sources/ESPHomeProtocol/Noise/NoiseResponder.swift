@@ -4,17 +4,34 @@ import Crypto
 ///
 /// Both sides prove that they know the pre-shared key, and agree on keys that are used once.
 struct NoiseResponder {
-    /// What the handshake agrees on beforehand: the protocol that uses it.
-    static let prologue = Array("NoiseAPIInit".utf8) + [0, 0]
+    /// The prologue if the client's hello is empty.
+    static let prologue: [UInt8] = makePrologue([])
     private static let publicKeyLength = 32
 
     private let key: NoiseKey
+    private let prologue: [UInt8]
     private let ephemeralKey: Curve25519.KeyAgreement.PrivateKey
 
-    /// - Parameter ephemeralKey: a key that is used once.
-    init(key: NoiseKey, ephemeralKey: Curve25519.KeyAgreement.PrivateKey = .init()) {
+    /// - Parameters:
+    ///   - prologue: what both sides must have in common before the handshake.
+    ///   - ephemeralKey: a key that is used once.
+    init(
+        key: NoiseKey,
+        prologue: [UInt8] = NoiseResponder.prologue,
+        ephemeralKey: Curve25519.KeyAgreement.PrivateKey = .init()
+    ) {
         self.key = key
+        self.prologue = prologue
         self.ephemeralKey = ephemeralKey
+    }
+
+    /// Returns the prologue after a client's hello: the name of the protocol, the length of the hello's content in 16
+    /// bits, and the content. The handshake fails if the content was changed on the way.
+    ///
+    /// - Parameter content: at most 65,535 bytes.
+    static func makePrologue(_ content: [UInt8]) -> [UInt8] {
+        let length = UInt16(content.count)
+        return Array("NoiseAPIInit".utf8) + [UInt8(length >> 8), UInt8(length & 0xFF)] + content
     }
 
     /// Answers the initiator's message.
@@ -30,7 +47,7 @@ struct NoiseResponder {
         }
         var state = NoiseSymmetricState(
             protocolName: "Noise_NNpsk0_25519_ChaChaPoly_SHA256",
-            prologue: Self.prologue
+            prologue: prologue
         )
         // -> psk, e
         state.mixKeyAndHash(key.bytes)

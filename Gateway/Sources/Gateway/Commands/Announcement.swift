@@ -28,7 +28,7 @@ struct Announcement: AsyncParsableCommand {
         let settings = try state.settings()
         try Self.checkPort(of: settings)
         let directory = StateDirectory(path: settings.stateDirectory)
-        guard let address = directory.gatewayAddress else {
+        guard let address = try directory.gatewayAddress else {
             throw StateError(
                 path: directory.path,
                 failure: "it has no address of a gateway",
@@ -85,7 +85,11 @@ struct Announcement: AsyncParsableCommand {
 extension StateDirectory {
     /// The address by which clients recognize the gateway; nil until its first start.
     fileprivate var gatewayAddress: DeviceAddress? {
-        guard let text = try? String(contentsOfFile: "\(path)/gateway-address", encoding: .utf8) else { return nil }
-        return DeviceAddress(text.trimmingCharacters(in: .whitespacesAndNewlines), isRandom: false)
+        get throws(StateError) {
+            let file = "\(path)/gateway-address"
+            if access(file, R_OK) != 0, let refusal = StateError.refusal(path, errno) { throw refusal }
+            guard let text = try? String(contentsOfFile: file, encoding: .utf8) else { return nil }
+            return DeviceAddress(text.trimmingCharacters(in: .whitespacesAndNewlines), isRandom: false)
+        }
     }
 }

@@ -34,15 +34,29 @@ struct Demo: AsyncParsableCommand {
         let process = try GatewayProcess(settings: settings)
         let devices = try await DemoDevices.start(on: .virtual(name: air))
         do {
-            try await process.run { port in
-                // Unlike `print`, this is not delayed if standard output is a pipe.
-                FileHandle.standardOutput.write(Data((Self.introduction(of: process, port: port) + "\n").utf8))
-            }
+            try await Self.serve(process)
         } catch {
             await devices.stop()
             throw error
         }
         await devices.stop()
+    }
+
+    /// Serves until a signal stops the process, and prints the introduction when clients can connect.
+    ///
+    /// - Throws: ``OutputError`` if the introduction cannot be written, or the error of the gateway.
+    private static func serve(_ process: GatewayProcess) async throws {
+        let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
+        // An error of one task ends the other one.
+        try await withThrowingDiscardingTaskGroup { group in
+            group.addTask {
+                defer { continuation.finish() }
+                try await process.run { continuation.yield($0) }
+            }
+            group.addTask {
+                for await port in ports { try StandardOutput.line(Self.introduction(of: process, port: port)) }
+            }
+        }
     }
 
     /// What the demo has, and what to do next.

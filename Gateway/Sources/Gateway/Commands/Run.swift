@@ -33,16 +33,19 @@ struct GatewayProcess {
     let settings: GatewaySettings
     let directory: StateDirectory
     let configuration: GatewayConfiguration
+    /// Kept until the gateway has ended, so that no other one uses the directory before.
+    private let lock: StateLock
     private let logger: Logger
 
-    /// Prepares the state directory and the key.
+    /// Locks the state directory and prepares the key.
     ///
-    /// - Throws: ``StateError`` if the directory or the key cannot be used.
+    /// - Throws: ``StateError`` if the directory or the key cannot be used, or if another gateway uses the directory.
     init(settings: GatewaySettings) throws(StateError) {
         self.settings = settings
         logger = Logger(label: "ble-gateway")
         directory = StateDirectory(path: settings.stateDirectory)
         try directory.create()
+        lock = try StateLock(directory)
         var configuration = GatewayConfiguration(name: settings.name)
         configuration.friendlyName = settings.friendlyName
         if let host = settings.host { configuration.host = host }
@@ -77,6 +80,7 @@ struct GatewayProcess {
     ///
     /// - Parameter whenServing: is called once, when clients can connect.
     func run(whenServing: @escaping @Sendable (_ port: Int) -> Void = { _ in }) async throws {
+        defer { withExtendedLifetime(lock) {} }
         var configuration = configuration
         configuration.whenServing = whenServing
         let publishing = settings.publishing(events: configuration.events, logger: logger)
@@ -98,7 +102,10 @@ struct GatewayProcess {
             return status
         }
         let status = try StatusServer(path: directory.statusSocketPath, logger: logger, status: readStatus)
-        var services: [any Service] = [gateway, status]
+        // The one that stops last is the first: the status is served until the end.
+        var services: [any Service] = [status]
+        if let publisher { services.append(publisher) }
+        services.append(gateway)
         if let address = settings.http, let devices, let registry {
             let page = StatusPage(
                 StatusPage.Source(
@@ -122,8 +129,7 @@ struct GatewayProcess {
             )
         }
         var group = ServiceGroupConfiguration(
-            // The one that stops last is the first.
-            services: (publisher.map { [$0] } ?? []) + services,
+            services: services,
             gracefulShutdownSignals: .stopping,
             logger: Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })
         )

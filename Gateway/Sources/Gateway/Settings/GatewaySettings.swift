@@ -11,6 +11,8 @@ import Logging
 struct GatewaySettings: Equatable {
     /// The greatest number of connections and of clients that can be configured.
     static let greatestLimit = 255
+    /// Maximum number of bytes of a name for people, as in ESPHome.
+    static let friendlyNameLimit = 120
 
     var name = "ble-gateway"
     var friendlyName: String?
@@ -92,7 +94,8 @@ struct GatewaySettings: Equatable {
         let machine = hostName?.split(separator: ".").first.map { $0.lowercased() }
         if let machine, Self.isName(machine), machine != "localhost" { name = machine }
         name = try values.text(.name, "use 1 to 31 lower-case letters, digits and hyphens", Self.isName)?.text ?? name
-        friendlyName = try values.text(.friendlyName)?.text
+        let advice = "use a text of 1 to \(Self.friendlyNameLimit) bytes without control characters"
+        friendlyName = try values.text(.friendlyName, advice, Self.isFriendlyName)?.text
         adapters = try values.adapters()
         host = try values.text(.host)?.text
         port = try values.number(.port, in: 0...65_535) ?? port
@@ -188,6 +191,17 @@ struct GatewaySettings: Equatable {
         let isAllowed: (Character) -> Bool = { ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0 == "-" }
         return (1...31).contains(text.count) && text.allSatisfy(isAllowed) && text.first != "-" && text.last != "-"
     }
+
+    /// Whether a name for people is short enough for clients and for announcements, and can be shown in one line.
+    private static func isFriendlyName(_ text: String) -> Bool {
+        (1...friendlyNameLimit).contains(text.utf8.count) && !text.hasControlCharacters
+    }
+}
+
+extension String {
+    fileprivate var hasControlCharacters: Bool {
+        unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
 }
 
 /// How readings of sensors are written to standard output.
@@ -230,8 +244,8 @@ private struct SettingsReader {
     func topic(_ setting: Setting) throws(SettingsError) -> String? {
         try text(setting, "use a topic without wildcards, of at most 200 bytes") { text in
             // Brokers refuse control characters.
-            let hasControl = text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-            return !text.isEmpty && !hasControl && !text.contains { "+#$".contains($0) } && text.utf8.count <= 200
+            !text.isEmpty && !text.hasControlCharacters && !text.contains { "+#$".contains($0) }
+                && text.utf8.count <= 200
         }?.text
     }
 

@@ -21,6 +21,28 @@ struct SettingsFile {
         }
     }
 
+    /// A JSON value of which only its type matters.
+    private struct TypedValue: Decodable {
+        /// Whether the value is true or false.
+        let isFlag: Bool
+
+        init(from decoder: any Decoder) throws {
+            isFlag = (try? decoder.singleValueContainer().decode(Bool.self)) != nil
+        }
+    }
+
+    /// Returns the keys whose values are true or false. ``object()`` has numbers for them, as `JSONSerialization` does.
+    ///
+    /// - Throws: ``SettingsError`` if the contents are not a JSON object.
+    func flagKeys() throws(SettingsError) -> Set<String> {
+        do {
+            let values = try JSONDecoder().decode([String: TypedValue].self, from: Data(contents))
+            return Set(values.filter(\.value.isFlag).keys)
+        } catch {
+            throw SettingsError(place: path, value: nil, advice: "the file must hold a JSON object")
+        }
+    }
+
     /// Returns the JSON object of the file, with a member for each setting.
     ///
     /// - Throws: ``SettingsError`` if the contents are not a JSON object.

@@ -41,10 +41,12 @@ struct SettingsSource {
 
     /// Settings in a file of JSON.
     ///
-    /// - Throws: ``SettingsError`` if the contents are not a JSON object, if a key is no setting, or if a value has a
-    ///   type that no setting has.
+    /// - Throws: ``SettingsError`` if the contents are not a JSON object, if a key is no setting, or if a value is an
+    ///   object, a list of others than strings, or true or false in place of another type or the reverse.
     static func file(_ file: SettingsFile) throws(SettingsError) -> SettingsSource {
-        for (key, value) in try file.object().sorted(by: { $0.key < $1.key }) {
+        let object = try file.object()
+        let flagKeys = try file.flagKeys()
+        for (key, value) in object.sorted(by: { $0.key < $1.key }) {
             let place = "\(file.path): \"\(key)\""
             guard let setting = Setting(rawValue: key) else {
                 let known = Setting.allCases.map(\.rawValue).joined(separator: ", ")
@@ -53,6 +55,9 @@ struct SettingsSource {
             // The snapshot has no value for an object, and its error about such a list does not name the type.
             let isOtherList = (value as? [Any])?.allSatisfy { $0 is String } == false
             guard !(value is [String: Any]), !isOtherList else { throw setting.wrongType(at: place) }
+            // The snapshot takes numbers for true or false, and the reverse. Null stands for an absent setting.
+            let isFlag = flagKeys.contains(key)
+            guard isFlag == (setting.type == .bool) || value is NSNull else { throw setting.wrongType(at: place) }
         }
         do {
             let snapshot = try JSONSnapshot(

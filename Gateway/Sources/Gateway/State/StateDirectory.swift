@@ -52,6 +52,9 @@ struct StateDirectory {
     /// The UNIX socket on which a running gateway reports its status.
     var statusSocketPath: String { "\(path)/status.sock" }
 
+    /// The file of the lock that a running gateway has.
+    var lockPath: String { "\(path)/lock" }
+
     /// The directory of the messages that `fleet` has not written yet.
     var fleetJournalPath: String { "\(path)/fleet" }
 
@@ -66,12 +69,26 @@ struct StateError: Error, Equatable, CustomStringConvertible {
 
     /// A failed system call, with its error number.
     static func failed(_ action: String, _ path: String, _ number: Int32) -> StateError {
-        StateError(
+        let advice = StateDirectory.advice
+        return StateError(
             path: path,
             failure: "\(action): \(String(cString: strerror(number)))",
-            advice: StateDirectory.advice
+            advice: isRefusal(number) ? "run the command as the user of the service, or \(advice)" : advice
         )
     }
+
+    /// Returns the error of a command about a running gateway if this user cannot use the gateway's directory; nil for
+    /// other error numbers.
+    static func refusal(_ path: String, _ number: Int32) -> StateError? {
+        guard isRefusal(number) else { return nil }
+        return StateError(
+            path: path,
+            failure: "this user cannot use the directory",
+            advice: "run the command as the user of the service"
+        )
+    }
+
+    private static func isRefusal(_ number: Int32) -> Bool { [EACCES, EPERM].contains(number) }
 
     var description: String { "\(path): \(failure); \(advice)" }
 }

@@ -15,16 +15,11 @@ struct StatusServer: Service, CustomStringConvertible {
 
     /// Creates a server.
     ///
-    /// - Throws: ``StateError`` if another gateway uses the same socket, or if its path is too long.
+    /// - Parameter path: the path of the socket. One that exists is replaced, so the caller must have the ``StateLock``
+    ///   of its directory.
+    /// - Throws: ``StateError`` if the path is too long.
     init(path: String, logger: Logger, status: @escaping @Sendable () async -> GatewayStatus) throws(StateError) {
         try Self.checkLength(of: path)
-        guard !StatusClient(path: path).isServed else {
-            throw StateError(
-                path: path,
-                failure: "another gateway runs with this state directory",
-                advice: "stop it, or name another directory with --state-dir"
-            )
-        }
         self.path = path
         self.logger = logger
         self.status = status

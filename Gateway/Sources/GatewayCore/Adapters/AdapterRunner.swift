@@ -135,6 +135,8 @@ final class AdapterRunner: Sendable {
                     state.isReady = true
                     state.failure = nil
                     state.kernelAdapter = opened.kernelAdapter
+                    // The lock is held, so that a reset is reported after this.
+                    scanner.report(.idle, of: index)
                 }
                 logger.info("adapter open", metadata: place)
                 events.record(.adapterOpened, name)
@@ -151,10 +153,12 @@ final class AdapterRunner: Sendable {
             } catch {
                 // The gateway stops.
                 guard !Task.isCancelled else { return }
-                set { $0.failure = "\(error)" }
+                let text = "\(error)"
+                let isRepetition = failure == text
+                set { $0.failure = text }
                 scanner.report(.failed, of: index)
-                events.record(.adapterFailed, name, "\(error)")
-                logger.warning("the adapter cannot be opened: \(error)")
+                events.record(.adapterFailed, name, text)
+                logger.log(level: isRepetition ? .debug : .warning, "the adapter cannot be opened: \(text)")
                 let delay = Duration.seconds(min(1 << min(failureCount, 5), Self.longestDelay))
                 failureCount = await pause(delay, since: inventory) ? 0 : failureCount + 1
             }

@@ -1,5 +1,6 @@
 import BLE
 import ESPHomeProtocol
+import Synchronization
 
 /// Performs the operations of a client on a connected device and sends the responses.
 struct DeviceSession {
@@ -88,7 +89,10 @@ struct DeviceSession {
                 return .failure(address, handle: 0, error: error)
             }
             connection.services.set(services, of: address)
-            for service in services { client.send(.service(service, address: address)) }
+            let usesShortUUIDs = client.usesShortUUIDs.load(ordering: .relaxed)
+            for service in services {
+                client.send(.service(service, address: address, usesShortUUIDs: usesShortUUIDs))
+            }
             return .servicesDone(address: address)
         }
     }

@@ -9,29 +9,36 @@ extension BluetoothUUID {
         return value & (1 << 96 - 1) == base ? UInt32(value >> 96) : nil
     }
 
-    /// The form in which messages carry the UUID: a short number, or two halves, the most significant first.
-    var messageForm: (halves: [UInt64], short: UInt32) {
+    /// Returns the form in which messages carry the UUID: a short number, or two halves, the most significant first.
+    ///
+    /// - Parameter usesShortForm: whether the client knows the short form.
+    func messageForm(usesShortForm: Bool) -> (halves: [UInt64], short: UInt32) {
         // Zero means that there is no short form.
-        if let shortNumber, shortNumber != 0 { return ([], shortNumber) }
+        if usesShortForm, let shortNumber, shortNumber != 0 { return ([], shortNumber) }
         return ([UInt64(value >> 64), UInt64(truncatingIfNeeded: value)], 0)
     }
 }
 
 extension Message {
     /// The message with one service of a device.
-    static func service(_ service: RemoteService, address: UInt64) -> Message {
+    ///
+    /// - Parameter usesShortUUIDs: whether the client knows the short form of UUIDs; see ``APIVersion/hasShortUUIDs``.
+    static func service(_ service: RemoteService, address: UInt64, usesShortUUIDs: Bool) -> Message {
+        func form(_ uuid: BluetoothUUID) -> (halves: [UInt64], short: UInt32) {
+            uuid.messageForm(usesShortForm: usesShortUUIDs)
+        }
         var message = ESPHomeBluetoothGATTService()
-        (message.uuid, message.shortUuid) = service.uuid.messageForm
+        (message.uuid, message.shortUuid) = form(service.uuid)
         message.handle = UInt32(service.handle.rawValue)
         message.characteristics = service.characteristics.map { characteristic in
             var message = ESPHomeBluetoothGATTCharacteristic()
-            (message.uuid, message.shortUuid) = characteristic.uuid.messageForm
+            (message.uuid, message.shortUuid) = form(characteristic.uuid)
             // Clients read, write and subscribe by the handle of the value.
             message.handle = UInt32(characteristic.valueHandle.rawValue)
             message.properties = UInt32(characteristic.properties.rawValue)
             message.descriptors = characteristic.descriptors.map { descriptor in
                 var message = ESPHomeBluetoothGATTDescriptor()
-                (message.uuid, message.shortUuid) = descriptor.uuid.messageForm
+                (message.uuid, message.shortUuid) = form(descriptor.uuid)
                 message.handle = UInt32(descriptor.handle.rawValue)
                 return message
             }

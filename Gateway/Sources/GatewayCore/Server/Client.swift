@@ -18,6 +18,8 @@ final class Client: Sendable {
     /// Whether the session has ended. Nothing more is done for the client.
     let hasEnded = Atomic(false)
     let receivesAdvertisements = Atomic(false)
+    /// Whether the client knows the short form of UUIDs; false before Hello.
+    let usesShortUUIDs = Atomic(false)
     let advertisementCount = Atomic<UInt64>(0)
     let droppedAdvertisementCount = Atomic<UInt64>(0)
     /// What the client says it is.

@@ -147,6 +147,7 @@ final class ClientHandler: ChannelDuplexHandler {
         guard let client else { return }
         isAdmitted = true
         client.information.withLock { $0 = session.clientInformation }
+        client.usesShortUUIDs.store(session.clientVersion.hasShortUUIDs, ordering: .relaxed)
         if let reason = hub.admit(client) { finish(reason) }
     }
 

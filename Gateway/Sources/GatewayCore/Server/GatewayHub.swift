@@ -13,6 +13,7 @@ final class GatewayHub: Sendable {
         var newcomers: [Client] = []
         var lastIdentifier: UInt64 = 0
         var closedClientCounts: [String: UInt64] = [:]
+        var refusals = RefusalLog()
         /// The advertisements of clients that have gone.
         var forwardedCount: UInt64 = 0
         var droppedCount: UInt64 = 0
@@ -93,19 +94,26 @@ final class GatewayHub: Sendable {
     }
 
     /// Removes a client and everything that it has requested.
+    ///
+    /// The end of a client that had a place is logged at the level info. ``RefusalLog`` decides about the others.
     func remove(_ client: Client, _ reason: SessionEnd) {
-        state.withLock { state in
+        let suppressedCount = state.withLock { state -> Int? in
+            let hadPlace = state.clients.contains(client)
             state.clients.removeAll { $0 === client }
             state.newcomers.removeAll { $0 === client }
             state.closedClientCounts[reason.label, default: 0] += 1
             state.forwardedCount += client.advertisementCount.load(ordering: .relaxed)
             state.droppedCount += client.droppedAdvertisementCount.load(ordering: .relaxed)
+            return hadPlace ? 0 : state.refusals.record(client.networkAddress, reason.label, at: .now)
         }
         events.record(.clientDisconnected, client.networkAddress, "\(reason)")
         Counter(label: "ble_gateway_clients_closed_total", dimensions: [("reason", reason.label)]).increment()
         scanner.unsubscribe(client)
         devices.remove(client)
-        logger.info("client disconnected: \(reason)", metadata: metadata(of: client))
+        var details = metadata(of: client)
+        if let suppressedCount, suppressedCount > 0 { details["suppressed"] = "\(suppressedCount)" }
+        let level: Logger.Level = suppressedCount == nil ? .debug : .info
+        logger.log(level: level, "client disconnected: \(reason)", metadata: details)
     }
 
     /// Ends the sessions of all clients; none is added any more.
