@@ -204,7 +204,7 @@ let package = Package(
         .target(
             name: "GatewayFuzzTargets",
             dependencies: [
-                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages",
+                "GatewayCore", "GatewayFleet", "GatewayMQTT", "GatewayWeb", "ESPHomeProtocol", "ESPHomeMessages",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),

@@ -1,7 +1,8 @@
 """Runs Avatar's LE suites: our device, behind pandora-server, against Bumble, both on rootcanal.
 
 Prints one line for each case that did not pass, and a summary for each suite. The exit status is 1 if a case failed that
-is not in exceptions.txt, or if a selected case was neither executed nor skipped.
+is not in exceptions.txt, or if a selected case was neither executed nor skipped. It is also 1 if a suite or pandora-server
+ended with an error, or if a suite took too long.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "InteropTests"))
 
+# The longest time of a suite, in seconds.
+LIMIT = 3600
 SUITES = {
     "host": ("avatar.cases.le_host_test", "LeHostTest", "public"),
     "security": ("avatar.cases.le_security_test", "LeSecurityTest", "random"),
@@ -149,17 +152,18 @@ async def run_suite(suite: str, arguments: argparse.Namespace, logs: Path) -> di
     async with Rootcanal(PRESETS["DEFAULT"], logs / "rootcanal.log") as rootcanal, contextlib.AsyncExitStack() as stack:
         bumble = {"transport": f"tcp-client:127.0.0.1:{rootcanal.hci_port}"}
         controllers: dict = {"BumbleDevice": [bumble]}
+        server = None
         if arguments.reference:
             controllers["BumbleDevice"].append(dict(bumble))
         else:
-            process, address = await start_server(
+            server, address = await start_server(
                 arguments.server,
                 f"tcp:127.0.0.1:{rootcanal.hci_port}",
                 SUITES[suite][2],
                 arguments.io_capability,
                 logs,
             )
-            stack.callback(lambda: process.returncode is None and process.kill())
+            stack.callback(lambda: server.returncode is None and server.kill())
             # The first controller of the first kind is the device under test.
             controllers = {"PandoraDevice": [{"grpc_target": address, "name": "swift-ble"}], **controllers}
         config = logs / "config.json"
@@ -174,10 +178,20 @@ async def run_suite(suite: str, arguments: argparse.Namespace, logs: Path) -> di
                 stderr=log,
                 env=environment,
             )
-            stack.callback(lambda: run.returncode is None and run.kill())
-            await run.wait()
-    if not (logs / "results.json").exists():
-        raise RuntimeError(f"the suite did not end; see {logs / 'suite.log'}")
+            try:
+                async with asyncio.timeout(LIMIT):
+                    await run.wait()
+            except TimeoutError:
+                raise RuntimeError(f"the suite did not end within {LIMIT} s; see {logs / 'suite.log'}") from None
+            finally:
+                if run.returncode is None:
+                    run.kill()
+                    await run.wait()
+        if server is not None and server.returncode is not None:
+            raise RuntimeError(f"pandora-server ended with {server.returncode}; see {logs / 'server.log'}")
+    # Cases that fail do not change the status of the suite's process.
+    if run.returncode != 0:
+        raise RuntimeError(f"the suite ended with {run.returncode}; see {logs / 'suite.log'}")
     return json.loads((logs / "results.json").read_text())
 
 

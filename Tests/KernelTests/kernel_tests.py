@@ -163,12 +163,12 @@ def permission(world: World):
     without = "/usr/bin/setpriv --bounding-set=-net_admin,-net_raw --inh-caps=-all"
     world.ble("info", adapter="hci0", under=without).failed("permission|CAP_NET_ADMIN|root|sudo")
     nobody = World(world.machine, Path(f"{OUT}/ble"))
-    reachable = (
-        world.machine.run(f"chroot /host /usr/bin/setpriv --reuid=65534 --clear-groups {OUT}/ble --version").status == 0
-    )
-    if reachable:
-        another = "/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups"
-        nobody.ble("info", adapter="hci0", under=another).failed("permission|CAP_NET_ADMIN|root|sudo")
+    version = world.machine.run(f"chroot /host /usr/bin/setpriv --reuid=65534 --clear-groups {OUT}/ble --version")
+    if version.status != 0:
+        # For example, if Swift's libraries are below a home directory that other users cannot open.
+        raise Skipped(f"another user cannot run ble here: {version.errors.strip() or version.output.strip()[-200:]}")
+    another = "/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups"
+    nobody.ble("info", adapter="hci0", under=another).failed("permission|CAP_NET_ADMIN|root|sudo")
 
 
 @test("adapters lists those of the kernel")
@@ -513,7 +513,7 @@ def without_data(capture: bytes) -> bytes:
 
 def check_monitor_capture(world: World, capture: Path, shown: list[dict]):
     """Checks that the captured packets are the shown ones, and that other programs read the same number, with the same
-    adapters."""
+    adapters: btmon in the machine, and tshark, if it is installed, outside."""
     expect(decoded(world, capture), shown, capture.name)
     numbers = [each.get("adapter", 0xFFFF) for each in shown]
     if shutil.which("tshark"):
@@ -521,11 +521,13 @@ def check_monitor_capture(world: World, capture: Path, shown: list[dict]):
         outcome = subprocess.run(["tshark", "-n", "-r", capture, *fields], capture_output=True, check=True, timeout=60)
         theirs = [int(line.split()[0]) for line in outcome.stdout.decode().splitlines()]
         expect(theirs, numbers, f"adapters in tshark of {capture.name}")
-    if shutil.which("btmon") and capture.suffix == ".btsnoop":
-        bare = capture.with_suffix(".bare")
+    if capture.suffix == ".btsnoop":
+        bare, text = capture.with_suffix(".bare"), capture.with_suffix(".btmon")
         bare.write_bytes(without_data(capture.read_bytes()))
-        outcome = subprocess.run(["btmon", "-r", bare], capture_output=True, check=True, timeout=60)
-        theirs = re.findall(r"(?:\[hci(\d+)\]|\{0x\w+\} \[hci(\d+)\]) [0-9.]+$", outcome.stdout.decode(), re.MULTILINE)
+        folder = f"{OUT}/captures"
+        world.machine.run(f"btmon -r {folder}/{bare.name} > {folder}/{text.name}").succeeded()
+        output = text.read_bytes().decode(errors="replace")
+        theirs = re.findall(r"(?:\[hci(\d+)\]|\{0x\w+\} \[hci(\d+)\]) [0-9.]+$", output, re.MULTILINE)
         found = {int(one or other) for one, other in theirs}
         expect(sorted(found), sorted(set(numbers) - {0xFFFF}), f"adapters in btmon of {capture.name}")
 
@@ -574,6 +576,8 @@ def monitored(world: World):
     captured = decoded(world, world.machine.out / "captures" / names[1])
     check_monitor_capture(world, world.machine.out / "captures" / names[1], captured)
     assert {0, 1, 2} <= {each.get("adapter") for each in captured}, "the filter was for the capture too"
+    if not shutil.which("tshark"):
+        raise Skipped("tshark is not installed, so it has not read the captures; all else passed")
 
 
 @test("monitor without CAP_NET_RAW reports the missing capability")

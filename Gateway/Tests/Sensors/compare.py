@@ -185,6 +185,8 @@ def main():
                 missing.remove((100, "%"))
             wrong = bool(missing or left)
             wrong |= bool(report) and report["protection"] != want
+            # An encrypted advertisement is reported although it does not match the key.
+            wrong |= want == "wrongKey" and not report
             if name in ("atc", "mibeacon") and report:
                 wrong |= report.get("firmware") != firmware
             if name == "mibeacon" and report:

@@ -80,12 +80,29 @@ private struct SeedTrace {
         case (.event, .event): single.insert(bytes)
         case (.advertising, .event): takeAdvertising(bytes)
         case (.stream, _): takeStream([kind.rawValue] + bytes, isFromHost)
-        case (.acl, .acl): add(.init(octets: bytes))
+        case (.acl, .acl) where bytes.count >= ACLHeader.length:
+            // The choice of the target: the boundary flag.
+            add(.init(choice: bytes[1] >> 4 & 0b11, octets: Array(bytes.dropFirst(ACLHeader.length))))
+        case (.command, .command): takeCommand(bytes)
+        case (.command, .event): takeReturnParameters(bytes)
+        case (.controller, _) where isFromHost: add(.init(delay: 5, octets: [kind.rawValue] + bytes))
         case (.host, .event) where !isFromHost, (.host, .acl) where !isFromHost:
             add(.init(choice: 1, octets: [kind.rawValue] + bytes))
         case (_, .acl): takeFrames(bytes, isFromHost)
         default: break
         }
+    }
+
+    /// Takes the opcode and the parameters of a command.
+    private mutating func takeCommand(_ bytes: [UInt8]) {
+        guard bytes.count >= CommandHeader.length else { return }
+        single.insert(Array(bytes.prefix(2)) + [0] + bytes.dropFirst(CommandHeader.length))
+    }
+
+    /// Takes the opcode and the return parameters of a command that has succeeded.
+    private mutating func takeReturnParameters(_ bytes: [UInt8]) {
+        guard bytes.count >= 6, bytes[0] == CommandComplete.code, bytes[5] == 0 else { return }
+        single.insert(Array(bytes[3...4]) + [1] + bytes.dropFirst(6))
     }
 
     private mutating func takeStream(_ packet: [UInt8], _ isFromHost: Bool) {

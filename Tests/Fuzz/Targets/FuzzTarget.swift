@@ -41,6 +41,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case managers
     /// The files of a state directory, and exported bonds.
     case state
+    /// Software controllers on one air, with the packets of their hosts.
+    case controller
 
     /// Processes `input` as bytes from outside.
     package func run(_ input: [UInt8]) {
@@ -63,6 +65,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .bonds: BondFuzzing.run(Script(input))
         case .managers: ManagerFuzzing.run(Script(input))
         case .state: fuzzState(input)
+        case .controller: fuzzController(input)
         }
     }
 }
@@ -79,7 +82,7 @@ extension FuzzTarget {
     /// The targets with a name: the name of a target, or of a protocol with one or more targets.
     package static func named(_ name: String) -> [FuzzTarget] {
         switch name {
-        case "hci": [.event, .command, .stream, .acl]
+        case "hci": [.event, .command, .stream, .acl, .controller]
         case "l2cap": [.acl, .signaling]
         case "att": [.server, .client]
         case "smp": [.security, .bonds]

@@ -19,7 +19,10 @@ extension FuzzTarget {
         case .managers: managerSeeds.map(\.octets)
         case .state: stateSeeds.map(\.octets)
         case .sensors: sensorSeeds
-        case .stream, .acl, .advertising: []
+        case .controller: controllerSeeds.map(\.octets)
+        case .stream: streamSeeds
+        case .acl: fragmentSeeds.map(\.octets)
+        case .advertising: advertisingSeeds
         }
     }
 }
@@ -127,6 +130,8 @@ private let profiles = [
        {"uuid": "12345678-1234-5678-1234-56789ABCDEF0", "primary": false}]}
     """,
     #"["\u00e9\ud83c\udf21\/\b\f\n\r\t\"\\", -2.5e1, 12345678901234567890, true, false, null, {}]"#,
+    "hci0?channel=raw", "addr:00:1A:7D:DA:71:13", "tcp:[::1]:6402", "unix:/run/air", "virtual:lab",
+    "serial:/dev/ttyAMA0,115200,flow=rtscts",
 ]
 
 /// Advertisements of BTHome, plain and encrypted, and of Ruuvi; values of Heart Rate Measurement, of Blood Pressure

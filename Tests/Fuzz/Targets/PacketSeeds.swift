@@ -75,3 +75,54 @@ private func data(_ payload: [UInt8], on channel: UInt8, link: UInt8) -> Script.
     let header = [PacketType.acl.rawValue, 0, 0x20, length &+ 4, 0, length, 0, channel, 0]
     return Script.Packet(choice: 1 | link << 1, delay: 2, octets: header + payload)
 }
+
+/// Streams of either side, in pieces of one byte and of 32 bytes, also with bytes that are no packet.
+var streamSeeds: [[UInt8]] {
+    let frame: [UInt8] = [2, 0x40, 0x20, 7, 0, 3, 0, 4, 0, 0x0A, 3, 0]
+    let complete: [UInt8] = [4, 0x0E, 4, 1, 3, 0x0C, 0]
+    let completed: [UInt8] = [4, 0x13, 5, 1, 0x40, 0, 1, 0]
+    let sdu: [UInt8] = [5, 0x60, 0x2E, 6, 0, 0, 0, 2, 0, 1, 2]
+    let commands: [[UInt8]] = [[1, 3, 0x0C, 0], [1, 0x0A, 0x20, 1, 1], [1, 0x06, 0x04, 3, 0x40, 0, 0x13]]
+    let streams: [(sender: UInt8, packets: [[UInt8]])] = [
+        (0, [complete, frame, completed, sdu]), (1, commands + [frame, sdu]), (0, [complete, [0, 9], complete]),
+    ]
+    return streams.flatMap { sender, packets -> [[UInt8]] in
+        [sender, 62 | sender].map { choice -> [UInt8] in [choice] + packets.joined() }
+    }
+}
+
+/// Fragments of a link: whole frames, frames in several packets, and each kind of violation.
+var fragmentSeeds: [Script] {
+    // The choices of the target: the boundary flags of its packets.
+    let (start, continuation): (UInt8, UInt8) = (2, 1)
+    func fragment(_ flag: UInt8, _ octets: [UInt8]) -> Script.Packet { .init(choice: flag, octets: octets) }
+    let whole = fragment(start, [3, 0, 4, 0, 0x0A, 3, 0])
+    let more = fragment(continuation, [3, 4])
+    let begun = fragment(start, [6, 0, 4, 0, 1, 2])
+    return [
+        Script([whole, fragment(0, [1, 0, 5, 0, 7]), fragment(3, [1, 0, 6, 0, 7])]), Script([begun, more, more]),
+        // The header is split.
+        Script([fragment(start, [4]), fragment(continuation, [0, 4, 0, 1, 2]), more]),
+        Script([begun, whole, more, fragment(start, [])]),
+        Script([fragment(start, [1, 0, 4, 0, 1, 2]), begun, more, fragment(continuation, [1, 2, 3])]),
+        Script([fragment(start, [0xFF, 0xFF, 4, 0, 1]), more, whole]),
+        // With bit 7, a whole packet: one with a correct length, and one with another length.
+        Script([fragment(0x80, [0x40, 0x20, 5, 0, 1, 0, 4, 0, 7]), fragment(0x80, [0x40, 0x20, 9, 0, 1])]),
+    ]
+}
+
+/// Advertising data with structures of each kind, and with lengths that do not fit.
+var advertisingSeeds: [[UInt8]] {
+    let uuid = [UInt8](1...16)
+    let uuidLists: [[UInt8]] = [
+        [5, 0x03, 0x0F, 0x18, 0x0A, 0x18], [5, 0x05, 1, 2, 3, 4], [17, 0x07] + uuid, [3, 0x14, 0x0D, 0x18],
+        [5, 0x1F, 1, 2, 3, 4], [17, 0x15] + uuid,
+    ]
+    let serviceData: [[UInt8]] = [[4, 0x16, 0x0F, 0x18, 99], [6, 0x20, 1, 2, 3, 4, 5], [18, 0x21, 0] + uuid]
+    let others: [[UInt8]] = [
+        [2, 0x01, 6], [5, 0x09, 0x6C, 0x61, 0x6D, 0x70], [3, 0x08, 0x6C, 0x61], [5, 0xFF, 0x4C, 0, 2, 0x15],
+        [2, 0x0A, 0xF4], [3, 0x19, 0x40, 3],
+    ]
+    let malformed: [[UInt8]] = [[0, 0, 2, 0x01], [3, 0x03, 0x0F], [1, 0x09, 1, 0x01, 255, 0xFF, 1], [2, 0x07, 1]]
+    return [uuidLists, serviceData, others].map { Array($0.joined()) } + malformed
+}

@@ -1,12 +1,14 @@
 import BLEGATT
+import BLEHCITransport
 import BLEProfiles
 import BluetoothTypes
 
 /// Fuzzes the reading of a profile as in `ble serve`, and publishes its services. JSON that can be read must be written
 /// so that it reads as the same value. The published services must be those of the profile. The bytes are also read as
-/// arguments of commands.
+/// arguments of commands, and as names of controllers.
 func fuzzProfile(_ input: [UInt8]) {
     fuzzArguments(String(decoding: input, as: UTF8.self))
+    fuzzControllerNames(String(decoding: input, as: UTF8.self))
     guard let json = try? JSON(parsing: input) else { return }
     let text = json.description
     require((try? JSON(parsing: Array(text.utf8))) == json, "JSON that is written otherwise than it was read")
@@ -53,6 +55,17 @@ private func fuzzArguments(_ text: String) {
         requirePrintable(uuid.withName)
     } catch {
         requirePrintable(error.description)
+    }
+}
+
+/// Reads a text as the name of a controller, and as an address to listen on. What was read must be written so that it
+/// reads as the same.
+private func fuzzControllerNames(_ text: String) {
+    if let name = try? AdapterSpecification(parsing: text) {
+        require((try? AdapterSpecification(parsing: name.description)) == name, "a controller that is read otherwise")
+    }
+    if let address = try? ListeningAddress(parsing: text) {
+        require((try? ListeningAddress(parsing: address.description)) == address, "an address that is read otherwise")
     }
 }
 

@@ -16,6 +16,10 @@ package struct ScriptMutation {
         switch target.inputShape {
         case .octets: return nil
         case .script: return mutate(Script(input)).octets
+        case .packetScript:
+            var script = mutate(Script(input))
+            if number(below: 8) != 0 { correctLengths(of: &script) }
+            return script.octets
         case .capture:
             var capture = CaptureRecords(input)
             var packets = capture.records.map { Script.Packet(octets: $0) }
@@ -30,6 +34,14 @@ package struct ScriptMutation {
         var packets = script.packets
         mutate(&packets)
         return Script(Array(packets.prefix(Script.limit)))
+    }
+
+    /// Writes the actual lengths into the packets, and half of the time also into their frames.
+    private mutating func correctLengths(of script: inout Script) {
+        let withFrames = number(below: 2) == 0
+        for index in script.packets.indices {
+            PacketLengths.correct(&script.packets[index].octets, withFrames: withFrames)
+        }
     }
 
     private mutating func mutate(_ packets: inout [Script.Packet]) {
@@ -77,6 +89,8 @@ extension FuzzTarget {
         case octets
         /// A ``Script``.
         case script
+        /// A ``Script`` of packets with their H4 indicators.
+        case packetScript
         /// A file of records.
         case capture
     }
@@ -85,7 +99,8 @@ extension FuzzTarget {
         switch self {
         case .event, .command, .stream, .advertising, .sensors, .profile: .octets
         case .capture, .trace: .capture
-        case .acl, .signaling, .server, .client, .security, .host, .discovery, .bonds, .managers, .state: .script
+        case .host, .controller: .packetScript
+        case .acl, .signaling, .server, .client, .security, .discovery, .bonds, .managers, .state: .script
         }
     }
 }

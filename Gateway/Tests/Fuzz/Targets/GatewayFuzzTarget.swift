@@ -1,4 +1,4 @@
-/// A part of the gateway that takes bytes from the network, and the operations on these bytes that may reveal faults.
+/// A part of the gateway that takes bytes from outside, and the operations on these bytes that may reveal faults.
 ///
 /// A target fails by trapping: in the code that it calls, or if an invariant does not hold. Its input is a
 /// ``FuzzScript``.
@@ -7,12 +7,24 @@ public enum GatewayFuzzTarget: String, CaseIterable, Sendable {
     case session = "gateway-session"
     /// Several clients of one gateway without adapters: places, time, clients that do not read.
     case clients = "gateway-clients"
+    /// The messages and topics of a fleet, and their consumer.
+    case fleet = "gateway-fleet"
+    /// Commands from an MQTT broker.
+    case commands = "gateway-commands"
+    /// One connection to the web server.
+    case http = "gateway-http"
+    /// Texts of the settings.
+    case settings = "gateway-settings"
 
     /// Processes `input` as bytes from outside.
     public func run(_ input: [UInt8]) {
         switch self {
         case .session: SessionFuzzing.run(FuzzScript(input))
         case .clients: ClientFuzzing.run(FuzzScript(input))
+        case .fleet: FleetFuzzing.run(FuzzScript(input))
+        case .commands: CommandFuzzing.run(FuzzScript(input))
+        case .http: HTTPFuzzing.run(FuzzScript(input))
+        case .settings: SettingFuzzing.run(FuzzScript(input))
         }
     }
 
@@ -21,6 +33,10 @@ public enum GatewayFuzzTarget: String, CaseIterable, Sendable {
         switch self {
         case .session: sessionSeeds.map(\.octets)
         case .clients: clientSeeds.map(\.octets)
+        case .fleet: fleetSeeds.map(\.octets)
+        case .commands: commandSeeds.map(\.octets)
+        case .http: httpSeeds.map(\.octets)
+        case .settings: settingSeeds.map(\.octets)
         }
     }
 
