@@ -78,4 +78,30 @@ struct AdvertiserTableTests {
         )
         #expect(!before && after && !other && table.count == 0)
     }
+
+    @Test func otherSecondaryPHYIsRememberedWhenTheStateIsForgotten() {
+        var table = AdvertiserTable()
+        let addresses: Set = [GAPSample.address(1), GAPSample.address(2)]
+        let before = table.usesOtherSecondaryPHY(addresses)
+        _ = receive(Report(), in: &table)
+        let wasKnown = table.forget(addresses)
+        let afterForgetting = table.usesOtherSecondaryPHY(addresses)
+        _ = receive(Report(), in: &table)
+        table.removeAll()
+        let (afterRemoval, other) = (
+            table.usesOtherSecondaryPHY(addresses), table.usesOtherSecondaryPHY([GAPSample.address(2)])
+        )
+        #expect(!before && wasKnown && afterForgetting && afterRemoval && !other)
+    }
+
+    @Test(arguments: [PHY.none, .le1M, .leCoded]) func lastConnectableReportDecidesAboutTheSecondaryPHY(phy: PHY) {
+        var table = AdvertiserTable()
+        let addresses: Set = [GAPSample.address(1)]
+        _ = receive(Report(), in: &table)
+        _ = receive(Report { ($0.isConnectable, $0.secondaryPHY) = (false, .le1M) }, in: &table)
+        let afterOther = table.usesOtherSecondaryPHY(addresses)
+        _ = receive(Report { $0.secondaryPHY = phy }, in: &table)
+        let afterLast = table.usesOtherSecondaryPHY(addresses)
+        #expect(afterOther && afterLast == (phy == .leCoded))
+    }
 }

@@ -5,14 +5,16 @@ import Testing
 
 @testable import BluetoothHost
 
-/// Peers and trains that a scan has received on the LE Coded PHY, or on LE 1M.
-@Suite("Searches and links on the LE Coded PHY")
+/// Peers and trains that a scan has received on another PHY than LE 1M, or on LE 1M.
+@Suite("Searches and links on other PHYs than LE 1M")
 struct GAPEngineCodedPHYTests {
     private let peer = GAPSample.address(1)
     private static let both: PHYSet = [.le1M, .leCoded]
 
     /// A world in which a scan has received a device on a PHY.
-    private func world(_ device: DeviceAddress, on phy: PHY) -> GAPWorld {
+    ///
+    /// - Parameter secondaryPHY: the secondary PHY; nil for the same PHY.
+    private func world(_ device: DeviceAddress, on phy: PHY, secondaryPHY: PHY? = nil) -> GAPWorld {
         var world = GAPWorld.on(isExtended: true, hasCodedPHY: true)
         world.information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
         world.startScan(1, ScanOptions(phys: Self.both))
@@ -24,7 +26,7 @@ struct GAPEngineCodedPHYTests {
             isScannable: false,
             isLegacy: false,
             primaryPHY: phy,
-            secondaryPHY: phy,
+            secondaryPHY: secondaryPHY ?? phy,
             isScanResponse: false,
             data: [UInt8]().rawSpan
         )
@@ -65,6 +67,22 @@ struct GAPEngineCodedPHYTests {
         let link = GAPWorld.link(0x40)
         world.perform(world.engine.linkBegan(link, asCentral: true, with: [peer], world.context))
         #expect(world.effects.contains(.readPHYs(link)) == (phy == .leCoded))
+    }
+
+    @Test(arguments: [PHY.le2M, .le1M]) func physOfEachLinkToAPeerAreReadWithoutANewReport(phy: PHY) {
+        var world = world(peer, on: .le1M, secondaryPHY: phy)
+        // The start of a scan makes the engine forget earlier reports, and so does the end of a link.
+        world.startScan(2)
+        for number in 1...2 as ClosedRange<UInt64> {
+            world.connect(number, to: peer)
+            world.settle()
+            world.controller.initiator.state = .idle
+            let link = GAPWorld.link(0x40 + UInt16(number))
+            world.perform(world.engine.linkBegan(link, asCentral: true, with: [peer], world.context))
+            #expect(world.effects.contains(.readPHYs(link)) == (phy == .le2M))
+            world.perform(world.engine.linkEnded(link, with: [peer], world.context))
+            world.settle()
+        }
     }
 
     @Test(arguments: [PHY.leCoded, .le1M]) func physOfALinkToAnAdvertisementOnLECodedAreRead(phy: PHY) throws {

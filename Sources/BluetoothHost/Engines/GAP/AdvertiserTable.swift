@@ -125,12 +125,16 @@ struct AdvertiserTable {
     /// The advertisers that were received on the LE Coded PHY. They stay when their state is forgotten, because it tells
     /// how to connect to them.
     private var codedPHYAdvertisers: GenerationalTable<DeviceAddress, Void>
+    /// The advertisers whose last connectable report was on another secondary PHY than LE 1M. They stay when their
+    /// state is forgotten, because a link to them has this PHY.
+    private var otherPHYAdvertisers: GenerationalTable<DeviceAddress, Void>
     private var changes: UInt64 = 0
 
     /// - Parameter limit: maximum number of advertisers that are remembered.
     init(limit: Int = 4096) {
         advertisers = GenerationalTable(limit: limit)
         codedPHYAdvertisers = GenerationalTable(limit: limit)
+        otherPHYAdvertisers = GenerationalTable(limit: limit)
     }
 
     var count: Int { advertisers.count }
@@ -161,6 +165,13 @@ struct AdvertiserTable {
         if receipt.primaryPHY == .leCoded || receipt.primaryPHY == .leCodedS2 {
             codedPHYAdvertisers[receipt.address] = ()
         }
+        if receipt.isConnectable {
+            if receipt.secondaryPHY != PHY.none, receipt.secondaryPHY != .le1M {
+                otherPHYAdvertisers[receipt.address] = ()
+            } else if otherPHYAdvertisers.count > 0 {
+                otherPHYAdvertisers[receipt.address] = nil
+            }
+        }
         if let index = advertisers.index(of: receipt.address) {
             if advertisers[index].advertisement.merge(receipt, at: now) {
                 changes += 1
@@ -179,12 +190,9 @@ struct AdvertiserTable {
         addresses.contains { codedPHYAdvertisers[$0] != nil }
     }
 
-    /// Returns whether the last report of one of these addresses was on another secondary PHY than LE 1M.
+    /// Returns whether the last connectable report of one of these addresses was on another secondary PHY than LE 1M.
     mutating func usesOtherSecondaryPHY(_ addresses: Set<DeviceAddress>) -> Bool {
-        addresses.contains { address in
-            guard let phy = advertisers[address]?.advertisement.secondaryPHY else { return false }
-            return phy != PHY.none && phy != .le1M
-        }
+        addresses.contains { otherPHYAdvertisers[$0] != nil }
     }
 
     subscript(index: Index) -> Advertiser { advertisers[index] }

@@ -126,6 +126,8 @@ extension GAPEngine {
     }
 
     /// Whether a new link may have another PHY than LE 1M: that of the packets with which it was made.
+    ///
+    /// A link that this host has initiated to a peer that no scan of an app has received counts as one on LE 1M.
     private mutating func mayHaveOtherPHY(asCentral isCentral: Bool, _ addresses: Set<DeviceAddress>) -> Bool {
         guard isCentral else { return advertising.mayConnectOnOtherPHY }
         if let initiation = connecting.lastInitiation {

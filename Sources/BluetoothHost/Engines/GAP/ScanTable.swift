@@ -84,7 +84,8 @@ struct ScanTable {
         advertisers.wasReceivedOnCodedPHY(addresses)
     }
 
-    /// Returns whether the last report of one of these addresses was on another secondary PHY than LE 1M.
+    /// Returns whether the last connectable report of one of these addresses was on another secondary PHY than LE 1M,
+    /// even if it was forgotten since.
     mutating func usesOtherSecondaryPHY(_ addresses: Set<DeviceAddress>) -> Bool {
         advertisers.usesOtherSecondaryPHY(addresses)
     }

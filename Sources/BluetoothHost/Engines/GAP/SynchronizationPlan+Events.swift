@@ -61,18 +61,24 @@ extension SynchronizationPlan {
 
     // MARK: Refused events
 
-    /// Ends what needs events that the controller refuses to report.
+    /// Ends what needs events that the controller refuses to report. If some of them are for subevents, ends only what
+    /// needs those, so that the plan requests the other events next.
     ///
     /// - Parameter missing: the refused events that are not enabled.
     mutating func endUsers(of missing: LEEventMask, _ failure: CommandFailure) -> [SynchronizationEffect] {
         let lacksTrains = !missing.isDisjoint(with: Self.trainEvents)
-        let lacksTransfers = lacksTrains || missing.contains(.periodicAdvertisingSyncTransferReceived)
         let lacksSubevents = !missing.isDisjoint(with: Self.subeventEvents)
-        let ended = entries.filter {
-            $0.state == .waiting && (lacksTrains || lacksSubevents && !$0.request.subevents.isEmpty)
-        }.map(\.identifier)
-        entries.removeAll { ended.contains($0.identifier) }
-        let receptions = lacksTransfers ? reception.removeAll() : reception.removeAllWithSubevents()
+        let ended: [SynchronizationIdentifier]
+        let receptions: [SyncTransferReceptionIdentifier]
+        if lacksSubevents || missing.contains(.periodicAdvertisingSyncTransferReceivedV2) {
+            ended = entries.filter { lacksSubevents && !$0.request.subevents.isEmpty }.map(\.identifier)
+            receptions = reception.removeAllWithSubevents()
+        } else {
+            // Receptions need the events of trains too.
+            ended = entries.filter { lacksTrains && $0.state == .waiting }.map(\.identifier)
+            receptions = reception.removeAll()
+        }
+        for identifier in ended { stop(identifier) }
         let effects =
             ended.map { SynchronizationEffect.end($0, failure) }
             + receptions.map { SynchronizationEffect.endReception($0, failure) }

@@ -28,6 +28,9 @@ import BluetoothTypes
 /// A synchronization that the controller refuses to create ends with the error. If a command to end one fails, the controller
 /// has already ended it.
 ///
+/// If the controller refuses to report events, what needs them ends. If some of the events are for subevents, only what
+/// needs those ends at first. The plan then requests the other events.
+///
 /// # Unknown outcomes
 /// A creation that is cancelled ends with an event (Vol 4, Part E, 7.8.68). If the event does not arrive within
 /// ``cancellationTimeout``, the plan assumes that the creation has ended. If the controller then refuses the next creation
