@@ -122,13 +122,16 @@ extension RemotePeripheral {
 /// UUID.
 ///
 /// Many servers compare the bytes of the request with those of their declarations. Nearly all of them declare a UUID of
-/// the Bluetooth SIG in 16 bits, so the procedure asks for the short form first. If it finds nothing, it asks for the
-/// 128-bit form. Both are one procedure, so procedures queued later are sent after it.
+/// the Bluetooth SIG in 16 bits, so the procedure asks for the short form first. If it finds nothing, or if the server
+/// refuses this form, it asks for the 128-bit form. Both are one procedure, so procedures queued later are sent after
+/// it.
 package struct DiscoverServicesInAnyWidth: ClientProcedure {
     package var outcome: Result<[DiscoveredService], ClientError>?
     private var current: DiscoverServicesByUUID
     /// The form to ask for if the current one finds nothing; nil if there is no other.
     private var alternative: BluetoothUUID?
+    /// The server's refusal of the first form. The procedure ends in it if the other form finds nothing.
+    private var refusal: ClientError?
 
     /// Creates a discovery of the primary services with this UUID. A server may have several.
     package init(uuid: BluetoothUUID) {
@@ -151,6 +154,8 @@ package struct DiscoverServicesInAnyWidth: ClientProcedure {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
+        // A response contains services, so the server knows this form.
+        alternative = nil
         let step = current.receive(response, mtu: mtu, into: &buffer)
         return follow(step, mtu, &buffer)
     }
@@ -161,7 +166,21 @@ package struct DiscoverServicesInAnyWidth: ClientProcedure {
         into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         let step = current.receive(error, mtu: mtu, into: &buffer)
-        return follow(step, mtu, &buffer)
+        guard case .finished(.failure(let failure)) = step, let uuid = alternative, Self.mayDependOnForm(error.error)
+        else { return follow(step, mtu, &buffer) }
+        refusal = failure
+        return ask(for: uuid, mtu, &buffer)
+    }
+
+    /// Whether the server may answer a request for the other form differently. It does not if it requires security, or
+    /// if its database has changed. The host handles these errors when the procedure ends in them.
+    private static func mayDependOnForm(_ error: ATTErrorCode) -> Bool {
+        switch error {
+        case .insufficientAuthentication, .insufficientAuthorization, .insufficientEncryption,
+            .encryptionKeySizeTooShort, .databaseOutOfSync:
+            false
+        default: true
+        }
     }
 
     private mutating func follow(
@@ -169,9 +188,20 @@ package struct DiscoverServicesInAnyWidth: ClientProcedure {
         _ mtu: Int,
         _ buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
-        guard case .finished(.success(let services)) = step, services.isEmpty, let uuid = alternative else {
-            return step
-        }
+        guard case .finished(let result) = step else { return step }
+        if case .success(let services) = result, !services.isEmpty { return step }
+        // Both forms have been tried.
+        if let refusal { return .finished(.failure(refusal)) }
+        guard case .success = result, let uuid = alternative else { return step }
+        return ask(for: uuid, mtu, &buffer)
+    }
+
+    /// Asks for the other form.
+    private mutating func ask(
+        for uuid: BluetoothUUID,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
         alternative = nil
         current = DiscoverServicesByUUID(uuid: uuid)
         return current.start(mtu: mtu, into: &buffer)

@@ -145,10 +145,14 @@ async def start_server(binary: Path, adapter: str, identity: str, io_capability:
 
 
 async def run_suite(suite: str, arguments: argparse.Namespace, logs: Path) -> dict:
-    """Runs a suite in a process of its own, and returns its results."""
+    """Runs a suite in a process of its own, and returns its results.
+
+    If the suite or pandora-server ended with an error, the results that exist contain the error as `problem`.
+    """
     from controllers import PRESETS, Rootcanal
 
     logs.mkdir(parents=True)
+    problems = []
     async with Rootcanal(PRESETS["DEFAULT"], logs / "rootcanal.log") as rootcanal, contextlib.AsyncExitStack() as stack:
         bumble = {"transport": f"tcp-client:127.0.0.1:{rootcanal.hci_port}"}
         controllers: dict = {"BumbleDevice": [bumble]}
@@ -188,11 +192,17 @@ async def run_suite(suite: str, arguments: argparse.Namespace, logs: Path) -> di
                     run.kill()
                     await run.wait()
         if server is not None and server.returncode is not None:
-            raise RuntimeError(f"pandora-server ended with {server.returncode}; see {logs / 'server.log'}")
+            problems.append(f"pandora-server ended with {server.returncode}; see {logs / 'server.log'}")
     # Cases that fail do not change the status of the suite's process.
     if run.returncode != 0:
-        raise RuntimeError(f"the suite ended with {run.returncode}; see {logs / 'suite.log'}")
-    return json.loads((logs / "results.json").read_text())
+        problems.append(f"the suite ended with {run.returncode}; see {logs / 'suite.log'}")
+    file = logs / "results.json"
+    if problems and not file.exists():
+        raise RuntimeError("; ".join(problems))
+    results = json.loads(file.read_text())
+    if problems:
+        results["problem"] = "; ".join(problems)
+    return results
 
 
 def lost_cases(selected: list[str], reported: list[str]) -> list[tuple[str, str]]:
@@ -206,7 +216,7 @@ def lost_cases(selected: list[str], reported: list[str]) -> list[tuple[str, str]
 
 
 def report(suite: str, results: dict, is_reference: bool) -> bool:
-    """Prints the results of a suite, and returns whether no case failed that may not."""
+    """Prints the results of a suite, and returns whether no case failed that may not and there was no problem."""
     exceptions = Exceptions() if is_reference else Exceptions.read(HERE / "exceptions.txt")
     counts = {"PASS": 0, "FAIL": 0, "SKIP": 0, "ERROR": 0}
     is_good = True
@@ -220,6 +230,9 @@ def report(suite: str, results: dict, is_reference: bool) -> bool:
     for name, difference in lost_cases(results["selected"], results["reported"]):
         is_good = False
         print(f"FAILED: {name}: {difference}")
+    if "problem" in results:
+        is_good = False
+        print(f"FAILED: {suite}: {results['problem']}")
     failed = counts["FAIL"] + counts["ERROR"]
     print(
         f"{suite}: {counts['PASS'] + failed} executed, {counts['PASS']} passed, {failed} failed, "

@@ -113,6 +113,21 @@ struct AdvertisingStartTests {
         #expect(fixture.takeCalls() == [.startAdvertising(payload("three"))])
     }
 
+    @Test func stopEndsAStartThatWasRequestedWhileAdvertisingWasOn() {
+        start("one")
+        fixture.answer(.startAdvertising(payload("one")), success)
+        _ = fixture.takeTold()
+        fixture.manager.deliveryQueue.suspend()
+        start("two")
+        fixture.manager.stopAdvertising()
+        start("three")
+        fixture.manager.deliveryQueue.resume()
+        #expect(fixture.takeTold().isEmpty)
+        fixture.answer(.startAdvertising(payload("three")), success)
+        #expect(fixture.takeTold() == ["advertising true"])
+        #expect(codes.isEmpty)
+    }
+
     /// Stops advertising as soon as it has started.
     private final class Stopping: NSObject, CBPeripheralManagerDelegate {
         private(set) var count = 0

@@ -10,6 +10,16 @@ struct StreamScheduleTests {
         let runLoop: RunLoop
     }
 
+    /// Runs this thread's run loop until a condition is true, for at most 30 s.
+    private static func runLoop(until isTrue: () -> Bool) {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while !isTrue(), ContinuousClock.now < deadline { runLoopOnce() }
+    }
+
+    private static func runLoopOnce() {
+        _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
+    }
+
     /// Lets another thread schedule a stream on this thread's run loop, and remove it if `isRemoved` is true. Then runs
     /// the run loop.
     ///
@@ -27,7 +37,16 @@ struct StreamScheduleTests {
         }
         isDone.wait()
         schedule.signal()
-        for _ in 1...3 { _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01)) }
+        // The schedule uses a timer, which fires before this one.
+        let hasFired = Guarded(false)
+        let timer = Timer(fire: Date(timeIntervalSinceNow: 0.01), interval: 0, repeats: false) { _ in
+            hasFired.withLock { $0 = true }
+        }
+        RunLoop.current.add(timer, forMode: .default)
+        runLoop { hasFired.withLock { $0 } }
+        // For the source, which the schedule's timer may have added.
+        runLoopOnce()
+        if !isRemoved { runLoop { calls.withLock { $0 } > 0 } }
         return (!schedule.isEmpty, calls.withLock { $0 })
     }
 

@@ -52,6 +52,31 @@ struct StateLockTests {
         }
     }
 
+    /// A run by root with a strict umask creates such a file. The service's user must be able to open it.
+    @Test(arguments: [0o600, 0o400] as [mode_t])
+    func otherUsersMayReadTheFile(mode: mode_t) throws {
+        try withDirectory { directory in
+            try directory.create()
+            try #require(FileManager.default.createFile(atPath: directory.lockPath, contents: nil))
+            chmod(directory.lockPath, mode)
+            let lock = try StateLock(directory)
+            defer { withExtendedLifetime(lock) {} }
+            let attributes = try FileManager.default.attributesOfItem(atPath: directory.lockPath)
+            #expect(attributes[.posixPermissions] as? Int == 0o644)
+            #expect(throws: StateError.self) { try StateLock(directory) }
+        }
+    }
+
+    @Test func symbolicLinkIsNotFollowed() throws {
+        try withDirectory { directory in
+            try directory.create()
+            let target = directory.path + "/other"
+            try FileManager.default.createSymbolicLink(atPath: directory.lockPath, withDestinationPath: target)
+            #expect(throws: StateError.self) { try StateLock(directory) }
+            #expect(!FileManager.default.fileExists(atPath: target))
+        }
+    }
+
     @Test func directoryThatIsMissingCannotBeLocked() throws {
         try withDirectory { directory in
             let error = #expect(throws: StateError.self) { try StateLock(directory) }

@@ -148,6 +148,19 @@ struct RefusalLogTests {
         #expect(log.record("192.0.2.1", "wrong_key", at: start + .seconds(120)) == 1)
     }
 
+    @Test func endsThatBelongToNoEntryAreCountedInTheNextLine() {
+        var log = RefusalLog()
+        // The second end of each address is not logged.
+        for number in 0..<RefusalLog.limit {
+            #expect(log.record("2001:db8::\(number)", "displaced", at: start) == 0)
+            #expect(log.record("2001:db8::\(number)", "displaced", at: start) == nil)
+        }
+        // The limit is reached.
+        for _ in 0..<3 { #expect(log.record("192.0.2.1", "displaced", at: start) == nil) }
+        #expect(log.record("192.0.2.1", "displaced", at: start + .seconds(60)) == RefusalLog.limit + 3)
+        #expect(log.record("192.0.2.2", "displaced", at: start + .seconds(60)) == 0)
+    }
+
     @Test func numberOfLinesInAMinuteIsLimited() {
         var log = RefusalLog()
         func count(at time: ContinuousClock.Instant) -> Int {

@@ -66,10 +66,12 @@ extension CBPeripheralManager: EventReceiver {
     /// one begins. After a success they all fail.
     func startedAdvertising(_ result: Result<Void, EngineError>, _ advertisement: UInt64) {
         var next: AdvertisementPayload?
+        var waitingCount = 0
         let isCurrent = content.withLock { content in
             guard content.advertising == .starting, content.advertisement == advertisement else { return false }
             guard case .failure = result else {
                 content.advertising = .on
+                waitingCount = content.waitingStarts.count
                 return true
             }
             content.advertising = .off
@@ -84,15 +86,15 @@ extension CBPeripheralManager: EventReceiver {
         guard isCurrent else { return }
         delegate?.peripheralManagerDidStartAdvertising(self, error: result.error)
         if let next { noteOmittedServices(of: next) }
-        if case .success = result {
-            while takeWaitingStart(during: advertisement) { reportAlreadyAdvertising() }
-        }
+        // Starts that the app requests from now on are reported by jobs of their own.
+        for _ in 0..<waitingCount where takeWaitingStart(during: advertisement) { reportAlreadyAdvertising() }
     }
 
-    /// Removes a start that has waited while advertising was being started.
+    /// Removes the oldest start that waits to be reported.
     ///
-    /// - Returns: false if there is none, or if the app has stopped advertising in the meantime.
-    private func takeWaitingStart(during advertisement: UInt64) -> Bool {
+    /// - Parameter advertisement: the advertisement that was starting or on when the app requested the start.
+    /// - Returns: false if there is none, or if the app has stopped this advertisement in the meantime.
+    func takeWaitingStart(during advertisement: UInt64) -> Bool {
         content.withLock { content in
             guard content.advertising == .on, content.advertisement == advertisement, !content.waitingStarts.isEmpty
             else { return false }

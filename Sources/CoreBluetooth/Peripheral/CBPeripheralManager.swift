@@ -23,7 +23,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         var advertising = Advertising.off
         /// Incremented on each start of advertising. The result of an earlier start is ignored.
         var advertisement: UInt64 = 0
-        /// The starts that the app has requested while another one was not answered yet, the oldest first.
+        /// The starts that the app has requested while advertising was starting or on, and that are not reported yet.
+        /// The oldest is first.
         var waitingStarts: [AdvertisementPayload] = []
         var database = LocalDatabase()
         var centrals: [UUID: Weak<CBCentral>] = [:]
@@ -116,19 +117,21 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     func startAdvertising(_ payload: AdvertisementPayload) {
-        let before = content.withLock { content in
+        let (before, advertisement) = content.withLock { content in
             let before = content.advertising
             switch before {
             case .off: beginAdvertising(payload, &content)
-            case .starting: content.waitingStarts.append(payload)
-            case .on: break
+            case .starting, .on: content.waitingStarts.append(payload)
             }
-            return before
+            return (before, content.advertisement)
         }
         switch before {
         case .off: noteOmittedServices(of: payload)
         case .starting: break
-        case .on: onQueue { $0.reportAlreadyAdvertising() }
+        case .on:
+            onQueue { manager in
+                if manager.takeWaitingStart(during: advertisement) { manager.reportAlreadyAdvertising() }
+            }
         }
     }
 

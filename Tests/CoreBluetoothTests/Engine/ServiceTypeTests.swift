@@ -1,3 +1,6 @@
+import BLE
+import BLEATT
+import BLEByteCoding
 import BLEGATT
 import BluetoothTesting
 import BluetoothTypes
@@ -68,5 +71,83 @@ struct ServiceTypeTests {
         let (type16, service) = ("180D" as BluetoothUUID, CentralFixture.service)
         fixture.answer(.discoverServices([type16, type16]), .success([service, service]))
         #expect(peripheral.services?.count == 1)
+    }
+}
+
+@Suite("Refusals of one form of a service's type")
+struct RefusedServiceTypeTests {
+    /// A response with one service, in the handles from 0x0010 to the last one.
+    private static let found: [UInt8] = [0x07, 0x10, 0x00, 0xFF, 0xFF]
+
+    private static func error(_ code: ATTErrorCode) -> [UInt8] { [0x01, 0x06, 0x01, 0x00, code.rawValue] }
+
+    /// Discovers the services of type 180F.
+    ///
+    /// - Parameters:
+    ///   - short: the server's answers to requests for the 16-bit form.
+    ///   - long: its answer to the first request for the 128-bit form.
+    /// - Returns: the outcome, and the number of requests.
+    private static func discover(
+        short: [UInt8]...,
+        long: [UInt8]
+    ) -> (outcome: Result<[DiscoveredService], ClientError>?, requestCount: Int) {
+        var procedure = DiscoverServicesInAnyWidth(uuid: "180F")
+        var answers = short
+        var requestCount = 0
+        var buffer = PacketBuffer()
+        var opcode = procedure.advance(mtu: 23, into: &buffer)
+        while opcode != nil, requestCount < 10 {
+            requestCount += 1
+            // The opcode, two handles and the type precede the UUID.
+            let isShort = buffer.bytes.byteCount == 7 + 2
+            let answer = isShort && !answers.isEmpty ? answers.removeFirst() : long
+            buffer.reset()
+            if let error = try? ErrorResponse(decoding: answer.rawSpan) {
+                opcode = procedure.advance(by: error, mtu: 23, into: &buffer)
+            } else {
+                opcode = procedure.advance(by: answer.rawSpan, mtu: 23, into: &buffer)
+            }
+        }
+        return (procedure.outcome, requestCount)
+    }
+
+    private static func failure(_ code: ATTErrorCode) -> ClientError {
+        .attribute(code, handle: 0x0001, request: .findByTypeValueRequest)
+    }
+
+    @Test(arguments: [ATTErrorCode.unlikelyError, .invalidPDU, .requestNotSupported])
+    func longFormIsTriedIfTheShortFormIsRefused(code: ATTErrorCode) throws {
+        let (outcome, requestCount) = Self.discover(short: Self.error(code), long: Self.found)
+        #expect(try outcome?.get().map(\.handle) == [0x0010])
+        #expect(requestCount == 2)
+    }
+
+    /// The last answer is malformed.
+    @Test(arguments: [[0x01, 0x06, 0x01, 0x00, 0x0A], [0x01, 0x06, 0x01, 0x00, 0x06], [0x07]] as [[UInt8]])
+    func firstErrorIsReportedIfTheLongFormFindsNothing(answer: [UInt8]) {
+        let (outcome, requestCount) = Self.discover(short: Self.error(.unlikelyError), long: answer)
+        #expect(throws: Self.failure(.unlikelyError)) { try outcome?.get() }
+        #expect(requestCount == 2)
+    }
+
+    @Test func refusalOfTheLongFormIsReportedIfTheShortFormFindsNothing() {
+        let long = Self.error(.unlikelyError)
+        let (outcome, requestCount) = Self.discover(short: Self.error(.attributeNotFound), long: long)
+        #expect(throws: Self.failure(.unlikelyError)) { try outcome?.get() }
+        #expect(requestCount == 2)
+    }
+
+    @Test(arguments: [ATTErrorCode.insufficientEncryption, .databaseOutOfSync])
+    func longFormIsNotTriedAfterAnErrorThatDoesNotDependOnTheForm(code: ATTErrorCode) {
+        let (outcome, requestCount) = Self.discover(short: Self.error(code), long: Self.found)
+        #expect(throws: Self.failure(code)) { try outcome?.get() }
+        #expect(requestCount == 1)
+    }
+
+    @Test func longFormIsNotTriedAfterServicesWereFound() {
+        let first: [UInt8] = [0x07, 0x10, 0x00, 0x1F, 0x00]
+        let (outcome, requestCount) = Self.discover(short: first, Self.error(.unlikelyError), long: Self.found)
+        #expect(throws: Self.failure(.unlikelyError)) { try outcome?.get() }
+        #expect(requestCount == 2)
     }
 }

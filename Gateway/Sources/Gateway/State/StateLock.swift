@@ -11,9 +11,14 @@ final class StateLock: Sendable {
     /// - Throws: ``StateError`` if another gateway has the lock, or if it cannot be taken.
     init(_ directory: StateDirectory) throws(StateError) {
         let path = directory.lockPath
-        // The lock needs no permission to write. So the file of a gateway that root has run keeps no other user out.
-        let descriptor = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0o644)
+        let flags = O_CREAT | O_CLOEXEC | O_NOFOLLOW
+        // NFS requires write access for the lock. Local file systems do not: after a run by root, other users can only
+        // read the file, and lock it nevertheless.
+        var descriptor = open(path, O_RDWR | flags, 0o644)
+        if descriptor < 0, errno == EACCES { descriptor = open(path, O_RDONLY | flags, 0o644) }
         guard descriptor >= 0 else { throw .failed("the directory cannot be locked", path, errno) }
+        // The umask may have removed the permission of other users to read the file. Only the owner can restore it.
+        fchmod(descriptor, 0o644)
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
             close(descriptor)

@@ -21,6 +21,8 @@ struct RefusalLog {
     static let limit = 256
 
     private var entries: [Key: Entry] = [:]
+    /// The number of ends that were not logged and belong to no entry.
+    private var unreportedCount = 0
 
     /// Takes the end of a client.
     ///
@@ -28,7 +30,8 @@ struct RefusalLog {
     ///   - address: the network address of the client.
     ///   - reason: the name of the reason; see ``SessionEnd/label``.
     ///   - now: the time of the end.
-    /// - Returns: if the end is to be logged, the number of earlier ones of the kind that were not; nil if it is not.
+    /// - Returns: nil if the end is not to be logged. Otherwise, the number of earlier ends that were neither logged
+    ///   nor reported: those with the same address and reason, and those that belong to no entry.
     mutating func record(_ address: String, _ reason: String, at now: ContinuousClock.Instant) -> Int? {
         let key = Key(address: address, reason: reason)
         if let entry = entries[key] {
@@ -36,12 +39,26 @@ struct RefusalLog {
                 entries[key]?.suppressedCount += 1
                 return nil
             }
-            entries[key] = Entry(time: now)
-            return entry.suppressedCount
+            return log(key, suppressing: entry.suppressedCount, at: now)
         }
-        if entries.count >= Self.limit { entries = entries.filter { now - $0.value.time < Self.interval } }
-        guard entries.count < Self.limit else { return nil }
+        if entries.count >= Self.limit { removeOldEntries(at: now) }
+        guard entries.count < Self.limit else {
+            unreportedCount += 1
+            return nil
+        }
+        return log(key, suppressing: 0, at: now)
+    }
+
+    private mutating func log(_ key: Key, suppressing count: Int, at now: ContinuousClock.Instant) -> Int {
+        defer { unreportedCount = 0 }
         entries[key] = Entry(time: now)
-        return 0
+        return count + unreportedCount
+    }
+
+    private mutating func removeOldEntries(at now: ContinuousClock.Instant) {
+        for (key, entry) in entries where now - entry.time >= Self.interval {
+            unreportedCount += entry.suppressedCount
+            entries[key] = nil
+        }
     }
 }
