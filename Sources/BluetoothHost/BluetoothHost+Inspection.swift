@@ -309,6 +309,7 @@ extension BluetoothHost {
                 lines.append("the counter of a signed write of \(link.peer) to be stored")
             }
             if link.channels.awaitsAnswer { lines.append("\(link.peer)'s answer to a request for channels") }
+            if link.channels.holdsReconfiguration { lines.append("\(link.peer) to use credits before a longer MPS") }
             if !link.security.state.waiting.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.security.state.question != nil { lines.append("the answer to a question about \(link.peer)") }
             let control = link.control

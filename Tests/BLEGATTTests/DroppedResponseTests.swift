@@ -64,6 +64,29 @@ struct DroppedResponseTests {
         #expect(receive([0x01, 0x08, 1, 0, 0x0A], client)?.first == 0x10)
     }
 
+    @Test("After the database was forgotten, its discovery is not continued, and another one can begin")
+    func forgottenDatabaseIsDiscoveredFromTheBeginning() {
+        for isResponseDropped in [true, false] {
+            let client = makeClient()
+            client.trust(nil)
+            #expect(next(client) == Self.hashRequest)
+            let discovery = receive([0x01, 0x08, 1, 0, 0x0A], client)
+            #expect(discovery?.first == 0x10)
+            if isResponseDropped { loseEncryption(client) }
+            client.forgetDatabase()
+            client.isHeld = false
+            #expect(next(client) == nil)
+            client.trust(nil)
+            if isResponseDropped {
+                #expect(next(client) == Self.hashRequest)
+            } else {
+                #expect(next(client) == nil, "the earlier request is in flight")
+                #expect(receive([0x01, 0x10, 1, 0, 0x0A], client) == Self.hashRequest)
+            }
+            #expect(receive([0x01, 0x08, 1, 0, 0x0A], client) == discovery)
+        }
+    }
+
     @Test("A procedure waits for security, and sends its request again")
     func procedureWaitsForSecurity() throws {
         let client = makeClient()

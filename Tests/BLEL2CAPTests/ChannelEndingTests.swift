@@ -106,21 +106,23 @@ struct LongerMPSTests {
     /// A credit costs 2,000 bytes with this MPS, and 33 of them fit sixteen times the capacity that it needs, 4,132 bytes.
     private static let longer: UInt16 = 1968
 
-    /// An end with one open channel, 0x40 here and 0x60 at the peer, and an MPS of 64. The peer has 40 credits.
-    private func openEnd() throws -> ChannelEndpoint {
+    /// An end with open channels, from 0x40 here and from 0x60 at the peer, and an MPS of 64. The peer has 40 credits
+    /// for each.
+    private func openEnd(channels count: UInt8 = 1) throws -> ChannelEndpoint {
         var end = ChannelEndpoint()
         let configuration = CreditBasedChannel.Configuration(mtu: 100, mps: 64, receiveByteCapacity: Self.capacity)
         try end.services.register(.init(configuration: configuration), at: spsm)
-        _ = end.answers(to: [0x17, 1, 10, 0, 0x80, 0, 100, 0, 100, 0, 9, 0, 0x60, 0])
+        let sources: [UInt8] = (0..<count).flatMap { [UInt8(0x60) + $0, 0] as [UInt8] }
+        _ = end.answers(to: [0x17, 1, 8 + 2 * count, 0, 0x80, 0, 100, 0, 100, 0, 9, 0] + sources)
         _ = end.events()
         #expect(end.channels[channel(0x40)]?.receiveCredits == 40)
         return end
     }
 
     /// Makes the peer send an empty SDU, and the app read it.
-    private func exchangeEmptySDU(_ end: inout ChannelEndpoint) {
-        #expect(end.receive([0, 0], on: 0x40) == .taken)
-        #expect(end.channels.read(from: channel(0x40)) == [])
+    private func exchangeEmptySDU(_ end: inout ChannelEndpoint, on identifier: UInt16 = 0x40) {
+        #expect(end.receive([0, 0], on: identifier) == .taken)
+        #expect(end.channels.read(from: channel(identifier)) == [])
         _ = end.events()
     }
 
@@ -194,6 +196,21 @@ struct LongerMPSTests {
         end.channels.disconnect(channel(0x40))
         #expect(end.commands() == [[0x06, 1, 4, 0, 0x60, 0, 0x40, 0]])
         #expect(end.events() == [.closed(channel(0x40), .byUs, unread: [])])
+    }
+
+    @Test("A channel that has ended is left out of a held request for several channels")
+    func endedChannelIsLeftOutOfAHeldRequest() throws {
+        var end = try openEnd(channels: 2)
+        try end.channels.reconfigure(list(0x40, 0x41), mtu: 100, mps: Self.longer)
+        #expect(end.commands().isEmpty && end.channels.holdsReconfiguration)
+        end.channels.disconnect(channel(0x40))
+        #expect(end.commands() == [[0x06, 1, 4, 0, 0x60, 0, 0x40, 0]])
+        for _ in 0..<7 { exchangeEmptySDU(&end, on: 0x41) }
+        #expect(end.commands() == [[0x19, 2, 6, 0, 100, 0, 0xB0, 0x07, 0x41, 0]])
+        #expect(!end.channels.holdsReconfiguration && end.channels.hasUnansweredRequest)
+        #expect(end.receive(command: [0x1A, 2, 2, 0, 0, 0]) == .handled)
+        #expect(end.events() == [.reconfigurationFinished(list(0x41), .answered(.successful))])
+        #expect(end.channels[channel(0x41)]?.mps == Int(Self.longer))
     }
 }
 

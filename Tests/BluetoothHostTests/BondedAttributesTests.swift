@@ -159,6 +159,36 @@ struct BondedAttributesTests {
         #expect(fixture.sent(on: 4) == [indication])
     }
 
+    @Test("Service Changed whose confirmation does not count is sent again on the same link, once the peer is verified")
+    func serviceChangedIsSentAgainOnTheSameLink() throws {
+        let (fixture, indication) = try subscribed()
+        try publishService(on: fixture)
+        fixture.encryptionChanged(isOn: false)
+        #expect(fixture.exchange([0x1E]) == [])
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [indication])
+        fixture.encryptionChanged(isOn: false)
+        fixture.controller.forgetData()
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [], "its confirmation is awaited")
+        #expect(fixture.exchange([0x1E]) == [])
+        fixture.encryptionChanged(isOn: false)
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [], "the peer has confirmed it")
+    }
+
+    @Test("A change of the services while the peer is not verified is indicated on the same link")
+    func changeBeforeTheVerificationIsIndicatedOnTheSameLink() throws {
+        let (fixture, indication) = try subscribed()
+        try publishService(on: fixture)
+        fixture.encryptionChanged(isOn: false)
+        try publishService(on: fixture)
+        fixture.controller.forgetData()
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [], "the confirmation of the first change is awaited")
+        #expect(fixture.exchange([0x1E]) == [indication])
+    }
+
     @Test("A subscription of a peer that was verified before its service was published is kept")
     func subscriptionOutlivesALinkWithoutTheService() throws {
         let bonded = try BondedHost()

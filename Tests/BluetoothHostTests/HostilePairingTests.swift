@@ -1,6 +1,7 @@
 import BLE
 import BLEByteCoding
 import BLECryptography
+import BLEGATT
 import BLEHCI
 import BLESMP
 import BluetoothTypes
@@ -160,12 +161,24 @@ struct BondTakeoverTests {
 
     @Test("The state of a peer is not kept if encryption had ended before the peer paired again")
     func stateOfAPeerIsNotKeptAfterEncryptionHasEnded() throws {
-        let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
+        let encounter = try Encounter(.peripheral, meets: false) { $0.security.justWorks = .always }
+        let heart = try encounter.run { host in
+            let definition = CharacteristicDefinition(
+                uuid: "2A37",
+                properties: [.read, .notify],
+                permissions: .read,
+                value: .stored([60])
+            )
+            return try host.publish([ServiceDefinition(uuid: "180D", characteristics: [definition])])[0]
+                .characteristics[0]
+        }
+        encounter.meet()
         encounter.pair()
         let serviceChanged = try #require(try encounter.run { $0.services.server.serviceChanged })
-        let descriptor = serviceChanged.rawValue + 1
-        let pdu = [0x12, UInt8(truncatingIfNeeded: descriptor), UInt8(descriptor >> 8), 0x02, 0x00]
-        #expect(encounter.fixture.exchange(pdu, on: connection) == [[0x13]])
+        let descriptor = AttributeHandle(serviceChanged.rawValue + 1)
+        let heartDescriptor = try #require(heart.clientConfigurationHandle)
+        #expect(encounter.configure(heartDescriptor, 1) == [[0x13]])
+        #expect(try encounter.notify(of: heart.valueHandle).map(\.first) == [0x1B])
         encounter.fixture.controller.emit {
             EncryptionChange(connectionHandle: connection, encryptionEnabled: .off).encodePacket(into: &$0)
         }
@@ -176,7 +189,39 @@ struct BondTakeoverTests {
         encounter.settle()
         encounter.pair()
         let after = try encounter.run { $0.bondRecords()[0] }
-        #expect(after.bond != before.bond && after.serverState == nil, "another device may have paired")
+        #expect(after.bond != before.bond, "another device may have paired")
+        #expect(after.serverState?.configurations.isEmpty == true)
+        #expect(try encounter.notify(of: heart.valueHandle).isEmpty)
+        #expect(encounter.configure(descriptor, 2) == [[0x13]])
+        #expect(
+            try encounter.run { $0.bondRecords()[0].serverState?.configurations.map(\.handle) } == [descriptor]
+        )
+        #expect(try encounter.notify(of: heart.valueHandle).isEmpty)
+    }
+}
+
+extension Encounter {
+    /// Makes the peer write a Client Characteristic Configuration.
+    ///
+    /// - Returns: the PDUs that the host sent.
+    fileprivate func configure(_ descriptor: AttributeHandle, _ value: UInt8) -> [[UInt8]] {
+        let handle = descriptor.rawValue
+        let pdu = [0x12, UInt8(truncatingIfNeeded: handle), UInt8(truncatingIfNeeded: handle >> 8), value, 0]
+        return fixture.exchange(pdu, on: connection)
+    }
+
+    /// Makes the app notify the peer.
+    ///
+    /// - Returns: the PDUs of the Attribute Protocol that the host sent.
+    fileprivate func notify(of value: AttributeHandle) throws -> [[UInt8]] {
+        fixture.controller.forgetData()
+        heardAttributePDUs = []
+        try run { host in
+            let link = try #require(host.linkIdentifiers().first)
+            try await host.notify([61], of: value, to: [link])
+        }
+        settle()
+        return heardAttributePDUs
     }
 }
 

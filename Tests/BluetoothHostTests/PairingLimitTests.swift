@@ -119,16 +119,27 @@ struct PairingLimitTests {
         #expect(try encounter.run { $0.bondRecords().isEmpty })
     }
 
-    @Test("A central that refuses a read pairs if peers may pair", arguments: [true, false])
-    func refusedReadLeadsToAPairingThatIsAllowed(consents: Bool) throws {
-        let encounter = try Encounter(.peripheral) { $0.security.justWorks = consents ? .always : .whenStartedHere }
+    @Test("A central that refuses a read pairs if peers may pair")
+    func refusedReadLeadsToAPairingThatIsAllowed() throws {
+        let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
         let read = try refuseRead(.insufficientAuthentication, by: encounter)
         #expect(encounter.heard == [[0x0B, 0x09]], "a Security Request")
         encounter.pair()
-        #expect((encounter.outcome != nil) == consents, "it is the central that begins the pairing")
-        #expect(try encounter.run { $0.bondRecords().map(\.isPrivileged) } == (consents ? [false] : []))
-        #expect(encounter.heardAttributePDUs.count { $0 == [0x0A, 9, 0] } == (consents ? 2 : 1))
-        #expect(read.all.isEmpty == consents)
+        #expect(encounter.outcome != nil)
+        #expect(try encounter.run { $0.bondRecords().map(\.isPrivileged) } == [false])
+        #expect(encounter.heardAttributePDUs.count { $0 == [0x0A, 9, 0] } == 2)
+        #expect(read.all.isEmpty)
+    }
+
+    @Test("A refused read leads to no Security Request if no app could consent to the pairing")
+    func refusedReadLeadsToNoPairingThatMustFail() throws {
+        let encounter = try Encounter(.peripheral)
+        let read = try refuseRead(.insufficientAuthentication, by: encounter)
+        #expect(encounter.heard.isEmpty)
+        #expect(throws: HostError.self) { try read.all.first?.get() }
+        #expect(read.all.count == 1)
+        #expect(encounter.heardAttributePDUs.count { $0 == [0x0A, 9, 0] } == 1)
+        #expect(try encounter.run { $0.pairing.attempts.wait(for: peerAddress, at: $0.loop.now) } == nil)
     }
 
     @Test("A bonded central that refuses a read outside the pairing window adds no bond with another identity")

@@ -108,8 +108,9 @@ public final class L2CAPChannel: Sendable {
     ///   - mtu: at least the present value, 64 to 65,535 bytes.
     ///   - mps: 64 to 4,096 bytes.
     /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless.
-    ///   ``BLEError/timedOut(_:)`` after 30 s without an answer. A much longer MPS waits that long, if the peer might
-    ///   fill more than sixteen times the channel's receive capacity with the credits that it has.
+    ///   ``BLEError/timedOut(_:)`` if the peer has not answered 30 s after the request. The request is sent once the
+    ///   peer's unused credits fit sixteen times the receive capacity with the longer MPS. If that takes more than
+    ///   30 s, it is not sent, and the call throws ``BLEError/timedOut(_:)``.
     public func reconfigure(mtu: UInt16, mps: UInt16) async throws(BLEError) {
         try await translating("reconfiguring the channel") { () throws(HostError) in
             try await host.reconfigure(identifier, mtu: mtu, mps: mps)

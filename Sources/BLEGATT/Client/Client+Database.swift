@@ -84,6 +84,14 @@ extension Client {
         }
     }
 
+    /// Forgets what is known of the server's database, because another device may be the server now. ``trust(_:)`` may
+    /// follow.
+    public func forgetDatabase() {
+        if let learning { cancel(learning) }
+        knowledge = .none
+        earlyIndications = EarlyIndications()
+    }
+
     /// Drops the cache: the server has answered Database Out Of Sync.
     func outOfSync() {
         guard case .certain(let cache) = knowledge else { return }

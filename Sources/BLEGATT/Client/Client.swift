@@ -61,7 +61,7 @@ public final class Client {
     /// ``ClientSupportedFeatures/enhancedAttributeBearer`` if it opens enhanced bearers.
     public var supportedFeatures = ClientSupportedFeatures.supported
     /// The background procedure.
-    private var learning: TypedProcedureRun<LearnDatabase>?
+    private(set) var learning: TypedProcedureRun<LearnDatabase>?
     private let outputs = OutputQueue<ClientOutput>()
 
     /// Creates the client of a new bearer. It has no procedures and no cache.
@@ -151,6 +151,7 @@ public final class Client {
             later.removeAll { $0 === run }
             hasLater = !later.isEmpty
         }
+        if run === suspended?.procedure { suspended = nil }
         fail(run, .cancelled)
     }
 

@@ -51,6 +51,13 @@ struct ChangeAwareness: Equatable {
         }
     }
 
+    /// Records that another device may be the client now. It knows the database only if no change was missed on this
+    /// connection.
+    mutating func clientMayHaveChanged(at revision: UInt64) {
+        if !isAware(of: revision) { state = .unaware }
+        hasBeenTold = false
+    }
+
     /// Records that the client has missed a change while it was not connected.
     mutating func forget() {
         state = .unaware

@@ -91,6 +91,24 @@ extension ServerSession {
         restore(state.configurations)
     }
 
+    /// Forgets the state of the client, because another device may be the client now: its configurations, its features,
+    /// what it was told of the database, and the app's authorization. ``restore(_:)`` may follow.
+    ///
+    /// The session reports each configuration that ends, but no change of ``persistentState``.
+    public func forgetClient() {
+        for entry in configurations.entries where !entry.configuration.isEmpty {
+            guard let value = server.database.characteristic(configuredAt: entry.handle)?.value else { continue }
+            emit(.configured(value, from: entry.configuration, to: []))
+        }
+        configurations = ClientConfigurations()
+        unpublished = UnpublishedConfigurations()
+        clientFeatures = 0
+        awareness.clientMayHaveChanged(at: server.revision)
+        announcedRevision = server.revision
+        refusedRevision = nil
+        security.isAuthorized = false
+    }
+
     /// Restores the stored configurations of characteristics that have been published since ``restore(_:)``.
     public func servicesPublished() {
         guard !unpublished.configurations.isEmpty else { return }

@@ -14,8 +14,9 @@ import BluetoothTypes
 /// rest as ``ServerOutput``s: actions of the client, and changes of ``persistentState``. After each input, and before
 /// it sends a response, the owner takes them with ``takeOutput()`` until that returns nil. The inputs are
 /// ``receive(_:into:)``, ``complete(_:with:into:)``, ``complete(_:isAuthorized:into:)``, ``receiveVerified(_:_:)``,
-/// ``restore(_:)``, ``serviceChangedConfirmed(revision:)``, ``servicesPublished()`` and ``servicesRemoved(in:)``. The session
-/// is in a consistent state then, so the owner may pass it further inputs before it takes the next output.
+/// ``restore(_:)``, ``forgetClient()``, ``serviceChangedConfirmed(revision:)``, ``servicesPublished()`` and
+/// ``servicesRemoved(in:)``. The session is in a consistent state then, so the owner may pass it further inputs before
+/// it takes the next output.
 public final class ServerSession {
     /// Maximum number of prepared parts, and of bytes in them, per client.
     public struct Limits: Sendable {

@@ -38,16 +38,30 @@ extension CreditBasedChannels {
         heldReconfigurations.append(HeldReconfiguration(request: request))
     }
 
-    /// Removes and returns the oldest Reconfigure Request that can be sent. The time of the others begins. A request
-    /// whose channels have ended is dropped.
+    /// Whether a Reconfigure Request is not sent yet.
+    public var holdsReconfiguration: Bool { !heldReconfigurations.isEmpty }
+
+    /// Removes and returns the oldest Reconfigure Request that can be sent. The time of the others begins.
+    ///
+    /// Channels that have ended are left out, because the peer would refuse the whole request. A request is dropped if
+    /// all its channels have ended.
     mutating func takeReconfiguration(at now: Instant) -> CreditBasedReconfigureRequest? {
         var position = 0
         while position < heldReconfigurations.count {
-            let request = heldReconfigurations[position].request
-            let open = request.destinations.compactMap { index(of: $0) }.filter { channels[$0].isOpen }
-            if open.isEmpty {
+            var request = heldReconfigurations[position].request
+            var destinations = ChannelIdentifierList()
+            var areCreditsAffordable = true
+            for identifier in request.destinations {
+                guard let index = index(of: identifier), channels[index].isOpen, channels[index].isReconfiguring else {
+                    continue
+                }
+                destinations.append(identifier)
+                if !channels[index].inbound.areCreditsAffordable { areCreditsAffordable = false }
+            }
+            request.destinations = destinations
+            if destinations.isEmpty {
                 heldReconfigurations.remove(at: position)
-            } else if open.allSatisfy({ channels[$0].inbound.areCreditsAffordable }) {
+            } else if areCreditsAffordable {
                 heldReconfigurations.remove(at: position)
                 return request
             } else {

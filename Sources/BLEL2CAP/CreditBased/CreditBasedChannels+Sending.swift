@@ -108,6 +108,9 @@ extension CreditBasedChannels {
         return identifier
     }
 
+    /// Whether the peer has not answered a request that was sent.
+    public var hasUnansweredRequest: Bool { !unanswered.isEmpty }
+
     /// The time at which the owner must call ``advance(to:)``; nil if there is none.
     public var deadline: Instant? {
         let deadline = unanswered.lazy.map { $0.deadline }.min()

@@ -4,13 +4,16 @@ import BLEByteCoding
 /// (Vol 3, Part A, 3.4.3 and 10.1).
 ///
 /// The memory that the peer can claim is bounded. The bytes held, and those that the peer's credits would allow it to
-/// send, together never exceed the capacity. So credits are granted only as SDUs are read, and a reader that stops
+/// send, together do not exceed the capacity. So credits are granted only as SDUs are read, and a reader that stops
 /// reading stops the peer.
 ///
-/// If the MPS grows, the peer may use all its credits for longer K-frames, and they cannot be taken back. So the longer MPS
-/// counts as soon as the app asks for it. The peer gets the request once its credits fit ``reconfigurationFactor`` times
-/// the capacity, and gets more credits once they fit the capacity itself. Without this factor, the request of an app would
-/// wait until an idle peer sends something.
+/// A change to a longer MPS is the exception. The peer may use all its credits for longer K-frames, and they cannot be
+/// taken back. Until they are used, the credits that were granted before may claim up to ``reconfigurationFactor``
+/// times the capacity.
+///
+/// The longer MPS counts as soon as the app asks for it. The peer gets the request once its credits fit
+/// ``reconfigurationFactor`` times the capacity, and gets more credits once they fit the capacity itself. Without this
+/// factor, the request of an app would wait until an idle peer sends something.
 struct InboundFlow {
     /// How many times the capacity the peer's credits may claim after a change to a longer MPS.
     static let reconfigurationFactor = 16

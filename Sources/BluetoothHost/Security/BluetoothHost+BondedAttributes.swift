@@ -7,19 +7,36 @@ extension BluetoothHost {
     /// Restores the saved state of a bonded peer.
     ///
     /// Called after a link was encrypted with the key of a bond, or a bond was made on it, and the link's security is
-    /// published. Later calls for the same link have no effect.
+    /// published. Later calls for the same link only repeat Service Changed, if the peer has not confirmed it.
     ///
     /// The server restores the peer's configurations, and sends Service Changed if services have changed since the last
     /// connection. The client validates its cache of the peer's database. If the cache is valid, discovery uses it.
     func useBondedState(of link: Link, _ record: BondRecord) {
-        guard link.att.useBondedState(record.serverState) else { return }
-        performServerEffects(of: link)
-        keepServerState(of: link)
-        if link.session.isServiceChangedOwed { indicateServiceChanged(.all, to: link) }
+        let isFirst = link.att.useBondedState(record.serverState)
+        if isFirst {
+            performServerEffects(of: link)
+            keepServerState(of: link)
+        }
+        // A confirmation does not count while the peer is not verified, and a change is not indicated to such a peer.
+        if link.session.isServiceChangedOwed, !isServiceChangedPending(on: link) {
+            indicateServiceChanged(.all, to: link)
+        }
         // A central is rarely a server too, so its database is read only if there is a cache.
-        if link.role == .central || record.clientCache != nil {
+        if isFirst, link.role == .central || record.clientCache != nil {
             link.client.trust(record.clientCache)
             pumpClient(of: link)
+        }
+    }
+
+    /// Whether the indication of the last change of the services is queued, or its confirmation is awaited.
+    private func isServiceChangedPending(on link: Link) -> Bool {
+        let revision = link.session.databaseRevision
+        let isOfLastChange = { (call: ValueCall) in
+            if case .serviceChanged(revision: revision) = call.caller { true } else { false }
+        }
+        if let call = link.att.indicationInFlight, isOfLastChange(call) { return true }
+        return link.att.lanes.server.contains { item in
+            if case .indication(let call) = item.work { isOfLastChange(call) } else { false }
         }
     }
 

@@ -237,7 +237,11 @@ extension BluetoothHost {
                 isConfirmed: isConfirmed,
                 inUse: connectedIdentities
             )
-            if decision == .bonded { link.identity = identity }
+            if decision == .bonded {
+                // Another device may have paired. Its bond does not get the state of the earlier peer.
+                if !isVerified, link.att.usesBondedState { link.att.forgetPeer() }
+                link.identity = identity
+            }
             perform(effects)
         }
         inform(link) { security, context in security.bondDecided(decision, &context) }

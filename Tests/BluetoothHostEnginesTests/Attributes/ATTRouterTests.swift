@@ -195,6 +195,16 @@ struct ATTRouterTests {
         #expect(fixture.effects == ["keep server state"])
     }
 
+    @Test func stateOfAForgottenPeerIsNeitherUsedNorKept() throws {
+        let fixture = try ATTRouterFixture()
+        #expect(fixture.router.useBondedState(nil) == true)
+        fixture.receive([0x12, 4, 0, 3, 0])
+        fixture.router.forgetPeer()
+        #expect(fixture.router.usesBondedState == false)
+        #expect(fixture.router.session.persistentState.configurations == [])
+        #expect(fixture.router.useBondedState(nil) == true)
+    }
+
     @Test func subscriberThatIsRemovedDuringADeliveryTakesItsLastValue() {
         var subscribers = Subscribers()
         let value = HandleValue(handle: 3, value: [1], isIndication: false, time: Instant(nanoseconds: 0))

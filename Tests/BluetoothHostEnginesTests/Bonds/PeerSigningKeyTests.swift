@@ -42,6 +42,14 @@ struct PeerSigningKeyTests {
         #expect(counter(1, in: database) == 30 && counter(2, in: database) == 30)
     }
 
+    @Test func counterOfARetiredKeyIsUsedForABondThatIsLoaded() {
+        var kept = Sample.kept(record(1, 0))
+        kept.retiredSigningKeys.add(SigningKey(value: Self.value, isAuthenticated: false, nextCounter: 30))
+        var database = BondDatabase(identity: Sample.identity, limit: 3, isPersistent: true)
+        database.load(kept)
+        #expect(counter(1, in: database) == 30)
+    }
+
     @Test func counterContinuesUnderAnotherIdentity() throws {
         var database = Sample.database(record(9, 30), limit: 4)
         _ = database.admit(outcome(1))

@@ -215,6 +215,17 @@ struct ChannelEngineTests {
         #expect(side.effects() == [.finish(call, .timedOut)])
     }
 
+    @Test func heldReconfigurationAwaitsNoAnswer() throws {
+        var side = ChannelSide()
+        let name = try side.engine.connect(to: ChannelSide.psm, count: 1, configuration: .init(mps: 64))[0]
+        side.engine.release(name.channel)
+        _ = side.commands()
+        _ = side.signal(PeerCommand.acceptEnhanced(1, as: 0x41))
+        try side.engine.reconfigure(name, mtu: 3000, mps: 4096, for: call)
+        #expect(side.commands() == [] && side.engine.deadline == side.now + .seconds(30))
+        #expect(side.engine.holdsReconfiguration && !side.engine.awaitsAnswer)
+    }
+
     @Test func cancelledReconfigurationHasNoOutcome() throws {
         var (side, name) = try opened(isEnhanced: true)
         try side.engine.reconfigure(name, mtu: 3000, mps: 247, for: call)

@@ -107,6 +107,58 @@ struct LinkSecurityPairingTests {
         #expect(side.state == .settled(.unencrypted))
     }
 
+    @Test("A pairing on demand that no app could consent to is not requested from the central")
+    func pairingOnDemandNeedsConsent() {
+        var side = Side(.peripheral, hasPairingHandler: false)
+        let reason = "the app has not asked for it, and there is no pairing delegate to consent"
+        #expect(side.require(for: .demand) == [Side.failure(.refused(reason))])
+        side = Side(.peripheral, hasPairingHandler: false) { $0.justWorks = .always }
+        #expect(side.require(for: .demand).pdus == [[0x0B, 0x09]])
+    }
+
+    /// Begins a pairing for a call of the app, with a demand that waits as well, and cancels the call.
+    private func cancelCallDuringPairing(_ side: inout Side) throws -> [SecurityEffect] {
+        _ = side.require(pairsAgain: true)
+        _ = side.require(.clientLane, for: .demand)
+        (side, _) = try asked(side)
+        let work = try work(of: side)
+        #expect(work.initiative == .app && work.onlyIdentity == nil)
+        return side.cancel()
+    }
+
+    @Test("A pairing whose call is cancelled ends, if the central could not begin it for the demand that waits")
+    func pairingOfACancelledCallNeedsAWindow() throws {
+        let closed = "the pairing window is closed"
+        let unattended = "the app has not asked for it, and there is no pairing delegate to consent"
+        for (pairable, hasPairingHandler, reason) in [
+            (SecurityPolicy.Pairable.duringWindow, true, closed), (.always, false, unattended),
+        ] {
+            var side = Side(.peripheral, hasPairingHandler: hasPairingHandler) { $0.pairable = pairable }
+            let effects = try cancelCallDuringPairing(&side)
+            let refusal = SecurityError.refused(reason)
+            #expect(effects.pdus == [[0x05, 0x08]])
+            #expect(effects.contains(side.pairingFailed(refusal)))
+            #expect(effects.contains(Side.failure(refusal, .clientLane)))
+            #expect(side.state == .settled(.unencrypted))
+            #expect(!side.engine.securityManager.isPairing)
+        }
+    }
+
+    @Test("A pairing whose call is cancelled continues for a demand, with the limits of a pairing on demand")
+    func pairingOfACancelledCallContinuesForADemand() throws {
+        var open = Side(.peripheral) { $0.pairable = .duringWindow }
+        open.context.isPairingWindowOpen = true
+        var verified = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.pairable = .never }
+        verified.enter(.settled(Side.encrypted(.bond)))
+        for (side, identity) in [(open, nil), (verified, verified.peer)] as [(Side, DeviceAddress?)] {
+            var side = side
+            let effects = try cancelCallDuringPairing(&side)
+            #expect(effects == [.finish(Side.call, .failure(.cancelled))])
+            let work = try work(of: side)
+            #expect(work.initiative == .demand && work.onlyIdentity == identity)
+        }
+    }
+
     @Test(
         "As the peripheral, this host has begun the pairing only if the app has asked for security",
         arguments: [(SecurityInitiative.app, true), (.demand, false)]

@@ -214,12 +214,20 @@ struct ATTRouter: ~Copyable {
 
     /// Records that the peer is verified, and restores the server's state of the peer.
     ///
-    /// - Returns: false if that has happened on this link already.
+    /// - Returns: false if that has happened on this link already, and the peer was not forgotten since.
     mutating func useBondedState(_ state: ServerSession.PersistentState?) -> Bool {
         guard !usesBondedState else { return false }
         usesBondedState = true
         if let state { session.restore(state) }
         return true
+    }
+
+    /// Forgets the peer that was verified on this link, because another device may have paired since.
+    /// ``useBondedState(_:)`` may follow. The caller then takes the effects of the server session.
+    mutating func forgetPeer() {
+        usesBondedState = false
+        session.forgetClient()
+        client.forgetDatabase()
     }
 
     // MARK: Ending

@@ -118,7 +118,11 @@ struct BondDatabase {
         }
         for record in kept.bonds { byIdentity[record.bond.identity] = record }
         retired = kept.retiredSigningKeys
-        for record in kept.bonds { raisePeerCounters(to: record.bond.peerSigningKey) }
+        for record in kept.bonds {
+            guard let key = record.bond.peerSigningKey else { continue }
+            raisePeerCounters(to: key)
+            raisePeerCounters(to: retired[key.value])
+        }
     }
 
     /// Saves a new identity before the first peer learns it. It does not replace an earlier one that is required and could

@@ -60,7 +60,10 @@ struct ChannelEngine {
     var deadline: Instant? { earliest(channels.deadline, signaling.deadline) }
 
     /// Whether the peer has not answered a command for channels.
-    var awaitsAnswer: Bool { channels.deadline != nil }
+    var awaitsAnswer: Bool { channels.hasUnansweredRequest }
+
+    /// Whether a reconfiguration waits until the peer has used some of its credits.
+    var holdsReconfiguration: Bool { channels.holdsReconfiguration }
 
     /// Whether the peer has not answered a request for connection parameters.
     var isParameterRequestPending: Bool { signaling.deadline != nil }

@@ -86,16 +86,21 @@ extension LinkSecurityEngine {
             current: current,
             waiting: waiting
         )
-        if initiative != .app, isIdentityVerified {
-            // A peer that may pair only because it is verified must not add a bond with another identity. A peer can
-            // cause a pairing on demand as well: it refuses a request.
-            switch policy.pairable {
-            case .always: break
-            case .duringWindow: if !context.isPairingWindowOpen { work.onlyIdentity = context.peer }
-            case .never: work.onlyIdentity = context.peer
-            }
-        }
+        work.onlyIdentity = onlyIdentity(inPairingOf: initiative, context)
         state = .pairing(work)
+    }
+
+    /// The only identity address that the peer may give in a pairing; nil for any.
+    ///
+    /// A peer that may pair only because it is verified must not add a bond with another identity. A peer can cause a
+    /// pairing on demand as well: it refuses a request.
+    func onlyIdentity(inPairingOf initiative: SecurityInitiative, _ context: SecurityContext) -> DeviceAddress? {
+        guard initiative != .app, isIdentityVerified else { return nil }
+        return switch policy.pairable {
+        case .always: nil
+        case .duringWindow: context.isPairingWindowOpen ? nil : context.peer
+        case .never: context.peer
+        }
     }
 
     // MARK: Refusing a Pairing Request

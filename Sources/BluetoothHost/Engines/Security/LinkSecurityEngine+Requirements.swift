@@ -23,12 +23,15 @@ extension LinkSecurityEngine {
         guard let index = state.waiting.firstIndex(where: { $0.caller == caller }) else { return [] }
         let requirement = state.waiting.remove(at: index)
         finish(requirement, .failure(.cancelled))
-        if state.waiting.isEmpty { cancelWork(&context) } else { withdrawConsent(context) }
+        if state.waiting.isEmpty { cancelWork(&context) } else { withdrawConsent(&context) }
         return finishInput(&context)
     }
 
     /// Ends the consent that a cancelled call gave to a pairing, unless another call that waits gives it as well.
-    private mutating func withdrawConsent(_ context: SecurityContext) {
+    ///
+    /// As the peripheral, a pairing that the app no longer asks for counts as the central's. It ends if the central
+    /// could not begin it now.
+    private mutating func withdrawConsent(_ context: inout SecurityContext) {
         let waiting = state.waiting
         let isReplacementWanted = waiting.contains { consentsToReplacement($0, context) }
         let initiative: SecurityInitiative = waiting.contains { $0.initiative == .app } ? .app : .demand
@@ -40,7 +43,11 @@ extension LinkSecurityEngine {
         case .pairing(var work) where work.initiative == .app:
             work.initiative = initiative
             work.replacesBond = work.replacesBond && isReplacementWanted
+            work.onlyIdentity = onlyIdentity(inPairingOf: initiative, context)
+            let obstacle = isStartedHere(initiative) ? nil : obstacleToUnrequestedPairing(context)
+            if let obstacle { work.refusal = obstacle }
             state = .pairing(work)
+            if obstacle != nil { perform(securityManager.cancel(.unspecifiedReason), &context) }
         case .settled, .requesting, .encrypting, .pairing, .awaitingBondDecision, .awaitingConsent, .ending, .ended:
             break
         }
@@ -276,22 +283,27 @@ extension LinkSecurityEngine {
         case .app: break
         case .demand:
             if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
-            // The central would begin the pairing. So no Security Request is sent if it may not.
-            if role == .peripheral, let obstacle = obstacleToPeersPairing(context) { return obstacle }
+            // The central would begin the pairing. So no Security Request is sent if it may not, or if it would fail.
+            if role == .peripheral, let obstacle = obstacleToUnrequestedPairing(context) { return obstacle }
         case .peer:
             if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral requests it") }
-            if let obstacle = obstacleToPeersPairing(context) ?? obstacleToEveryModel(context) { return obstacle }
+            if let obstacle = obstacleToUnrequestedPairing(context) { return obstacle }
         }
         if policy.bonds, let limit = context.reachedBondLimit, context.bond == nil { return .tooManyBonds(limit) }
         return nil
     }
 
-    /// The reason why each pairing that a peer asks for would be refused, whatever its association model; nil if one
-    /// may succeed.
+    /// The reason why a pairing must not begin now that the app has not asked for; nil if it may.
+    private func obstacleToUnrequestedPairing(_ context: SecurityContext) -> SecurityError? {
+        obstacleToPeersPairing(context) ?? obstacleToEveryModel(context)
+    }
+
+    /// The reason why each pairing that the app has not asked for would be refused, whatever its association model; nil
+    /// if one may succeed.
     private func obstacleToEveryModel(_ context: SecurityContext) -> SecurityError? {
         guard policy.ownOutOfBandData == nil, policy.peerOutOfBandData == nil else { return nil }
         if !context.hasPairingHandler, policy.justWorks != .always {
-            return .refused("a peer requests it, and there is no pairing delegate to consent")
+            return .refused("the app has not asked for it, and there is no pairing delegate to consent")
         }
         if policy.justWorks == .never, !policy.canAuthenticate {
             return .refused("the policy refuses just works, and this device has no input or output")
