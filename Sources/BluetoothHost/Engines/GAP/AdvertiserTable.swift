@@ -119,6 +119,13 @@ struct AdvertiserTable {
         fileprivate(set) var advertisement: Advertisement
         /// The table's count of changes when this advertiser last changed.
         fileprivate(set) var revision: UInt64
+        /// Whether ``AdvertiserTable/otherPHYAdvertisers`` has the advertiser. So most reports need no lookup there.
+        fileprivate var usesOtherPHY = false
+
+        fileprivate init(advertisement: Advertisement, revision: UInt64) {
+            self.advertisement = advertisement
+            self.revision = revision
+        }
     }
 
     private var advertisers: GenerationalTable<DeviceAddress, Advertiser>
@@ -165,14 +172,15 @@ struct AdvertiserTable {
         if receipt.primaryPHY == .leCoded || receipt.primaryPHY == .leCodedS2 {
             codedPHYAdvertisers[receipt.address] = ()
         }
-        if receipt.isConnectable {
-            if receipt.secondaryPHY != PHY.none, receipt.secondaryPHY != .le1M {
-                otherPHYAdvertisers[receipt.address] = ()
-            } else if otherPHYAdvertisers.count > 0 {
-                otherPHYAdvertisers[receipt.address] = nil
-            }
-        }
+        let usesOtherPHY = receipt.secondaryPHY != PHY.none && receipt.secondaryPHY != .le1M
         if let index = advertisers.index(of: receipt.address) {
+            // Usually no advertiser has another PHY. Then this reads nothing of the advertiser.
+            if receipt.isConnectable, usesOtherPHY || otherPHYAdvertisers.count > 0,
+                advertisers[index].usesOtherPHY != usesOtherPHY
+            {
+                advertisers[index].usesOtherPHY = usesOtherPHY
+                otherPHYAdvertisers[receipt.address] = usesOtherPHY ? () : nil
+            }
             if advertisers[index].advertisement.merge(receipt, at: now) {
                 changes += 1
                 advertisers[index].revision = changes
@@ -180,8 +188,14 @@ struct AdvertiserTable {
             return index
         }
         changes += 1
-        let advertisement = Advertisement(receipt, at: now)
-        advertisers[receipt.address] = Advertiser(advertisement: advertisement, revision: changes)
+        var advertiser = Advertiser(advertisement: Advertisement(receipt, at: now), revision: changes)
+        if receipt.isConnectable {
+            advertiser.usesOtherPHY = usesOtherPHY
+            if usesOtherPHY || otherPHYAdvertisers.count > 0 {
+                otherPHYAdvertisers[receipt.address] = usesOtherPHY ? () : nil
+            }
+        }
+        advertisers[receipt.address] = advertiser
         return advertisers.index(of: receipt.address)
     }
 
