@@ -41,8 +41,8 @@ struct SettingsSource {
 
     /// Settings in a file of JSON.
     ///
-    /// - Throws: ``SettingsError`` if the contents are not a JSON object, if a key is no setting, or if a value is an
-    ///   object, a list of others than strings, or true or false in place of another type or the reverse.
+    /// - Throws: ``SettingsError`` if the contents are not a JSON object, or if a key is no setting. Also if a value is
+    ///   an object or a list of others than strings, or if only one of value and setting is true or false.
     static func file(_ file: SettingsFile) throws(SettingsError) -> SettingsSource {
         let object = try file.object()
         let flagKeys = try file.flagKeys()

@@ -31,8 +31,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     }
 
     /// When a peer may begin a pairing. Pairings that this device begins are always allowed. As the peripheral, this
-    /// device begins only those that the app asks for: a central can cause a pairing for one of its values, because it
-    /// can refuse this device's requests.
+    /// device begins only those that the app asks for. A central could otherwise cause a pairing, because it can refuse
+    /// this device's requests.
     public enum Pairable: Hashable, Sendable {
         /// At any time.
         case always
