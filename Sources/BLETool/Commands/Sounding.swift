@@ -44,8 +44,10 @@ struct Sounding: AsyncParsableCommand {
                 try teller.ready(at: try await adapter.information.identityAddress)
                 for await event in events {
                     guard case .encryptionChanged(let client, _?) = event else { continue }
-                    await advertising.stop()
-                    return try await teller.tell(peripheral.channelSounding(with: client))
+                    // The initiator does not wait. So the session starts while the advertisement is being stopped.
+                    async let stopped: Void = advertising.stop()
+                    try await teller.tell(peripheral.channelSounding(with: client))
+                    return await stopped
                 }
                 try Task.checkCancellation()
                 throw BLEError.closed
