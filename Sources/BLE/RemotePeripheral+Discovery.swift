@@ -76,8 +76,8 @@ extension RemotePeripheral {
     /// print(try await peer.read(temperature))
     /// ```
     ///
-    /// Only the services with UUID `service` are discovered, and their characteristics. If several match, the one with
-    /// the lowest handle is returned. The widths of the UUIDs do not matter.
+    /// Only the services with UUID `service` are discovered, and their characteristics. Of several matching
+    /// characteristics, the call returns that with the lowest handle. The widths of the UUIDs do not matter.
     ///
     /// - Parameters:
     ///   - uuid: the UUID of the characteristic.

@@ -57,7 +57,7 @@ struct DroppedResponseTests {
         #expect(outputCount(client) == 1)
         #expect(try read.output() == [7])
         #expect(next(client) == Self.hashRequest)
-        // The request that is in flight by now is the one that is repeated.
+        // The client repeats the request that is in flight by now.
         loseEncryption(client)
         client.isHeld = false
         #expect(next(client) == Self.hashRequest)

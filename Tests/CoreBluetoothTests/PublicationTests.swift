@@ -11,7 +11,7 @@ struct PublicationTests {
     private let fixture = PeripheralFixture()
     private let battery = CBMutableService(type: CBUUID(string: "180F"), primary: false)
 
-    /// Adds the included service and the one that includes it, and returns their definitions.
+    /// Adds two services, of which the second includes the first, and returns their definitions.
     private func addBoth() throws -> (included: ServiceDefinition, outer: ServiceDefinition) {
         fixture.service.includedServices = [battery]
         fixture.manager.add(battery)

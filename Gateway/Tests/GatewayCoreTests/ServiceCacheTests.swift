@@ -45,7 +45,7 @@ struct ServiceCacheTests {
         for address in 1...count { cache.set([service(attributeCount: size)], of: address) }
         let keptCount = UInt64(ServiceCache.attributeLimit / size)
         #expect(known(cache, in: 1...count) == Array(count - keptCount + 1...count))
-        // What was removed or replaced does not count.
+        // Databases that were removed or replaced do not count.
         for address in 1...count { cache.remove(address) }
         for _ in 0..<100 { cache.set([service(attributeCount: size)], of: 1) }
         for address in 2...keptCount { cache.set([service(attributeCount: size)], of: address) }

@@ -84,7 +84,7 @@ extension Client {
         }
     }
 
-    /// Forgets what is known of the server's database, because another device may be the server now. ``trust(_:)`` may
+    /// Forgets the server's database, because another device may be the server now. ``trust(_:)`` may
     /// follow.
     public func forgetDatabase() {
         if let learning { cancel(learning) }

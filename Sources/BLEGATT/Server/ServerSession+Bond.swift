@@ -91,9 +91,9 @@ extension ServerSession {
         restore(state.configurations)
     }
 
-    /// Forgets the state of the client, because another device may be the client now: its configurations, its features,
-    /// what it was told of the database, and the app's authorization. ``restore(_:)`` may follow.
+    /// Forgets the state of the client, because another device may be the client now. ``restore(_:)`` may follow.
     ///
+    /// This state is the client's configurations and features, its knowledge of the database, and the app's authorization.
     /// The session reports each configuration that ends, but no change of ``persistentState``.
     public func forgetClient() {
         for entry in configurations.entries where !entry.configuration.isEmpty {

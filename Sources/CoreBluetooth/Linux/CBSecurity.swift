@@ -29,7 +29,8 @@ public struct CBSecurity: Sendable {
     /// manager strongly. An `Adapter` that the app has opened and given to a manager keeps its own delegate until this
     /// is called.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
-        // The call may wait for the adapter. An object that owns a manager would keep it meanwhile.
+        // The call may wait until the adapter is open. A strong reference to an object that owns a manager would keep
+        // the manager until then.
         let delegate = Pairing.withoutRetaining(delegate)
         post { host, open in open.setPairingDelegate(delegate, on: host) }
     }

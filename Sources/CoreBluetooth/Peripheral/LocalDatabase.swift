@@ -143,8 +143,9 @@ extension CBMutableService {
         }
     }
 
-    /// The definition of the service for the host, without the included services, and the handles of these; nil if the
-    /// service contains an object that is not local, or includes a service for which `handle` returns nil.
+    /// The definition of the service for the host without its included services, and the handles of these.
+    ///
+    /// - Returns: nil if the service contains an object that is not local, or includes a service without a handle.
     func definition(
         handleOfIncluded handle: (CBService) -> LocalServiceHandle?
     ) -> (service: ServiceDefinition, included: [LocalServiceHandle])? {

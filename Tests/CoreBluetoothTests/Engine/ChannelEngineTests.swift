@@ -86,7 +86,7 @@ struct ChannelEngineTests {
             }.get()
             for stream in [near.input, near.output, far.input, far.output] as [Stream] { stream.open() }
             let piece = [UInt8](repeating: 5, count: 1024)
-            // The loop takes nothing of the buffer meanwhile, because this code runs on it.
+            // The loop takes nothing from the buffer during this code, which runs on it.
             for _ in 1...16 { #expect(near.output.write(piece, maxLength: piece.count) == piece.count) }
             #expect(!near.output.hasSpaceAvailable)
             try await world.sleep(for: .seconds(5))

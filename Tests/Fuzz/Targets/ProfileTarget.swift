@@ -58,8 +58,8 @@ private func fuzzArguments(_ text: String) {
     }
 }
 
-/// Reads a text as the name of a controller, and as an address to listen on. What was read must be written so that it
-/// reads as the same.
+/// Reads a text as the name of a controller, and as an address to listen on. A name or an address
+/// that is written again must read as the same.
 private func fuzzControllerNames(_ text: String) {
     if let name = try? AdapterSpecification(parsing: text) {
         require((try? AdapterSpecification(parsing: name.description)) == name, "a controller that is read otherwise")

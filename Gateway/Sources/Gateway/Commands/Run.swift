@@ -102,7 +102,7 @@ struct GatewayProcess {
             return status
         }
         let status = try StatusServer(path: directory.statusSocketPath, logger: logger, status: readStatus)
-        // The one that stops last is the first: the status is served until the end.
+        // Services stop in the reverse order. The status service is the first, so it answers until the end.
         var services: [any Service] = [status]
         if let publisher { services.append(publisher) }
         services.append(gateway)

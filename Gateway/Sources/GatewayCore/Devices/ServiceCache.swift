@@ -25,7 +25,7 @@ final class ServiceCache: Sendable {
 
     /// Maximum number of devices.
     static let limit = 256
-    /// Maximum number of attributes of all devices. Discovery stops at 2,000, so 16 of the greatest devices have room.
+    /// Maximum number of attributes of all devices. A discovery ends at 2,000 attributes, so 16 devices always fit.
     static let attributeLimit = 32_768
 
     private let state = Mutex(State())
