@@ -2,7 +2,7 @@
 ///
 /// The receiver does not keep its owner alive. To make sure that the owner exists costs more than some of the layers need
 /// for a packet. So a transport begins a batch for all packets that it has read together.
-public struct PacketReceiver: Sendable {
+public final class PacketReceiver: Sendable {
     /// The owner, which exists until the end of the batch, and its function.
     public struct Batch {
         @usableFromInline
@@ -17,7 +17,9 @@ public struct PacketReceiver: Sendable {
         }
     }
 
-    private let currentOwner: @Sendable () -> AnyObject?
+    private weak let owner: (AnyObject & Sendable)?
+    /// The owner, if it has no other.
+    private let ownOwner: (AnyObject & Sendable)?
     private let function: @Sendable (AnyObject, RawSpan) -> Void
 
     /// Creates a receiver that calls `function` with each packet, as long as `owner` exists.
@@ -25,17 +27,17 @@ public struct PacketReceiver: Sendable {
         for owner: Owner,
         _ function: @escaping @Sendable (Owner, RawSpan) -> Void
     ) {
-        currentOwner = { [weak owner] in owner }
-        self.function = { owner, packet in
-            // A batch has no other owner.
-            function(unsafe unsafeDowncast(owner, to: Owner.self), packet)
-        }
+        self.owner = owner
+        ownOwner = nil
+        // A batch has no other owner.
+        self.function = { owner, packet in function(unsafe unsafeDowncast(owner, to: Owner.self), packet) }
     }
 
     /// Creates a receiver that calls `function` with each packet.
-    init(_ function: @escaping @Sendable (RawSpan) -> Void) {
+    package init(_ function: @escaping @Sendable (RawSpan) -> Void) {
         let owner = NoOwner()
-        currentOwner = { owner }
+        self.owner = owner
+        ownOwner = owner
         self.function = { _, packet in function(packet) }
     }
 
@@ -43,7 +45,7 @@ public struct PacketReceiver: Sendable {
     ///
     /// - Returns: nil if the owner exists no longer. The packets are then dropped.
     public func beginBatch() -> Batch? {
-        currentOwner().map { Batch(owner: $0, function: function) }
+        owner.map { Batch(owner: $0, function: function) }
     }
 }
 

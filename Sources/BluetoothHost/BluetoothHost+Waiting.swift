@@ -18,25 +18,6 @@ struct LoopFunction<Argument: ~Copyable & ~Escapable>: Sendable {
     }
 }
 
-/// A function of the host that returns a value, called on its loop, likewise.
-struct LoopQuery<Argument, Output>: Sendable {
-    private let function: @Sendable (BluetoothHost, borrowing Argument) -> Output
-
-    init(_ function: @escaping @Sendable (isolated BluetoothHost, borrowing Argument) -> Output) {
-        self.function = unsafe unsafeBitCast(
-            function,
-            to: (@Sendable (BluetoothHost, borrowing Argument) -> Output).self
-        )
-    }
-
-    /// Calls the function if this is the loop's thread.
-    ///
-    /// - Returns: nil on other threads.
-    func callIfOnLoop(_ host: BluetoothHost, _ argument: borrowing Argument) -> Output? {
-        host.isOnLoop ? function(host, argument) : nil
-    }
-}
-
 // Frequent calls of apps. They enter and leave the loop without a call of an actor method, which would return to the
 // loop once more before it ends.
 extension BluetoothHost {

@@ -147,12 +147,23 @@ extension BluetoothHost {
         on identifier: LinkIdentifier
     ) throws(HostError) -> Bool {
         let write = WriteCall(value: value, handle: handle, link: identifier, caller: .submission)
-        guard let result = LoopQuery.sendAtOnce.callIfOnLoop(self, write) else {
+        guard isOnLoop else {
             return submissions.submit(write) { loop.execute { [self] in call(.sendSubmissions, ()) } }
         }
-        guard let result else { return false }
+        guard let result = sendOnLoop(write) else { return false }
         try result.get()
         return true
+    }
+
+    /// Sends a write without response if no other call waits before it and it can be sent now.
+    ///
+    /// - Precondition: this is called on the host's loop.
+    /// - Returns: nil if the write was not sent and has not failed.
+    private nonisolated func sendOnLoop(_ write: borrowing WriteCall) -> Result<Void, HostError>? {
+        // The function's isolation is only the promise that it runs on the loop. `assumeIsolated` costs an allocation.
+        typealias Function = (BluetoothHost, borrowing WriteCall) -> Result<Void, HostError>?
+        let isolated: (isolated BluetoothHost, borrowing WriteCall) -> Result<Void, HostError>? = { $0.sendAtOnce($1) }
+        return unsafe unsafeBitCast(isolated, to: Function.self)(self, write)
     }
 
     /// Sends a Write Command after the calls before it, once the link's outbound queue has room.
@@ -203,12 +214,6 @@ extension BluetoothHost {
     /// The number of subscribers to an attribute's values on a link, through all APIs of the host.
     package func subscriberCount(of handle: AttributeHandle, on identifier: LinkIdentifier) -> Int {
         links[identifier]?.att.subscribers[handle].count ?? 0
-    }
-
-    package func removeSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
-        // Code of the app that runs at the release may call the host.
-        let before = links[identifier]?.att.subscribers.remove(subscriber, of: handle)
-        withExtendedLifetime(before) {}
     }
 
     /// Delivers the values of a Multiple Handle Value Notification.
@@ -263,10 +268,6 @@ extension BluetoothHost {
             }
         }
     }
-}
-
-extension LoopQuery<WriteCall, Result<Void, HostError>?> {
-    fileprivate static let sendAtOnce = LoopQuery { $0.sendAtOnce($1) }
 }
 
 /// A procedure whose caller is suspended. Only the loop uses the run until the call has ended.

@@ -167,13 +167,20 @@ extension BluetoothHost {
         }
     }
 
+    /// Sends a frame at once if nothing waits before it. Otherwise queues it until the end of the input.
     func send(
         _ payload: consuming PacketBuffer,
         _ kind: FrameKind,
         on channel: ChannelIdentifier,
         of link: Link
     ) {
-        sender.enqueue(payload, kind, on: channel, of: link.slot)
+        var payload = payload
+        guard let send = port.send, sender.beginAtOnce(&payload, on: channel, of: link.slot) else {
+            return sender.enqueue(payload, kind, on: channel, of: link.slot)
+        }
+        metrics.packetsSent.increment()
+        send(payload.bytes)
+        sender.recycle(payload)
     }
 
     /// Counts a PDU that was dropped because the peer does not take the answers to earlier ones. A peer that continues

@@ -42,8 +42,21 @@ extension BluetoothHost {
         to clients: [LinkIdentifier]? = nil
     ) -> Bool {
         let notification = NotifyCall(value: value, handle: handle, clients: clients, caller: .submission)
-        return LoopQuery.notifyAtOnce.callIfOnLoop(self, notification)
-            ?? submissions.submit(notification) { loop.execute { [self] in call(.sendSubmissions, ()) } }
+        guard isOnLoop else {
+            return submissions.submit(notification) { loop.execute { [self] in call(.sendSubmissions, ()) } }
+        }
+        return notifyOnLoop(notification)
+    }
+
+    /// Notifies the clients if the links of all of them have room.
+    ///
+    /// - Precondition: this is called on the host's loop.
+    /// - Returns: false if no client was notified.
+    private nonisolated func notifyOnLoop(_ notification: borrowing NotifyCall) -> Bool {
+        // The function's isolation is only the promise that it runs on the loop. `assumeIsolated` costs an allocation.
+        typealias Function = (BluetoothHost, borrowing NotifyCall) -> Bool
+        let isolated: (isolated BluetoothHost, borrowing NotifyCall) -> Bool = { $0.notifyAtOnce($1) }
+        return unsafe unsafeBitCast(isolated, to: Function.self)(self, notification)
     }
 
     /// Sends a notification once the links of the clients have room.
@@ -60,7 +73,7 @@ extension BluetoothHost {
     /// Notifies the clients if the links of all of them have room.
     ///
     /// - Returns: false if no client was notified.
-    fileprivate func notifyAtOnce(_ call: borrowing NotifyCall) -> Bool {
+    private func notifyAtOnce(_ call: borrowing NotifyCall) -> Bool {
         let receivers = receivers(of: call)
         for link in receivers where !link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) { return false }
         for link in receivers { notify(call.value, of: call.handle, on: link) }
@@ -282,8 +295,4 @@ struct NotifyCall: Sendable {
     /// The clients to notify; nil for all.
     let clients: [LinkIdentifier]?
     var caller: Caller
-}
-
-extension LoopQuery<NotifyCall, Bool> {
-    fileprivate static let notifyAtOnce = LoopQuery { $0.notifyAtOnce($1) }
 }

@@ -1,25 +1,20 @@
 import BLEByteCoding
 import BLEHCI
+import BLEHCITransport
 import BLEL2CAP
 import BluetoothTypes
 
 /// The state of a ``NullRadio`` for one of its hosts: packets to deliver, and the number of packets accepted from the
 /// host.
 struct HostPort {
-    /// What a host does with a packet. A structure, because a function that is returned through generic code costs an
-    /// allocation.
-    struct Receiver {
-        let receive: @Sendable (RawSpan) -> Void
-    }
-
     /// The packets for the host, and its receiver.
     struct Delivery {
         let packets: PacketQueue
-        let receiver: Receiver?
+        let receiver: PacketReceiver?
     }
 
     /// The host's receiver; nil until it has opened its controller.
-    var receiver: Receiver?
+    var receiver: PacketReceiver?
     var isAdvertising = false
     /// The peer that the host wants to connect to.
     var soughtPeer: PeerAddress?

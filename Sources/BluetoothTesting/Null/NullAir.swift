@@ -260,7 +260,7 @@ final class NullAir {
     /// Delivers a packet to a host, with its H4 indicator, before the call returns.
     func inject(_ packet: RawSpan, toHost number: Int) {
         let receiver = traffic.withLock { $0.ports[number].receiver }
-        receiver?.receive(packet)
+        receiver?.beginBatch()?.receive(packet)
     }
 
     func queue(_ event: some EventParameters, toHost number: Int) {
@@ -270,8 +270,8 @@ final class NullAir {
     // MARK: Packets
 
     /// Sets or removes the receiver of a host that has opened or closed its controller.
-    func attach(_ onPacket: (@Sendable (RawSpan) -> Void)?, toHost number: Int) {
-        traffic.withLock { $0.ports[number].receiver = onPacket.map(HostPort.Receiver.init) }
+    func attach(_ receiver: PacketReceiver?, toHost number: Int) {
+        traffic.withLock { $0.ports[number].receiver = receiver }
     }
 
     /// Takes an ACL packet, without its H4 indicator, from a host.
@@ -325,7 +325,7 @@ final class NullAir {
         for number in 0..<hostCount {
             // The port is not accessed during the delivery, because the host sends packets from there.
             guard let delivery = traffic.withLock({ $0.ports[number].takeDelivery() }) else { continue }
-            if let receiver = delivery.receiver { delivery.packets.forEach(receiver.receive) }
+            if let batch = delivery.receiver?.beginBatch() { delivery.packets.forEach { batch.receive($0) } }
             traffic.withLock { $0.ports[number].spare = delivery.packets }
         }
         withExtendedLifetime(air) {}

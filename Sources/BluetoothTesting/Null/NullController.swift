@@ -26,7 +26,11 @@ final class NullController: Transport {
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        air.attach(onPacket, toHost: number)
+        start(receiver: PacketReceiver(onPacket), onEnd: onEnd)
+    }
+
+    func start(receiver: PacketReceiver, onEnd: @escaping @Sendable (TransportError) -> Void) {
+        air.attach(receiver, toHost: number)
     }
 
     func send(_ packet: RawSpan) {

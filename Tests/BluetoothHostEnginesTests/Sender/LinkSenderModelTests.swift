@@ -65,8 +65,26 @@ struct LinkSenderModelTests {
                 buffer.append(nextByte)
             }
             let header: [UInt8] = [UInt8(count), 0, 4, 0]
-            links[index].frames.append((header + [UInt8](copying: buffer.bytes), kind))
+            let frame = header + [UInt8](copying: buffer.bytes)
+            if Bool.random(using: &random) {
+                let isSent = sender.beginAtOnce(&buffer, on: .attribute, of: links[index].slot)
+                if isSent {
+                    sentAtOnce([UInt8](copying: buffer.bytes), frame, on: index)
+                    return sender.recycle(buffer)
+                }
+            }
+            links[index].frames.append((frame, kind))
             sender.enqueue(buffer, kind, on: .attribute, of: links[index].slot)
+        }
+
+        private mutating func sentAtOnce(_ packet: [UInt8], _ frame: [UInt8], on index: Int) {
+            let link = links[index]
+            #expect(link.frames.isEmpty)
+            #expect(frame.count <= packetLength)
+            #expect(packet == [2, UInt8(link.handle), 0, UInt8(frame.count), 0] + frame)
+            // The last buffer is for links that hold none.
+            if links.count > 1, packetCount > 1, link.held > 0 { #expect(sender.credits > 0) }
+            links[index].held += 1
         }
 
         /// Takes a packet, sometimes changes the links while it is in flight, and returns it.

@@ -77,6 +77,38 @@ struct LinkSenderTests {
         #expect(send(&sender)?.bytes == nil)
     }
 
+    @Test("A frame is sent at once only as one packet, with nothing before it and a buffer for it")
+    func frameIsSentAtOnce() throws {
+        var sender = LinkSender(packetLength: 27, packetCount: 3)
+        let (first, second) = (sender.open(0x0040), sender.open(0x0041))
+        var long = buffer(count: 24)
+        let isLongSent = sender.beginAtOnce(&long, on: .attribute, of: first)
+        #expect(!isLongSent && long.count == 24)
+        var frame = buffer(count: 2, of: 0xA5)
+        let isSent = sender.beginAtOnce(&frame, on: .attribute, of: first)
+        #expect(isSent && [UInt8](copying: frame.bytes) == [2, 0x40, 0, 6, 0, 2, 0, 4, 0, 0xA5, 0xA5])
+        #expect(sender.packetsInController(first) == 1 && sender.credits == 2)
+        // The frame of one link waits, and the other's would overtake it.
+        sender.enqueue(buffer(count: 2), .value, on: .attribute, of: second)
+        var overtaking = buffer(count: 2)
+        let hasOvertaken = sender.beginAtOnce(&overtaking, on: .attribute, of: first)
+        #expect(!hasOvertaken)
+        #expect(sendAll(&sender) == [0x41])
+        // The last buffer is for a link that holds none.
+        var last = buffer(count: 2)
+        let isLastSent = sender.beginAtOnce(&last, on: .attribute, of: first)
+        #expect(!isLastSent && sender.credits == 1)
+        let third = sender.open(0x0042)
+        let isSentByThird = sender.beginAtOnce(&last, on: .attribute, of: third)
+        #expect(isSentByThird && sender.credits == 0)
+        var unbuffered = buffer(count: 2)
+        let isUnbufferedSent = sender.beginAtOnce(&unbuffered, on: .attribute, of: sender.open(0x0043))
+        #expect(!isUnbufferedSent)
+        sender.close(third)
+        let isStaleSent = sender.beginAtOnce(&unbuffered, on: .attribute, of: third)
+        #expect(!isStaleSent && unbuffered.count == 2 && sender.credits == 1)
+    }
+
     @Test("Links with frames send one packet each in turn")
     func linksSendInTurn() {
         var sender = LinkSender(packetLength: 27, packetCount: 20)

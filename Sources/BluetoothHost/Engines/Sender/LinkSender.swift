@@ -152,6 +152,38 @@ struct LinkSender: ~Copyable {
         if queues[Int(slot.index)].append(OutboundQueue.Frame(buffer: pdu, kind: kind)) { scheduled.append(slot) }
     }
 
+    /// Writes the headers of a frame, and counts it as sent, if the frame is one packet that the controller can take now and
+    /// nothing waits before it.
+    ///
+    /// A packet by ``enqueue(_:_:on:of:)``, ``nextPacket()`` and ``sent(_:)`` costs twice as much.
+    ///
+    /// - Parameter pdu: the frame's payload; the whole packet with its H4 indicator on success.
+    /// - Returns: whether the frame counts as sent: the caller sends it before it calls another function, and then returns the
+    ///   buffer to ``recycle(_:)``.
+    @inline(__always)
+    mutating func beginAtOnce(
+        _ pdu: inout PacketBuffer,
+        on channel: ChannelIdentifier,
+        of slot: SenderSlot
+    ) -> Bool {
+        guard scheduled.isEmpty, credits > 0, pdu.count + Frame.headerLength <= packetLength, isOpen(slot) else {
+            return false
+        }
+        let index = Int(slot.index)
+        guard !reservesLastBuffer(for: index), queues[index].beginWhole() else { return false }
+        credits -= 1
+        Frame.prependHeader(channel: channel, to: &pdu)
+        ACLHeader(connectionHandle: queues[index].handle, packetBoundaryFlag: .firstNonFlushable).prepend(to: &pdu)
+        pdu.prepend(BLEHCI.PacketType.acl.rawValue)
+        return true
+    }
+
+    /// Whether the last free buffer of the controller is reserved for other links than this one.
+    @inline(__always)
+    private func reservesLastBuffer(for index: Int) -> Bool {
+        credits == 1 && openCount > 1 && packetCount > 1 && queues[index].packetsInController > 0
+    }
+
     /// The number of frames of a kind whose last fragment the controller does not have yet.
     @inline(__always)
     func unsent(_ kind: FrameKind, _ slot: SenderSlot) -> Int {
@@ -235,7 +267,7 @@ struct LinkSender: ~Copyable {
         var passed = 0
         while credits > 0, let slot = scheduled.popFirst() {
             let index = Int(slot.index)
-            if credits == 1, openCount > 1, packetCount > 1, queues[index].packetsInController > 0 {
+            if reservesLastBuffer(for: index) {
                 scheduled.append(slot)
                 passed += 1
                 if passed >= scheduled.count { return nil }

@@ -68,6 +68,14 @@ struct OutboundQueue {
 
     // MARK: Packets
 
+    /// Counts a packet in the controller, if nothing is queued: a whole frame that is sent without being queued.
+    @inline(__always)
+    mutating func beginWhole() -> Bool {
+        guard !isScheduled else { return false }
+        packetsInController &+= 1
+        return true
+    }
+
     /// Takes the frame at the front and prepends the headers of its next packet.
     ///
     /// - Parameter limit: the longest data of one packet in bytes.
