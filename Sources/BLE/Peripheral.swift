@@ -129,6 +129,8 @@ public struct Peripheral: Sendable {
     /// Removes a service. Clients that have subscribed to Service Changed are informed. Does nothing if the service was
     /// removed before.
     ///
+    /// Notifications and indications of the service that wait to be sent are dropped. Their calls end without an error.
+    ///
     /// A service that is published later may get the same handles. So do not use the handles of a removed service.
     public func remove(_ service: PublishedService) async {
         await host.remove(service)

@@ -25,7 +25,8 @@ public struct SignalingChannel {
         case parameterUpdateFinished(ConnectionParameterUpdateResponse?)
         /// The C-frame holds no complete command, or a response could not be decoded. Neither is answered; count it.
         case malformed(PacketDecodingError)
-        /// A request could not be decoded. Count it, and send the Command Reject in the buffer.
+        /// A request could not be decoded, or more bytes follow it in the C-frame. Count it, and send the Command
+        /// Reject in the buffer.
         case rejected(PacketDecodingError)
     }
 
@@ -84,7 +85,13 @@ public struct SignalingChannel {
                 return .rejected(error)
             }
         } catch {
-            return .malformed(error)
+            // A C-frame has one command only (Vol 3, Part A, 4). A request with more behind it is not executed, so the
+            // corresponding response would be inappropriate (4.1). A command that is not complete is not recognized.
+            guard case .trailingBytes = error, SignalingCode.isAnswered(payload[checked: 0]),
+                let identifier = payload[checked: 1], identifier != 0
+            else { return .malformed(error) }
+            CommandReject.commandNotUnderstood.encode(identifier: identifier, into: &buffer)
+            return .rejected(error)
         }
     }
 

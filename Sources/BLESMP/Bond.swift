@@ -22,9 +22,34 @@ public struct Bond: Hashable, Sendable {
         self.identity = identity
     }
 
-    /// The strength of the keys of this bond; nil if it has none.
+    /// The strength that the keys of both roles have at least; nil if the bond has no key.
+    ///
+    /// The keys of one pairing are equally strong. The keys of an imported bond may differ. In that case, each property
+    /// is that of the weaker key.
     public var strength: KeyStrength? {
-        (centralKey ?? peripheralKey)?.strength
+        guard let central = centralKey?.strength, let peripheral = peripheralKey?.strength else {
+            return (centralKey ?? peripheralKey)?.strength
+        }
+        return KeyStrength(
+            isAuthenticated: central.isAuthenticated && peripheral.isAuthenticated,
+            isSecureConnections: central.isSecureConnections && peripheral.isSecureConnections,
+            keySize: min(central.keySize, peripheral.keySize)
+        )
+    }
+
+    /// The strength that a pairing must have to be as strong as the keys of both roles; nil if the bond has no key.
+    ///
+    /// Like ``strength``, but with the properties of the stronger key. A pairing that replaces the bond replaces both
+    /// keys.
+    package var replacementStrength: KeyStrength? {
+        guard let central = centralKey?.strength, let peripheral = peripheralKey?.strength else {
+            return (centralKey ?? peripheralKey)?.strength
+        }
+        return KeyStrength(
+            isAuthenticated: central.isAuthenticated || peripheral.isAuthenticated,
+            isSecureConnections: central.isSecureConnections || peripheral.isSecureConnections,
+            keySize: max(central.keySize, peripheral.keySize)
+        )
     }
 }
 

@@ -49,4 +49,52 @@ struct ForgottenClientTests {
         let hash = try #require(fixture.server.databaseHash)
         #expect(fixture.session.persistentState.knownDatabaseHash == (isChanged ? nil : hash))
     }
+
+    private static func characteristic(
+        _ permissions: AttributePermissions = [.read, .write],
+        value: CharacteristicDefinition.Value = .stored([1])
+    ) -> CharacteristicDefinition {
+        CharacteristicDefinition(uuid: "B001", properties: [.read, .write], permissions: permissions, value: value)
+    }
+
+    @Test("The next client does not execute the writes that it prepared")
+    func preparedWritesEnd() throws {
+        let fixture = try ServerFixture([Self.characteristic()])
+        #expect(fixture.send([0x16] + fixture.handle(0) + [0, 0, 9]).response.first == 0x17)
+        fixture.session.forgetClient()
+        #expect(fixture.send([0x18, 1]).response == [0x19])
+        #expect(fixture.server.value(of: fixture.service.characteristics[0].valueHandle) == [1])
+    }
+
+    @Test("The next client does not get the value that the app has read for it")
+    func waitingReadFails() throws {
+        let fixture = try ServerFixture([Self.characteristic(value: .handled)])
+        let read = [0x0A] + fixture.handle(0)
+        guard case .access(let first) = fixture.send(read).action else {
+            Issue.record("the app was not asked")
+            return
+        }
+        fixture.session.forgetClient()
+        #expect(fixture.complete(first.identifier, .success([7])).1 == [0x01, 0x0A, 0, 0, 0x0E])
+        guard case .access(let second) = fixture.send(read).action else {
+            Issue.record("the app was not asked about the next client")
+            return
+        }
+        #expect(fixture.complete(second.identifier, .success([8])).1 == [0x0B, 8])
+    }
+
+    @Test("The app's consent to it does not authorize the next client")
+    func waitingConsentAuthorizesNobody() throws {
+        let fixture = try ServerFixture([Self.characteristic([.read, .readAuthorized])])
+        fixture.session.asksForAuthorization = true
+        guard case .authorize(let question) = fixture.send([0x0A] + fixture.handle(0)).action else {
+            Issue.record("the app was not asked")
+            return
+        }
+        #expect(fixture.session.awaitedAuthorization == question.identifier)
+        fixture.session.forgetClient()
+        #expect(fixture.authorize(question.identifier, true).1 == [0x01, 0x0A, 0, 0, 0x0E])
+        #expect(!fixture.session.security.isAuthorized)
+        #expect(fixture.session.awaitedAuthorization == nil)
+    }
 }

@@ -110,6 +110,21 @@ struct SignalingTests {
         #expect(receive([0x13, 5, UInt8(length), 0] + data, on: &channel).sent.isEmpty)
     }
 
+    @Test("A request with a second command behind it is rejected and not executed; such a response is not answered")
+    func requestWithASecondCommandIsRejected() {
+        var channel = SignalingChannel(role: .central)
+        let second: [UInt8] = [0x7E, 0x34, 0, 0]
+        let (action, sent) = receive(request + second, on: &channel)
+        #expect(action == .rejected(.trailingBytes(count: 4)))
+        #expect(sent == [0x01, 1, 2, 0, 0, 0])
+        for code: UInt8 in [0x01, 0x07, 0x13, 0x15, 0x16, 0x18, 0x1A] {
+            let (action, sent) = receive([code, 5, 2, 0, 0, 0] + second, on: &channel)
+            #expect(action == .malformed(.trailingBytes(count: 4)))
+            #expect(sent.isEmpty)
+        }
+        #expect(receive([0x7E, 0, 0, 0, 1], on: &channel).sent.isEmpty, "there is no identifier 0")
+    }
+
     @Test("An identifier of zero is malformed")
     func identifierOfZeroIsMalformed() {
         var channel = SignalingChannel(role: .central)

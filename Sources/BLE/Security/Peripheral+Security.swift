@@ -34,7 +34,9 @@ extension Peripheral {
     /// Sets the function that decides whether a client may use attributes that need authorization. Without one, such
     /// accesses are refused.
     ///
-    /// If the client's link ends while the function decides, its task is cancelled, and its result is ignored.
+    /// If the client's link ends while the function decides, its task is cancelled, and its result is ignored. If the
+    /// function is replaced by nil while it decides, the access is refused at once with Insufficient Authorization
+    /// (Vol 3, Part F, 3.4.1.1), and the result is ignored. Another function decides on later accesses only.
     ///
     /// - Parameter decide: is called once for each client and connection, at its first access that needs authorization.
     ///   While 64 calls of it have not returned, further clients are refused. A call counts until it returns, also if

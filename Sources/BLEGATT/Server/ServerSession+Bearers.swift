@@ -40,6 +40,10 @@ extension ServerSession {
         /// The identifier of the request of the bearer that waits for an answer of the app; nil if there is none.
         public var awaitedAnswer: UInt64? { pending?.identifier }
 
+        /// The identifier of the bearer's request, if it waits for the app's decision whether the client is authorized;
+        /// otherwise nil.
+        public var awaitedAuthorization: UInt64? { pending?.awaitedAuthorization }
+
         /// Returns the identifier of the bearer's request, if the app has not answered it and it needs an attribute in
         /// `range`; otherwise nil. An Execute Write Request needs the attributes of all prepared writes.
         public func awaitedAnswer(in range: HandleRange) -> UInt64? {

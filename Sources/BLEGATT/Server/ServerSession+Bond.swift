@@ -95,6 +95,9 @@ extension ServerSession {
     ///
     /// This state is the client's configurations and features, its knowledge of the database, and the app's authorization.
     /// The session reports each configuration that ends, but no change of ``persistentState``.
+    ///
+    /// The prepared writes of the fixed channel are dropped. Its request that waits for the app is answered with
+    /// Unlikely Error once the app has answered. The owner ends the enhanced bearers, if there are any.
     public func forgetClient() {
         for entry in configurations.entries where !entry.configuration.isEmpty {
             guard let value = server.database.characteristic(configuredAt: entry.handle)?.value else { continue }
@@ -107,6 +110,7 @@ extension ServerSession {
         announcedRevision = server.revision
         refusedRevision = nil
         security.isAuthorized = false
+        forgetRequests()
     }
 
     /// Restores the stored configurations of characteristics that have been published since ``restore(_:)``.

@@ -63,51 +63,6 @@ public final class ServerSession {
     /// The revision for which this bearer was sent Database Out Of Sync.
     var refusedRevision: UInt64?
 
-    /// A request that waits for the app.
-    struct Pending {
-        let request: [UInt8]
-        let identifier: UInt64
-        let question: Question
-        var answers: [AccessRequest.Kind: Result<[UInt8], ATTErrorCode>]
-        /// The revision of the database at the arrival of the request.
-        let revision: UInt64
-
-        /// The identifier, if the request waits for an access to an attribute in `range`.
-        ///
-        /// The app is asked about its own values only. But a request that executes the queue fails as a whole if any
-        /// queued value has lost its attribute.
-        func awaitedAnswer(in range: HandleRange, queue: [PreparedWrite]) -> UInt64? {
-            guard range.isValid, case .access(let access) = question else { return nil }
-            let handles = range.start...range.end
-            let isInRange =
-                switch access {
-                case .read(let handle, _): handles.contains(handle)
-                case .write(let write, _): handles.contains(write.handle)
-                case .execute: queue.contains { handles.contains($0.write.handle) }
-                }
-            return isInRange ? identifier : nil
-        }
-    }
-
-    /// A part of a value in the queue of prepared writes.
-    struct PreparedWrite {
-        let write: AttributeWrite
-        /// The revision of the database at the arrival of the part.
-        let revision: UInt64
-    }
-
-    enum Question {
-        case access(AccessRequest.Kind)
-        case authorization
-    }
-
-    /// Stops a request: an error for the client, or a question to the app.
-    enum Interruption: Error {
-        case error(ATTErrorCode, AttributeHandle)
-        case access(AccessRequest.Kind)
-        case authorization(AttributeHandle, isWrite: Bool)
-    }
-
     /// Creates the session of a client that has just connected. Restore a bonded client's state with ``restore(_:)``.
     public init(server: Server, limits: Limits = Limits()) {
         self.server = server
@@ -176,7 +131,14 @@ public final class ServerSession {
         pending?.awaitedAnswer(in: range, queue: preparedWrites)
     }
 
+    /// The identifier of the fixed channel's request, if it waits for the app's decision whether the client is
+    /// authorized; otherwise nil.
+    public var awaitedAuthorization: UInt64? { pending?.awaitedAuthorization }
+
     /// Takes the app's answer to a request for authorization. An authorized client stays so on this connection.
+    ///
+    /// An answer that no request waits for is ignored. So is consent to a request that arrived before
+    /// ``forgetClient()``.
     public func complete(
         _ identifier: UInt64,
         isAuthorized: Bool,
@@ -185,7 +147,7 @@ public final class ServerSession {
         guard let pending, pending.identifier == identifier, case .authorization = pending.question else {
             return .nothing
         }
-        if isAuthorized { security.isAuthorized = true }
+        if isAuthorized, !pending.isOfForgottenClient { security.isAuthorized = true }
         isAuthorizationRefused = !isAuthorized
         return resume(pending, pending.answers, into: &buffer)
     }
@@ -197,6 +159,10 @@ public final class ServerSession {
     ) -> ServerAction {
         pending = nil
         guard let opcode = request.request.first.flatMap(ATTOpcode.init(rawValue:)) else { return .nothing }
+        if request.isOfForgottenClient {
+            ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .unlikelyError).encode(into: &buffer)
+            return .respond
+        }
         return process(opcode, request.request.rawSpan, answers: answers, revision: request.revision, into: &buffer)
     }
 
@@ -388,5 +354,13 @@ public final class ServerSession {
     func dropPreparedWrites() {
         preparedWrites = []
         preparedBytes = 0
+    }
+
+    /// Drops the prepared writes of the fixed channel. Its request that waits for the app is answered with an error.
+    func forgetRequests() {
+        dropPreparedWrites()
+        var request = pending
+        request?.isOfForgottenClient = true
+        pending = request
     }
 }

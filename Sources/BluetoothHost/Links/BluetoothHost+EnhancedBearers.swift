@@ -276,9 +276,11 @@ extension BluetoothHost {
     /// - Returns: false if no enhanced bearer has or had the request.
     func answerOnEnhancedBearer(_ answer: AnswerCall, of link: Link) -> Bool {
         guard let enhanced = link.att.enhanced else { return false }
-        if enhanced.takeOrphan(answer.request) {
+        if let mayAuthorize = enhanced.takeOrphan(answer.request) {
             // The link has the authorization, although nobody waits for the response.
-            if case .authorization(_, isAuthorized: true) = answer { link.session.security.isAuthorized = true }
+            if mayAuthorize, case .authorization(_, isAuthorized: true) = answer {
+                link.session.security.isAuthorized = true
+            }
             return true
         }
         guard let bearer = enhanced.bearer(awaiting: answer.request) else { return false }

@@ -99,11 +99,27 @@ extension BluetoothHost {
     }
 
     /// Sets the closure that decides on accesses that need authorization; it answers with
-    /// ``BluetoothHost/authorize(_:on:isAuthorized:)``. Nil refuses all such accesses.
+    /// ``BluetoothHost/authorize(_:on:isAuthorized:)``. Nil refuses all such accesses, also those that wait for a
+    /// decision.
+    ///
+    /// The closure does not decide on accesses that wait already: those wait for the decision of the previous one.
     package func setAuthorizer(_ authorizer: Authorizer?) {
         let previous = services.setAuthorizer(authorizer)
         for link in links.values { link.session.asksForAuthorization = authorizer != nil }
+        if authorizer == nil { refuseAuthorizations() }
         withExtendedLifetime(previous) {}
+    }
+
+    /// Refuses the accesses that wait for the app's decision. A later decision about them has no effect.
+    private func refuseAuthorizations() {
+        for link in links.values {
+            link.att.enhanced?.ignoreAuthorizationsOfOrphans()
+            let bearers = link.att.enhanced?.bearers ?? []
+            let requests = [link.session.awaitedAuthorization] + bearers.map { $0.serverState.awaitedAuthorization }
+            for request in requests.compactMap(\.self) {
+                authorize(request, on: link.identifier, isAuthorized: false)
+            }
+        }
     }
 
     /// Applies the app's decision about an access, which stays valid until the client's link ends. Does nothing if the
@@ -157,10 +173,21 @@ extension BluetoothHost {
         for link in links.values {
             link.session.servicesRemoved(in: range)
             performServerEffects(of: link)
+            dropValues(in: range, of: link)
         }
         servicesChanged(range)
         refuseAccesses(in: range)
         withExtendedLifetime(removed) {}
+    }
+
+    /// Drops the values of a removed service that wait to be sent. Their calls end as if the client had unsubscribed.
+    private func dropValues(in range: HandleRange, of link: Link) {
+        guard range.isValid else { return }
+        let calls = link.att.removeValues(in: range.start...range.end)
+        guard !calls.isEmpty else { return }
+        for call in calls { end(call.caller, .success(())) }
+        // The next call may not have to wait.
+        pumpLanes(of: link)
     }
 
     /// Answers the requests that wait for an app whose service was removed. Otherwise the client would wait until its

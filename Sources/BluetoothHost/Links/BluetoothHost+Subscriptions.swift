@@ -44,6 +44,9 @@ package final class ValueSubscription: @unchecked Sendable {
 // is written when a subscription starts, and cleared when the last subscriber of the attribute is removed. Both writes
 // are queued in the same turn of the loop as the change that causes them. So the peer receives them in the order of the
 // changes, and a subscription that starts while the configuration is being cleared ends up subscribed.
+//
+// An API of the host may have subscribers that are no subscriptions, and write the configuration for them. If one of
+// them outlives the last subscription, the configuration is cleared when it is removed.
 extension BluetoothHost {
     /// Starts a subscription, and waits until the peer has confirmed the write of the configuration.
     ///
@@ -79,7 +82,7 @@ extension BluetoothHost {
     ) {
         guard calls.isWaiting(call) else { return }
         switch result {
-        case .success: links[subscription.link]?.att.subscribers.setConfigured(subscription.handle)
+        case .success: setConfigured(subscription)
         case .failure(.client(.attribute)), .failure(.security): beginUnsubscribing(subscription)
         case .failure: abandon(subscription)
         }
@@ -89,8 +92,12 @@ extension BluetoothHost {
     /// Ends a subscription without knowing whether the peer has confirmed it.
     private func abandon(_ subscription: ValueSubscription) {
         guard subscription.subscriber != 0 else { return }
-        links[subscription.link]?.att.subscribers.setConfigured(subscription.handle)
+        setConfigured(subscription)
         beginUnsubscribing(subscription)
+    }
+
+    private func setConfigured(_ subscription: ValueSubscription) {
+        links[subscription.link]?.att.subscribers.setConfigured(subscription.handle, by: subscription.configuration)
     }
 
     /// Ends a subscription. If it was the last one of its attribute, clears the configuration at the peer and waits for
@@ -114,15 +121,39 @@ extension BluetoothHost {
         completion: @escaping @Sendable (Result<Void, HostError>) -> Void = { _ in }
     ) {
         let (identifier, handle) = (subscription.link, subscription.handle)
-        removeSubscriber(subscription.subscriber, of: handle, on: identifier)
+        dropSubscriber(subscription.subscriber, of: handle, on: identifier)
         removeEndObserver(subscription.endObserver, of: identifier)
-        guard let link = links[identifier], !link.control.isDisconnecting,
-            link.att.subscribers.removeConfiguration(of: handle)
-        else {
+        guard let configuration = takeUnusedConfiguration(of: handle, on: identifier) else {
             deliver(.callback(completion, .success(())))
             return endInput()
         }
-        write([], to: subscription.configuration, on: identifier, completion: completion)
+        write([], to: configuration, on: identifier, completion: completion)
+    }
+
+    /// Removes a subscriber that ``addSubscriber(of:on:deliver:)`` has added. Does nothing if it was removed before.
+    ///
+    /// If it was the last subscriber of the attribute, and a ``ValueSubscription`` has configured the peer to send the
+    /// attribute's values, clears the configuration at the peer.
+    package func removeSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
+        dropSubscriber(subscriber, of: handle, on: identifier)
+        guard let configuration = takeUnusedConfiguration(of: handle, on: identifier) else { return }
+        write([], to: configuration, on: identifier) { _ in }
+    }
+
+    private func dropSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
+        // Code of the app that runs at the release may call the host.
+        let before = links[identifier]?.att.subscribers.remove(subscriber, of: handle)
+        withExtendedLifetime(before) {}
+    }
+
+    /// Returns the configuration of an attribute, if it is to be cleared at the peer: a subscription has set it, and
+    /// there is no subscriber any more.
+    private func takeUnusedConfiguration(
+        of handle: AttributeHandle,
+        on identifier: LinkIdentifier
+    ) -> AttributeHandle? {
+        guard let link = links[identifier], !link.control.isDisconnecting else { return nil }
+        return link.att.subscribers.removeConfiguration(of: handle)
     }
 
     private func write(

@@ -7,16 +7,16 @@ extension BluetoothHost {
     /// Restores the saved state of a bonded peer.
     ///
     /// Called after a link was encrypted with the key of a bond, or a bond was made on it, and the link's security is
-    /// published. Later calls for the same link only repeat Service Changed, if the peer has not confirmed it.
+    /// published. Later calls for the same link only store what has changed while the peer was not verified, and repeat
+    /// Service Changed if the peer has not confirmed it.
     ///
     /// The server restores the peer's configurations, and sends Service Changed if services have changed since the last
     /// connection. The client validates its cache of the peer's database. If the cache is valid, discovery uses it.
     func useBondedState(of link: Link, _ record: BondRecord) {
         let isFirst = link.att.useBondedState(record.serverState)
-        if isFirst {
-            performServerEffects(of: link)
-            keepServerState(of: link)
-        }
+        if isFirst { performServerEffects(of: link) }
+        keepServerState(of: link)
+        if link.att.takeIsStoredCacheOutdated() { keepCache(nil, of: link) }
         // A confirmation does not count while the peer is not verified, and a change is not indicated to such a peer.
         if link.session.isServiceChangedOwed, !isServiceChangedPending(on: link) {
             indicateServiceChanged(.all, to: link)

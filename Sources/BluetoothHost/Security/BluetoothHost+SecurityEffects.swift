@@ -127,7 +127,10 @@ extension BluetoothHost {
     private func perform(_ effects: [SecurityEffect], of link: Link) {
         let wasGateClosed = link.isGateClosed
         // The other effects use the published security.
-        if case .publish(let snapshot)? = effects.last { link.att.securityPublished(snapshot) }
+        if case .publish(let snapshot)? = effects.last {
+            link.att.securityPublished(snapshot)
+            if !link.security.isVerificationValid { link.att.peerIsUnverified() }
+        }
         for effect in effects {
             if case .publish = effect {
                 // If the peer's identity did not have to be verified before and does not have to be now, no operation
@@ -223,12 +226,13 @@ extension BluetoothHost {
     private func decideBond(_ outcome: PairingOutcome, on link: Link, isForApp: Bool, isConfirmed: Bool) {
         let identity = outcome.bond.identity
         var decision: BondDecision
+        var forgetsPeer = false
         if isConnected(identity, apartFrom: link) {
             decision = .refused(.refused("the peer claims to be \(identity), which is connected already"))
         } else {
             let effects: [BondEffect]
             // Encryption may have ended since the peer was verified.
-            let isVerified = link.att.usesBondedState && link.security.state.current.key?.followsVerifiedKey == true
+            let isVerified = link.att.usesBondedState && link.security.isVerificationValid
             (decision, effects) = bonds.admit(
                 outcome,
                 from: link.identity,
@@ -237,14 +241,15 @@ extension BluetoothHost {
                 isConfirmed: isConfirmed,
                 inUse: connectedIdentities
             )
-            if decision == .bonded {
-                // Another device may have paired. Its bond does not get the state of the earlier peer.
-                if !isVerified, link.att.usesBondedState { link.att.forgetPeer() }
-                link.identity = identity
-            }
+            // Another device may have paired. It does not get the state of the earlier peer.
+            let isPaired = decision == .bonded || decision == .keptForLink
+            forgetsPeer = isPaired && !isVerified && link.att.usesBondedState
+            if forgetsPeer { link.att.forgetPeer() }
+            if decision == .bonded { link.identity = identity }
             perform(effects)
         }
         inform(link) { security, context in security.bondDecided(decision, &context) }
+        if forgetsPeer { performServerEffects(of: link) }
     }
 
     private func isConnected(_ address: DeviceAddress, apartFrom link: Link) -> Bool {

@@ -211,7 +211,7 @@ struct ATTRouterTests {
         let delivered = Mutex<[Int]>([])
         subscribers.add(1, of: 3) { _ in delivered.withLock { $0.append(1) } }
         subscribers.add(2, of: 3) { _ in delivered.withLock { $0.append(2) } }
-        subscribers.setConfigured(3)
+        subscribers.setConfigured(3, by: 4)
         #expect(subscribers.count == 2 && subscribers[4].isEmpty)
         for subscriber in subscribers[3] {
             subscriber.deliver(value)
@@ -219,10 +219,10 @@ struct ATTRouterTests {
         }
         for subscriber in subscribers[3] { subscriber.deliver(value) }
         #expect(delivered.withLock { $0 } == [1, 2, 1])
-        #expect(subscribers.removeConfiguration(of: 3) == false, "there is a subscriber")
+        #expect(subscribers.removeConfiguration(of: 3) == nil, "there is a subscriber")
         _ = subscribers.remove(1, of: 3)
         #expect(subscribers[3].isEmpty)
-        #expect(subscribers.removeConfiguration(of: 3) == true)
-        #expect(subscribers.removeConfiguration(of: 3) == false, "it is cleared once")
+        #expect(subscribers.removeConfiguration(of: 3) == 4)
+        #expect(subscribers.removeConfiguration(of: 3) == nil, "it is cleared once")
     }
 }

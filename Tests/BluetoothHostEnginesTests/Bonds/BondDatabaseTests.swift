@@ -109,6 +109,21 @@ struct BondDatabaseTests {
         }
     }
 
+    @Test("A key that is weaker than the key of either role does not replace a bond", arguments: [true, false])
+    func keyWeakerThanThatOfEitherRoleIsRefused(isCentralStronger: Bool) {
+        let mixed = Sample.record(1, strength: Sample.unauthenticated) { record in
+            if isCentralStronger {
+                record.bond.centralKey?.strength = Sample.authenticated
+            } else {
+                record.bond.peripheralKey?.strength = Sample.authenticated
+            }
+        }
+        var database = Sample.database(mixed)
+        #expect(database.admit(Sample.outcome(address(1))).0 == .refused(.weakerThanBond(Sample.unauthenticated)))
+        #expect(database[address(1)] == mixed)
+        #expect(database.admit(Sample.outcome(address(1), Sample.authenticated)).0 == .bonded)
+    }
+
     @Test("A peer that claims another peer's identity does not replace its bond unless the app allows it")
     func otherPeersBondIsReplacedOnlyIfConfirmed() {
         let victim = Sample.record(1, strength: Sample.unauthenticated)

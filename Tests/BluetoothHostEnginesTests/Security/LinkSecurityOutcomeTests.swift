@@ -72,6 +72,22 @@ struct LinkSecurityOutcomeTests {
         #expect((side.engine.transientKeys == nil) == isBonded)
     }
 
+    @Test(
+        "A peer that pairs without a bond is the bonded device only if it was verified until then",
+        arguments: [true, false]
+    )
+    func pairingWithoutABondKeepsTheVerification(wasVerified: Bool) {
+        var side = Side(.central, bond: Side.bond(.central))
+        var pairing = side.completedPairing(isBonded: false)
+        pairing.current.key?.followsVerifiedKey = wasVerified
+        side.enter(.awaitingBondDecision(pairing))
+        _ = side.decide(.keptForLink)
+        #expect(side.engine.isVerificationValid == wasVerified)
+        #expect(!side.engine.isIdentityVerified)
+        _ = side.encryptionChanged(isOn: false)
+        #expect(!side.engine.isVerificationValid)
+    }
+
     @Test("The app decides whether the bond of another peer is replaced", arguments: [true, false])
     func appDecidesWhetherABondIsReplaced(isAccepted: Bool) throws {
         var side = Side(.central)

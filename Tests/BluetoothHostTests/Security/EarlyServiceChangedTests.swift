@@ -72,6 +72,21 @@ struct EarlyServiceChangedTests {
         #expect(fixture.exchange(Self.noHash).first?.first == 0x10)
     }
 
+    @Test("After encryption has ended, an indication drops the cache only once the server is verified again")
+    func indicationAfterTheEndOfEncryptionDropsTheCacheLater() throws {
+        let fixture = try fixture(hash: nil)
+        try fixture.connect(.central)
+        fixture.encryptionChanged()
+        #expect(fixture.exchange(Self.noHash).isEmpty)
+        fixture.encryptionChanged(isOn: false)
+        #expect(fixture.exchange([0x1D, 3, 0, 1, 0, 0xFF, 0xFF]) == [[0x1E]])
+        #expect(try cache(in: fixture) != nil, "any device may have sent it")
+        fixture.controller.forgetData()
+        fixture.encryptionChanged()
+        #expect(try cache(in: fixture) == nil)
+        #expect(fixture.sent(on: 4) == [Self.hashRequest])
+    }
+
     @Test("A cache with a hash stays, because the hash shows whether it is valid")
     func cacheWithAHashStays() throws {
         let fixture = try fixture(hash: 1)

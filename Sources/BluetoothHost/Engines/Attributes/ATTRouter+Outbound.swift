@@ -310,6 +310,14 @@ extension ATTRouter {
         return lanes.remove(call)
     }
 
+    /// Removes the values in a range of handles that are not sent yet, because their service was removed. Another
+    /// service may get the handles.
+    ///
+    /// - Returns: the calls, which end.
+    mutating func removeValues(in range: ClosedRange<AttributeHandle>) -> [ValueCall] {
+        lanes.removeValues(in: range)
+    }
+
     /// Removes the request for a channel that is given up.
     ///
     /// - Returns: whether it was in a lane: others may be sent now.

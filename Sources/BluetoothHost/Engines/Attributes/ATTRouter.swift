@@ -43,6 +43,11 @@ struct ATTRouter: ~Copyable {
     /// Whether the state that is stored with the peer's bond is used: from the time at which the peer was first
     /// verified on this link.
     private(set) var usesBondedState = false
+    /// Whether changes of that state are stored: the peer was verified, and nothing has ended that since. Any device
+    /// may have caused other changes.
+    private(set) var storesBondedState = false
+    /// Whether the client's knowledge of the database has changed while that was not stored.
+    private var isStoredCacheOutdated = false
     /// Whether the published gate is closed: the peer has the address of a bonded device and its identity is not
     /// verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
     private(set) var isGateClosed = false
@@ -136,9 +141,14 @@ struct ATTRouter: ~Copyable {
     private mutating func effect(of output: ClientOutput) -> ATTEffect? {
         switch output {
         case .ended(let run): takeCall(of: run).map { .ended($0) }
-        case .cacheChanged(let cache): .keepCache(cache)
+        case .cacheChanged(let cache): keep(cache)
         case .securityRequired(let error): .requireSecurity(error)
         }
+    }
+
+    private mutating func keep(_ cache: DatabaseCache?) -> ATTEffect? {
+        isStoredCacheOutdated = !storesBondedState
+        return storesBondedState ? .keepCache(cache) : nil
     }
 
     /// Removes the call of a procedure that has ended.
@@ -164,7 +174,7 @@ struct ATTRouter: ~Copyable {
         while let output = session.takeOutput() {
             switch output {
             case .event(let event): return .report(event)
-            case .persistentStateChanged: if usesBondedState { return .keepServerState }
+            case .persistentStateChanged: if storesBondedState { return .keepServerState }
             }
         }
         return nil
@@ -212,22 +222,40 @@ struct ATTRouter: ~Copyable {
         elevationFailure = nil
     }
 
-    /// Records that the peer is verified, and restores the server's state of the peer.
+    /// Records that the peer is verified, and restores the server's state of the peer. The caller then stores the
+    /// present state, which may have changed before.
     ///
     /// - Returns: false if that has happened on this link already, and the peer was not forgotten since.
     mutating func useBondedState(_ state: ServerSession.PersistentState?) -> Bool {
+        storesBondedState = true
         guard !usesBondedState else { return false }
         usesBondedState = true
         if let state { session.restore(state) }
         return true
     }
 
+    /// Records that the peer is not verified any more, for example because encryption has ended. Until
+    /// ``useBondedState(_:)``, no change of the state is stored.
+    mutating func peerIsUnverified() {
+        storesBondedState = false
+    }
+
+    /// Whether the stored cache of the peer's database is to be dropped, because the client's knowledge has changed
+    /// while the peer was not verified. True once.
+    mutating func takeIsStoredCacheOutdated() -> Bool {
+        defer { isStoredCacheOutdated = false }
+        return isStoredCacheOutdated
+    }
+
     /// Forgets the peer that was verified on this link, because another device may have paired since.
     /// ``useBondedState(_:)`` may follow. The caller then takes the effects of the server session.
     mutating func forgetPeer() {
         usesBondedState = false
+        storesBondedState = false
+        isStoredCacheOutdated = false
         session.forgetClient()
         client.forgetDatabase()
+        enhanced?.ignoreAuthorizationsOfOrphans()
     }
 
     // MARK: Ending

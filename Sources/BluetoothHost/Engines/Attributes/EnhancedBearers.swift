@@ -55,8 +55,9 @@ final class EnhancedBearers {
     private(set) var attempts = 0
     /// Whether the peer had no resources for a channel of the current request.
     private var lackedResources = false
-    /// The requests of ended bearers that an app has not answered.
-    private var orphans: Set<UInt64> = []
+    /// The requests of ended bearers that an app has not answered, and whether the app may still authorize the client
+    /// by its answer.
+    private var orphans: [UInt64: Bool] = [:]
     /// The characteristics with unfinished procedures.
     private var uses: [AttributeHandle: Use] = [:]
     /// The number of responses on the fixed channel after which the server has received the last write without response. There
@@ -91,9 +92,16 @@ final class EnhancedBearers {
 
     /// Records that an app has answered a request.
     ///
-    /// - Returns: whether the bearer of the request has ended.
-    func takeOrphan(_ request: UInt64) -> Bool {
-        orphans.remove(request) != nil
+    /// - Returns: nil if the bearer of the request has not ended. Otherwise, whether the answer may authorize the
+    ///   client.
+    func takeOrphan(_ request: UInt64) -> Bool? {
+        orphans.removeValue(forKey: request)
+    }
+
+    /// Makes later answers to requests of ended bearers authorize nobody, because another device may be the client now,
+    /// or the app refuses all accesses.
+    func ignoreAuthorizationsOfOrphans() {
+        for request in orphans.keys { orphans[request] = false }
     }
 
     /// The bearer whose client has a procedure.
@@ -114,7 +122,7 @@ final class EnhancedBearers {
 
     /// Removes a bearer that has ended. The waiting procedures of its characteristics continue on the fixed channel.
     func remove(_ bearer: EnhancedBearer) {
-        if let request = bearer.serverState.awaitedAnswer { orphans.insert(request) }
+        if let request = bearer.serverState.awaitedAnswer { orphans[request] = true }
         bearers.removeAll { $0 === bearer }
         for (characteristic, use) in uses where use.bearer === bearer { uses[characteristic]?.bearer = nil }
     }

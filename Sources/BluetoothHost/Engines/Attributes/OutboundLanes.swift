@@ -119,6 +119,17 @@ struct OutboundLanes {
         return true
     }
 
+    /// Removes the notifications and indications of values in a range of handles.
+    ///
+    /// - Returns: their calls, the oldest first.
+    mutating func removeValues(in range: ClosedRange<AttributeHandle>) -> [ValueCall] {
+        let removed = server.filter { item in item.value.map { range.contains($0.handle) } ?? false }
+        guard !removed.isEmpty else { return [] }
+        for item in removed { count(item, by: -1) }
+        server.removeAll { item in item.value.map { range.contains($0.handle) } ?? false }
+        return removed.compactMap(\.value)
+    }
+
     /// Removes and returns all items, the oldest first.
     mutating func removeAll() -> [Item] {
         let all = (client + server).sorted { $0.sequence < $1.sequence }
@@ -158,6 +169,14 @@ extension OutboundLanes.Item {
         case .write, .notification: true
         case .indication: includingIndications
         case .procedure, .channelRequest, .answer: false
+        }
+    }
+
+    /// The call of a notification or an indication.
+    fileprivate var value: ValueCall? {
+        switch work {
+        case .notification(let call), .indication(let call): call
+        case .procedure, .write, .channelRequest, .answer: nil
         }
     }
 

@@ -11,8 +11,8 @@ struct Subscribers {
 
     /// The subscribers of each attribute, in the order in which they were added.
     private var subscribers = HandleTable<[Subscriber]>()
-    /// The attributes whose values the peer may send because a subscription has configured it to.
-    private var configured: Set<AttributeHandle> = []
+    /// The configurations of the attributes whose values the peer may send because a subscription has configured it to.
+    private var configurations: [AttributeHandle: AttributeHandle] = [:]
 
     var count: Int { subscribers.values.reduce(0) { $0 + $1.count } }
 
@@ -35,11 +35,15 @@ struct Subscribers {
     subscript(handle: AttributeHandle) -> [Subscriber] { subscribers[handle] ?? [] }
 
     /// Records that the peer may send the attribute's values.
-    mutating func setConfigured(_ handle: AttributeHandle) { configured.insert(handle) }
+    ///
+    /// - Parameter configuration: the handle of the attribute's Client Characteristic Configuration.
+    mutating func setConfigured(_ handle: AttributeHandle, by configuration: AttributeHandle) {
+        configurations[handle] = configuration
+    }
 
-    /// - Returns: whether the attribute's configuration is to be cleared: the peer may send its values, but there is no
-    ///   subscriber.
-    mutating func removeConfiguration(of handle: AttributeHandle) -> Bool {
-        self[handle].isEmpty && configured.remove(handle) != nil
+    /// - Returns: the attribute's configuration, if it is to be cleared: the peer may send its values, but there is no
+    ///   subscriber. Otherwise nil.
+    mutating func removeConfiguration(of handle: AttributeHandle) -> AttributeHandle? {
+        self[handle].isEmpty ? configurations.removeValue(forKey: handle) : nil
     }
 }

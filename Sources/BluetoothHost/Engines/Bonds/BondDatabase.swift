@@ -86,10 +86,11 @@ struct BondDatabase {
     /// The bond with the peer of this identity address.
     subscript(identity: DeviceAddress) -> BondRecord? { byIdentity[identity] }
 
-    /// The strength of the bond with a peer; nil if there is none. A bond without a key for encryption is the weakest.
+    /// The strength of the bond with a peer, which a pairing that replaces it must have; nil if there is none. A bond
+    /// without a key for encryption is the weakest.
     func strength(of identity: DeviceAddress) -> KeyStrength? {
         byIdentity[identity].map { record in
-            record.bond.strength
+            record.bond.replacementStrength
                 ?? KeyStrength(
                     isAuthenticated: record.bond.peerSigningKey?.isAuthenticated ?? false,
                     isSecureConnections: false,

@@ -28,6 +28,10 @@ extension LinkSecurityEngine {
         policy.encryptsBondedLinks && context.bond?.strength != nil && state.current.key?.opensGate != true
     }
 
+    /// Whether the peer is certainly the bonded device: it has verified its identity, and the link has been encrypted
+    /// since then. Only such a peer may change what is stored with its bond.
+    var isVerificationValid: Bool { isIdentityVerified || state.current.key?.followsVerifiedKey == true }
+
     /// Whether an encryption uses the key that the bond has now.
     func usesBondKey(_ work: EncryptionWork, _ context: SecurityContext) -> Bool {
         work.origin == .bond && work.key == bondKey(context)

@@ -267,8 +267,10 @@ extension LinkSecurityEngine {
     private mutating func keysAccepted(_ work: CompletedPairing, isBonded: Bool, _ context: inout SecurityContext) {
         var current = work.current
         current.key?.origin = isBonded ? .bond : .transient
-        current.key?.followsVerifiedKey = false
-        if isBonded { current.keyFailure = nil }
+        if isBonded {
+            current.key?.followsVerifiedKey = false
+            current.keyFailure = nil
+        }
         transientKeys = isBonded ? nil : work.outcome.bond
         state = .settled(current)
         let result = PairingResult(
