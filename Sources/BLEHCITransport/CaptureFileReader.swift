@@ -7,9 +7,6 @@ import Glibc
 ///
 ///     var file = try CaptureFileReader(path: "trace.btsnoop")
 ///     while let record = try file.next() { print(record.number) }
-///
-///     var file = try CaptureFileReader(path: "trace.btsnoop")
-///     while let record = try file.next() { print(record.number) }
 public struct CaptureFileReader: ~Copyable {
     private static let blockLength = 256 * 1024
 
@@ -28,7 +25,8 @@ public struct CaptureFileReader: ~Copyable {
     /// - Throws: ``CaptureFileError/unreadable(path:errno:)`` if it cannot be opened. Errors in its content are thrown
     ///   by ``next(beforeWaiting:)``.
     public init(path: String, stop: ReadingStop = ReadingStop()) throws(CaptureFileError) {
-        try self.init(unsafe ble_open(path, O_RDONLY, 0), path: path, stop)
+        // Otherwise the opening of a pipe would wait for its writer, which `stop` could not end. `next` waits instead.
+        try self.init(unsafe ble_open(path, O_RDONLY | O_NONBLOCK, 0), path: path, stop)
     }
 
     /// Reads from standard input.

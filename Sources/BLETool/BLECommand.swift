@@ -71,14 +71,25 @@ enum Main {
         }
     }
 
-    private static func report(_ error: any Error, _ interruption: Interruption) -> Int32 {
+    /// Prints the message of an error, or the help or version that it stands for. Returns the exit status.
+    ///
+    /// - Parameter output: prints the help or the version.
+    static func report(
+        _ error: any Error,
+        _ interruption: Interruption,
+        output: (String) throws(OutputError) -> Void = { text throws(OutputError) in try Output.standard.line(text) }
+    ) -> Int32 {
         if let signal = interruption.signal { return 128 + signal }
         if let error = error as? OutputError, error.isBrokenPipe { return 128 + SIGPIPE }
         // The message has already been printed.
         if let code = error as? ExitCode { return code.rawValue }
         let code = BLECommand.exitCode(for: error)
         if code.isSuccess {
-            try? Output.standard.line(BLECommand.fullMessage(for: error))
+            do throws(OutputError) {
+                try output(BLECommand.fullMessage(for: error))
+            } catch {
+                return report(error, interruption)
+            }
         } else if code == .validationFailure {
             let message = BLECommand.message(for: error)
             let help = BLECommand.helpCommand(for: CommandLine.arguments.dropFirst())

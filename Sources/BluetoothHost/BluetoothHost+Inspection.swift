@@ -98,7 +98,7 @@ extension BluetoothHost {
         inspection.isAlarmSet = timers.isAlarmSet
         inspection.commands = session.commands.count
         inspection.scans = gap.scanning.scans.sessions.count
-        inspection.advertisements = gap.advertising.entries.count
+        inspection.advertisements = gap.advertising.entries.count { $0.state != .removalRefused }
         inspection.subeventTrains = gap.subevents.advertisements.count
         inspection.subeventObservers = observers.subevents.count
         inspection.synchronizations = gap.synchronizing.entries.count

@@ -1,5 +1,6 @@
 import BLEByteCoding
 import BLECapture
+import Dispatch
 import Glibc
 import Synchronization
 import Testing
@@ -111,5 +112,29 @@ struct CaptureFileReaderTests {
         }) != nil { count += 1 }
         #expect(count == 1)
         #expect(rest.isEmpty)
+    }
+
+    @Test func stopEndsTheWaitForTheWriterOfAPipe() throws {
+        let path = "\(folder.path)/pipe"
+        try #require(mkfifo(path, 0o600) == 0)
+        let stop = ReadingStop()
+        let isAtEnd = Mutex(false)
+        let isDone = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            do throws(CaptureFileError) {
+                var file = try CaptureFileReader(path: path, stop: stop)
+                let hasEnded = try file.next() == nil
+                isAtEnd.withLock { $0 = hasEnded }
+            } catch {
+                // The end was not reached.
+            }
+            isDone.signal()
+        }
+        stop.stop()
+        let result = isDone.wait(timeout: .now() + .seconds(60))
+        // A thread that waits for a writer gets one.
+        withExtendedLifetime(OwnedDescriptor(open(path, O_RDWR | O_NONBLOCK))) {}
+        #expect(result == .success)
+        #expect(isAtEnd.withLock { $0 })
     }
 }

@@ -186,6 +186,10 @@ struct ProfileTests {
             "advertise.manufacturerData.4C: the key is not a company's number: use 4 hexadecimal digits, as in 004C"
         ),
         (
+            #"{"advertise": {"manufacturerData": {"+04C": ""}}}"#,
+            "advertise.manufacturerData.+04C: the key is not a company's number: use 4 hexadecimal digits, as in 004C"
+        ),
+        (
             #"{"advertise": {"manufacturerData": {"004C": "0x0G"}}}"#,
             "advertise.manufacturerData.004C: \"0x0G\" is not hexadecimal: \"G\" is no digit"
         ),
@@ -338,6 +342,16 @@ struct ProfileTests {
             #"{"name": "abc", "advertise": {"manufacturerData": {"004C": "\#(String(repeating: "00", count: 40))"}}}"#
         ).payload
         #expect(payload.advertisingData.length == 3 + 44 + 5)
+        #expect(payload.scanResponseData.bytes.isEmpty)
+    }
+
+    @Test(arguments: ["2m", "coded"])
+    func payloadOfExtendedPDUsIsAllInTheAdvertisingData(phy: String) throws {
+        let payload = try profile(
+            #"{"name": "A name of 18 bytes", "advertise": {"phy": "\#(phy)", "connectable": false, "#
+                + #""services": ["12345678-1234-5678-1234-56789ABCDEF0"]}}"#
+        ).payload
+        #expect(payload.advertisingData.length == 3 + 18 + 20)
         #expect(payload.scanResponseData.bytes.isEmpty)
     }
 }

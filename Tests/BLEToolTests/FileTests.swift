@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Glibc
 import Testing
@@ -33,6 +34,26 @@ final class FileTests {
         // A thread that waits for a writer gets one.
         let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         close(descriptor)
+    }
+
+    @Test(
+        "A cancelled transfer does not wait for the other end of a pipe",
+        arguments: ["--input", "--output", "--send", "--receive"]
+    )
+    func cancelledTransferDoesNotWaitForTheOtherEndOfAPipe(option: String) async throws {
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        let opening = Task { [path] in
+            switch option {
+            case "--input": _ = try await ChannelOptions.parse([option, path]).openFiles()
+            case "--output": _ = try await ChannelOptions.parse(["--input", "/dev/null", option, path]).openFiles()
+            default: _ = try await StreamFileOptions.parse([option, path]).openFiles()
+            }
+        }
+        opening.cancel()
+        // A thread that waits for the other end gets one.
+        let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        defer { close(descriptor) }
+        await #expect(throws: CancellationError.self) { try await opening.value }
     }
 
     @Test("A cancelled task does not wait for the end of a pipe")

@@ -1,6 +1,7 @@
 import BLEATT
 import BLEProfiles
 import BluetoothTypes
+import Glibc
 import Testing
 
 @testable import BLETool
@@ -269,6 +270,18 @@ struct OutputTests {
             resolvingListSize: 0,
             supportedStates: 0x3FF
         )
+    }
+
+    @Test(
+        "A version that cannot be printed is an error",
+        arguments: [(ENOSPC, EXIT_FAILURE), (EPIPE, 128 + SIGPIPE)] as [(Int32, Int32)]
+    )
+    func versionThatCannotBePrintedIsAnError(errno: Int32, status: Int32) throws {
+        let error = #expect(throws: (any Error).self) { try BLECommand.parseAsRoot(["--version"]) }
+        let result = Main.report(try #require(error), Interruption()) { _ throws(OutputError) in
+            throw OutputError(errno: errno)
+        }
+        #expect(result == status)
     }
 
     @Test func controllerIsOneObjectOfJSONOrAList() {

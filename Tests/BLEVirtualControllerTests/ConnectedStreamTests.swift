@@ -252,6 +252,13 @@ struct ConnectedStreamTests {
         #expect(world.world.status(of: Self.acceptance, to: 1) == .commandDisallowed)
     }
 
+    @Test func disconnectionWithAReasonThatNoHostMayGiveIsRefused() {
+        let world = Self.established()
+        let command = Disconnect(connectionHandle: Self.handle, reason: .connectionTimeout)
+        #expect(world.world.status(of: command, to: 0) == .invalidHCICommandParameters)
+        world.world.succeed(Self.disconnection, at: 0)
+    }
+
     // MARK: Data paths
 
     @Test func dataPathsAreSetUpBeforeTheStreamIsEstablished() {

@@ -30,6 +30,7 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
         case stopScan
         case reportDroppedDiscoveries
         case connect(UUID, ConnectionRequest)
+        case setReconnects(UUID, Bool)
         case cancel(UUID)
         case release(UUID)
         case connectionEvents(ConnectionEventFilter?)
@@ -86,6 +87,10 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
     func reportDroppedDiscoveries() { note(.reportDroppedDiscoveries) }
     func connect(_ connection: ConnectionIdentifier, _ request: ConnectionRequest) {
         note(.connect(connection.peripheral, request))
+    }
+
+    func setReconnects(_ reconnects: Bool, of connection: ConnectionIdentifier) {
+        note(.setReconnects(connection.peripheral, reconnects))
     }
 
     func cancelConnection(_ connection: ConnectionIdentifier) { note(.cancel(connection.peripheral)) }
@@ -165,6 +170,17 @@ final class ScriptedCentralEngine: CentralEngine, ScriptedEngine {
         _ completion: @escaping Completion<Void>
     ) {
         note(.configure(configuration, characteristic.valueHandle), of: peripheral, completion)
+    }
+
+    /// The completions that wait for earlier calls; nil to call them at once.
+    let inOrder = Mutex<[Completion<Void>]?>(nil)
+
+    func completeInOrder(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Void>) {
+        let waits = inOrder.withLock { waiting in
+            waiting?.append(completion)
+            return waiting != nil
+        }
+        if !waits { completion(.success(())) }
     }
 
     func readRSSI(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Int?>) {
@@ -263,6 +279,8 @@ final class ScriptedPeripheralEngine: PeripheralEngine, ScriptedEngine {
         definition.includes += included.compactMap(\.value).map(ServiceDefinition.Include.handle)
         note(.publish(definition), completion)
     }
+
+    func completeInOrder(_ completion: @escaping Completion<Void>) { completion(.success(())) }
 
     func removeService(at handle: AttributeHandle) { note(.remove(handle)) }
 

@@ -93,7 +93,7 @@ public struct LECSProcedureEnableComplete: LEEventParameters, Sendable, Equatabl
     public var toneAntennaConfigSelection: UInt8
     /// `Selected_TX_Power`, in dBm, -127 to 20; 127 if it is not known.
     public var selectedTXPower: Int8
-    /// `Subevent_Len`, in microseconds.
+    /// `Subevent_Len`, in microseconds, 0x0004E2 to 0x3D0900.
     public var subeventLen: UInt32
     /// `Subevents_Per_Event`: 0x01 to 0x20.
     public var subeventsPerEvent: UInt8
@@ -105,7 +105,7 @@ public struct LECSProcedureEnableComplete: LEEventParameters, Sendable, Equatabl
     public var procedureInterval: UInt16
     /// `Procedure_Count`: 0x0000: until they are disabled.
     public var procedureCount: UInt16
-    /// `Max_Procedure_Len`, in units of 0.625 ms.
+    /// `Max_Procedure_Len`, in units of 0.625 ms, 0x0001 to 0xFFFF.
     public var maxProcedureLen: UInt16
 
     /// Creates the event from its parameters.

@@ -57,9 +57,9 @@ public struct LEAddDeviceToMonitoredAdvertisersList: Command, Equatable {
 
     /// `Address_Type` and `Address`: the identity address, if the controller resolves the advertiser's address.
     public var address: DeviceAddress
-    /// `RSSI_Threshold_Low`, in dBm, at most `rssiThresholdHigh`.
+    /// `RSSI_Threshold_Low`, in dBm, -127 to `rssiThresholdHigh`.
     public var rssiThresholdLow: Int8
-    /// `RSSI_Threshold_High`, in dBm.
+    /// `RSSI_Threshold_High`, in dBm, -127 to 20.
     public var rssiThresholdHigh: Int8
     /// `Timeout`, in seconds, the time below `rssiThresholdLow` after which the controller reports the device.
     public var timeout: UInt8

@@ -78,7 +78,8 @@ extension Profile.Advertise {
             serviceData.append(Profile.ServiceData(service: service, data: try reader.bytes()))
         }
         for (key, reader) in try members["manufacturerData"]?.entries() ?? [] {
-            guard key.utf8.count == 4, let company = UInt16(key, radix: 16) else {
+            // `UInt16` would also accept a sign.
+            guard key.utf8.count == 4, key.allSatisfy(\.isHexDigit), let company = UInt16(key, radix: 16) else {
                 throw reader.error("the key is not a company's number: use 4 hexadecimal digits, as in 004C")
             }
             manufacturerData.append(

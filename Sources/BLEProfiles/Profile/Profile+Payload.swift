@@ -8,7 +8,8 @@ extension Profile {
     ///
     /// Structures that identify the device come first. A structure that does not fit into the advertising PDU moves
     /// into the scan response. If a structure fits into neither, everything goes into the advertising data, which then
-    /// needs extended advertising.
+    /// needs extended advertising. The same applies to a PHY other than LE 1M: its extended PDUs have advertising data
+    /// or a scan response, but not both (Vol 4, Part E, 7.8.54 and 7.8.55).
     package var payload: (advertisingData: AdvertisingData, scanResponseData: AdvertisingData) {
         let flags = AdvertisingData.Structure.flags([.generalDiscoverable, .brEdrNotSupported])
         var structures = AdvertisingData.Structure.lists(of: advertise.services)
@@ -16,6 +17,7 @@ extension Profile {
         structures += advertise.manufacturerData.map { .manufacturerData($0.company, $0.data) }
         if let name { structures.append(.completeLocalName(name)) }
         if let appearance { structures.append(.appearance(appearance)) }
+        guard advertise.phy == .le1M else { return (AdvertisingData([flags] + structures), AdvertisingData()) }
 
         var advertisingData = AdvertisingData([flags])
         var scanResponseData = AdvertisingData()

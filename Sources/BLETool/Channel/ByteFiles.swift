@@ -31,24 +31,7 @@ final class ByteInput: Sendable {
     ///
     /// - Throws: ``FileError``, or `CancellationError` at once if the task is cancelled.
     static func opened(_ path: String?, followsLinks: Bool = true) async throws -> ByteInput {
-        let reply = Reply<ByteInput?>()
-        let input = try await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                reply.wait(continuation)
-                if Task.isCancelled { return reply.give(.success(nil)) }
-                DispatchQueue.global().async {
-                    do throws(FileError) {
-                        reply.give(.success(try ByteInput(path, followsLinks: followsLinks)))
-                    } catch {
-                        reply.give(.failure(error))
-                    }
-                }
-            }
-        } onCancel: {
-            reply.give(.success(nil))
-        }.get()
-        guard let input else { throw CancellationError() }
-        return input
+        try await openCancellably { () throws(FileError) in try ByteInput(path, followsLinks: followsLinks) }
     }
 
     /// Returns the next bytes; none at the end, or if the task is cancelled.
@@ -80,6 +63,34 @@ final class ByteInput: Sendable {
             }
         }
     }
+}
+
+/// Opens a file on another thread, because a named pipe waits there for its other end.
+///
+/// The thread may stay blocked after a cancellation, but no task waits for it.
+///
+/// - Throws: the error of `open`, or `CancellationError` at once if the task is cancelled.
+private func openCancellably<Opened: Sendable>(
+    _ open: @escaping @Sendable () throws(FileError) -> Opened
+) async throws -> Opened {
+    let reply = Reply<Opened?>()
+    let opened = try await withTaskCancellationHandler {
+        await withCheckedContinuation { (continuation: Reply<Opened?>.Continuation) in
+            reply.wait(continuation)
+            if Task.isCancelled { return reply.give(.success(nil)) }
+            DispatchQueue.global().async {
+                do throws(FileError) {
+                    reply.give(.success(try open()))
+                } catch {
+                    reply.give(.failure(error))
+                }
+            }
+        }
+    } onCancel: {
+        reply.give(.success(nil))
+    }.get()
+    guard let opened else { throw CancellationError() }
+    return opened
 }
 
 /// A single-use result: only the first answer reaches the waiting task.
@@ -115,6 +126,13 @@ final class ByteOutput: Sendable {
 
     deinit {
         if descriptor != STDOUT_FILENO { close(descriptor) }
+    }
+
+    /// Opens a file, also a named pipe without a reader: that open waits for a reader.
+    ///
+    /// - Throws: ``FileError``, or `CancellationError` at once if the task is cancelled.
+    static func opened(_ path: String?) async throws -> ByteOutput {
+        try await openCancellably { () throws(FileError) in try ByteOutput(path) }
     }
 
     func write(_ octets: [UInt8]) throws {

@@ -43,8 +43,10 @@ struct ChannelOptions: ParsableArguments {
         L2CAPChannel.Configuration(mtu: mtu, mps: mps, receiveByteCapacity: buffer, sendByteCapacity: buffer)
     }
 
-    func openFiles() throws(FileError) -> ChannelFiles {
-        ChannelFiles(input: try ByteInput(input), output: try ByteOutput(output))
+    /// - Throws: ``FileError``, or `CancellationError` at once if the task is cancelled: a named pipe may have no other
+    ///   end yet.
+    func openFiles() async throws -> ChannelFiles {
+        ChannelFiles(input: try await ByteInput.opened(input), output: try await ByteOutput.opened(output))
     }
 }
 

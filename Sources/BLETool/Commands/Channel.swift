@@ -37,7 +37,7 @@ struct Channel: AsyncParsableCommand {
         func validate() throws { try channel.validate(asJSON: options.output.json) }
 
         func run() async throws {
-            let ends = try channel.openFiles()
+            let ends = try await channel.openFiles()
             let teller = ChannelTeller(asJSON: options.output.json)
             try await options.withAdapter {
                 $0.deviceName = name
@@ -87,7 +87,7 @@ struct Channel: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let ends = try channel.openFiles()
+            let ends = try await channel.openFiles()
             let teller = ChannelTeller(asJSON: peer.options.output.json)
             let (channel, psm) = (channel, psm)
             try await peer.withPeer(inputHasData: channel.input == nil) { peer in

@@ -32,7 +32,7 @@ struct Iso: AsyncParsableCommand {
         func run() async throws {
             let teller = StreamTeller(asJSON: options.output.json)
             let part = files.partLength
-            let ends = try files.openFiles()
+            let ends = try await files.openFiles()
             try await options.withAdapter {
                 $0.deviceName = name
                 $0.usesConnectedStreams = true
@@ -79,7 +79,7 @@ struct Iso: AsyncParsableCommand {
 
         func run() async throws {
             let teller = StreamTeller(asJSON: options.output.json)
-            let ends = try files.openFiles()
+            let ends = try await files.openFiles()
             let part = files.partLength
             let (target, patience, finding) = (target, options.patience, finding)
             var parameters = ConnectedGroupParameters(sduInterval: interval.duration)

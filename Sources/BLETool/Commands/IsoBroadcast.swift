@@ -42,7 +42,7 @@ extension Iso {
 
         func run() async throws {
             let teller = StreamTeller(asJSON: options.output.json)
-            let content = try await BroadcastFile(try ByteInput(file), partLength: partLength)
+            let content = try await BroadcastFile(try await ByteInput.opened(file), partLength: partLength)
             let parameters = BroadcastGroupParameters(
                 sduInterval: interval.duration,
                 maximumSDU: partLength,
@@ -110,7 +110,7 @@ extension Iso {
 
         func run() async throws {
             let teller = StreamTeller(asJSON: options.output.json)
-            let output = try ByteOutput(file)
+            let output = try await ByteOutput.opened(file)
             let (target, patience, finding) = (target, options.patience, finding)
             let parameters = BroadcastReceptionParameters(streams: [stream], code: code.code)
             try await options.withAdapter { adapter in

@@ -48,10 +48,27 @@ struct Monitor: AsyncParsableCommand {
             try CaptureFile(path: path, format: .monitor(path: path), masksKeys: maskKeys, mayWait: true)
         }
         var printer = PacketPrinter(options, printsPackets: true, summarizes: summary)
-        while printer.failure == nil, let record = try channel.next(beforeWaiting: { printer.flush() }) {
-            file?.append(record)
-            if let failure = file?.failure { throw failure }
-            printer.take(record)
+        try Monitor.print(&channel, with: &printer, to: file)
+    }
+
+    /// Prints the records of the channel, and appends them to a capture, until reading is stopped.
+    ///
+    /// - Throws: ``OutputError``, or a `TransportError` if the channel or the capture fails. The earlier records and the
+    ///   summary are printed before.
+    static func print(
+        _ channel: inout MonitorChannel,
+        with printer: inout PacketPrinter,
+        to file: CaptureFile?
+    ) throws {
+        var problem: TransportError?
+        do throws(TransportError) {
+            while printer.failure == nil, let record = try channel.next(beforeWaiting: { printer.flush() }) {
+                file?.append(record)
+                printer.take(record)
+                if let failure = file?.failure { throw failure }
+            }
+        } catch {
+            problem = error
         }
         try printer.finish()
         if channel.drops > 0 {
@@ -59,5 +76,6 @@ struct Monitor: AsyncParsableCommand {
                 "\(channel.drops) packets are missing, because they arrived faster than they could be printed"
             )
         }
+        if let problem { throw problem }
     }
 }

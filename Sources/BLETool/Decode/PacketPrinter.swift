@@ -14,17 +14,27 @@ struct PacketPrinter {
     private let isColored: Bool
     private let printsPackets: Bool
     private let dissector: Dissector
+    private let output: ([UInt8]) throws(OutputError) -> Void
     private var text = TextBuffer(capacity: PacketPrinter.blockLength * 2)
 
     /// - Parameters:
     ///   - printsPackets: whether each packet is printed as it is read.
     ///   - summarizes: whether a summary is printed at the end.
-    init(_ options: PacketOptions, printsPackets: Bool, summarizes: Bool) {
+    ///   - output: writes text.
+    init(
+        _ options: PacketOptions,
+        printsPackets: Bool,
+        summarizes: Bool,
+        output: @escaping ([UInt8]) throws(OutputError) -> Void = { bytes throws(OutputError) in
+            try Output.standard.write(bytes)
+        }
+    ) {
         filters = options.filter
         isVerbose = options.verbose
         isJSON = options.json
         isColored = options.isColored
         self.printsPackets = printsPackets
+        self.output = output
         dissector = Dissector(summarizing: summarizes)
     }
 
@@ -48,7 +58,7 @@ struct PacketPrinter {
     mutating func flush() {
         guard text.count > 0, failure == nil else { return }
         do throws(OutputError) {
-            try Output.standard.write(text.bytes)
+            try output(text.bytes)
         } catch {
             failure = error
         }

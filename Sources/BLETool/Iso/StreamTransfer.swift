@@ -22,9 +22,11 @@ struct StreamFileOptions: ParsableArguments {
         guard (8...4095).contains(partLength) else { throw ValidationError("--sdu is 8 to 4095 bytes") }
     }
 
-    func openFiles() throws(FileError) -> StreamFile {
-        if let send { return .send(try ByteInput(send)) }
-        return .receive(try ByteOutput(receive))
+    /// - Throws: ``FileError``, or `CancellationError` at once if the task is cancelled: a named pipe may have no other
+    ///   end yet.
+    func openFiles() async throws -> StreamFile {
+        if let send { return .send(try await ByteInput.opened(send)) }
+        return .receive(try await ByteOutput.opened(receive))
     }
 }
 

@@ -5,20 +5,20 @@ extension CommandTable {
     /// Adds the commands for a link (Vol 4, Part E, 7.1, 7.5 and 7.8).
     mutating func addLinks() {
         begin(Disconnect.self) { controller, command in
-            if let stream = controller.isochronous.streams[command.connectionHandle] {
+            let stream = controller.isochronous.streams[command.connectionHandle]
+            let end = controller.end(command.connectionHandle)
+            guard stream != nil || end != nil else { return .refused(.unknownConnectionIdentifier) }
+            guard CommandTable.disconnectReasons.contains(command.reason) else {
+                return .refused(.invalidHCICommandParameters)
+            }
+            if let stream {
                 switch stream.phase {
                 case .established: return .begun { stream.terminate(command.reason) }
                 case .creating where stream.isCentral: return .begun { stream.cancel() }
                 case .creating, .idle: return .refused(.commandDisallowed)
                 }
             }
-            guard let end = controller.end(command.connectionHandle) else {
-                return .refused(.unknownConnectionIdentifier)
-            }
-            guard CommandTable.disconnectReasons.contains(command.reason) else {
-                return .refused(.invalidHCICommandParameters)
-            }
-            guard end.terminationReason == nil else { return .refused(.commandDisallowed) }
+            guard let end, end.terminationReason == nil else { return .refused(.commandDisallowed) }
             return .begun { end.terminate(command.reason) }
         }
         begin(ReadRemoteVersionInformation.self) { controller, command in
@@ -62,7 +62,7 @@ extension CommandTable {
         }
     }
 
-    /// The reasons with which a host may end a link (7.1.6).
+    /// The reasons with which a host may end a link or a stream (7.1.6).
     private static let disconnectReasons: Set<HCIErrorCode> = [
         .authenticationFailure, .remoteUserTerminatedConnection, .remoteDeviceTerminatedConnectionDueToLowResources,
         .remoteDeviceTerminatedConnectionDueToPowerOff, .unsupportedRemoteFeature, .pairingWithUnitKeyNotSupported,

@@ -51,7 +51,7 @@ extension BluetoothHost {
 
     /// Answers a peer that requests other parameters through the Link Layer.
     func parametersRequested(_ event: LERemoteConnectionParameterRequest) {
-        guard LinkControl.accepts(event) else {
+        guard links[event.connectionHandle]?.control.accepts(event) == true else {
             return sendAndForget(
                 LERemoteConnectionParameterRequestNegativeReply(connectionHandle: event.connectionHandle)
             )

@@ -152,6 +152,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     // MARK: Connections
 
     /// Connects to a peripheral. The attempt has no time limit; ``cancelPeripheralConnection(_:)`` ends it.
+    ///
+    /// For a peripheral that is connected, the delegate is called again. If `options` contains
+    /// ``CBConnectPeripheralOptionEnableAutoReconnect``, it applies to the connection from then on.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         connect(peripheral, ConnectionRequest(options: options))
     }

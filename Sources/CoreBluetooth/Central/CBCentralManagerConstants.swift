@@ -119,7 +119,9 @@ extension ScanRequest {
 extension ConnectionRequest {
     init(options: [String: Any]?) {
         guard let options else { return }
-        reconnects = options.isSet(CBConnectPeripheralOptionEnableAutoReconnect)
+        if options[CBConnectPeripheralOptionEnableAutoReconnect] != nil {
+            reconnects = options.isSet(CBConnectPeripheralOptionEnableAutoReconnect)
+        }
         if let seconds = (options[CBConnectPeripheralOptionStartDelayKey] as? NSNumber)?.doubleValue, seconds > 0 {
             delay = .seconds(min(seconds, 86_400))
         }

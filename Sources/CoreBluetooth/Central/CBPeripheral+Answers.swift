@@ -59,7 +59,7 @@ extension CBPeripheral {
         _ answer: @escaping Completion<Void>
     ) {
         guard data.count <= CBPeripheral.longestValue else {
-            return answer(.failure(.attribute(.invalidAttributeValueLength)))
+            return answerInOrder(.failure(.attribute(.invalidAttributeValueLength)), of: target, answer)
         }
         engine?.write(Array(data), to: handle, of: target, answer)
     }
@@ -119,6 +119,19 @@ extension CBPeripheral {
                 guard let self, self.content.withLock({ $0.connection }) == target.connection else { return }
                 body(self, result)
             }
+        }
+    }
+
+    /// Delivers a result that needs no request, after the results of the earlier calls of GATT. The app may have made
+    /// these calls for the same attribute.
+    func answerInOrder<Value: Sendable>(
+        _ result: Result<Value, EngineError>,
+        of target: ConnectedPeripheral,
+        _ answer: @escaping Completion<Value>
+    ) {
+        engine?.completeInOrder(of: target) { ended in
+            // The link may have ended.
+            answer(ended.flatMap { _ in result })
         }
     }
 

@@ -14,7 +14,12 @@ extension CBPeripheral {
         content.withLock { content in
             guard content.manager != nil else { return nil }
             switch content.state {
-            case .connected: return true
+            case .connected:
+                // The other options concern attempts.
+                if let reconnects = request.reconnects, let connection = content.requested {
+                    engine?.setReconnects(reconnects, of: connection)
+                }
+                return true
             case .disconnecting: content.nextConnection = request
             case .disconnected, .connecting: beginConnecting(request, &content)
             }
@@ -55,13 +60,16 @@ extension CBPeripheral {
     /// - Returns: whether there was a connection or an attempt.
     @discardableResult
     func discardConnection(isInvalidated: Bool) -> Bool {
-        let hadConnection = content.withLock { content in
+        // In one step, so that a connection that the app requests on another thread is discarded too, or begins after it.
+        let (hadConnection, values) = content.withLock { content in
             if isInvalidated { content.manager = nil }
             content.nextConnection = nil
             if let connection = content.requested { engine?.release(connection) }
-            return content.state != .disconnected
+            let hadConnection = content.state != .disconnected
+            content.endConnection(isReconnecting: false)
+            return (hadConnection, content.values)
         }
-        connectionEnded(isReconnecting: false)
+        values?.finish()
         return hadConnection
     }
 
@@ -106,17 +114,11 @@ extension CBPeripheral {
     /// Discards the state of the connection that ended, and ends the sequences of its values. The next connection has
     /// other objects.
     func connectionEnded(isReconnecting: Bool) {
-        content.withLock { content in
-            content.connection += 1
-            if !isReconnecting { content.requested = nil }
-            content.state = isReconnecting || content.nextConnection != nil ? .connecting : .disconnected
-            content.link = nil
-            content.mtu = Content().mtu
-            content.writesInFlight = 0
-            content.owesReadiness = false
-            content.database.invalidate()
+        let values = content.withLock { content in
+            content.endConnection(isReconnecting: isReconnecting)
+            return content.values
         }
-        content.withLock { $0.values }?.finish()
+        values?.finish()
     }
 
     // MARK: Changes by the peripheral
@@ -165,5 +167,19 @@ extension CBPeripheral {
         characteristic.content.withLock { $0.value = value }
         tell { $0.peripheral(self, didUpdateValueFor: characteristic, error: nil) }
         values?.send(CBCharacteristicValue(characteristic: characteristic, value: value))
+    }
+}
+
+extension CBPeripheral.Content {
+    /// Discards the state of the connection that ended.
+    fileprivate mutating func endConnection(isReconnecting: Bool) {
+        connection += 1
+        if !isReconnecting { requested = nil }
+        state = isReconnecting || nextConnection != nil ? .connecting : .disconnected
+        link = nil
+        mtu = CBPeripheral.Content().mtu
+        writesInFlight = 0
+        owesReadiness = false
+        database.invalidate()
     }
 }

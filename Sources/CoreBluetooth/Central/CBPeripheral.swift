@@ -177,7 +177,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             }
             peripheral.tell { $0.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error) }
         }
-        guard let range = discovered.descriptorRange else { return answer(.success([])) }
+        guard let range = discovered.descriptorRange else {
+            return answerInOrder(.success([]), of: target.peripheral, answer)
+        }
         engine?.discoverDescriptors(in: range, of: target.peripheral, answer)
     }
 
@@ -264,7 +266,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         } else if discovered.properties.contains(.indicate) {
             configuration = .indication
         } else {
-            return answer(.failure(.attribute(.requestNotSupported)))
+            return answerInOrder(.failure(.attribute(.requestNotSupported)), of: target.peripheral, answer)
         }
         engine?.setConfiguration(enabled ? configuration : [], of: discovered, on: target.peripheral, answer)
     }

@@ -48,6 +48,9 @@ protocol CentralEngine: AnyObject, Sendable {
     /// with this request.
     func connect(_ connection: ConnectionIdentifier, _ request: ConnectionRequest)
 
+    /// Sets whether the host reconnects after the loss of a connection that exists. Has no effect if it has ended.
+    func setReconnects(_ reconnects: Bool, of connection: ConnectionIdentifier)
+
     /// Ends a connection or a connection attempt. One ``CentralEvent/disconnected(_:_:)`` without an error reports the
     /// end. Has no effect on a later connection to the same peripheral.
     func cancelConnection(_ connection: ConnectionIdentifier)
@@ -131,6 +134,9 @@ protocol CentralEngine: AnyObject, Sendable {
         on peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     )
+
+    /// Completes after the calls of GATT before it. Nothing is sent.
+    func completeInOrder(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Void>)
 
     /// Reads the link's RSSI in dBm; nil if the controller does not know it.
     func readRSSI(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Int?>)
@@ -244,8 +250,9 @@ struct ConnectedPeripheral: Hashable, Sendable {
 struct ConnectionRequest: Hashable, Sendable {
     /// The delay before connecting.
     var delay = Duration.zero
-    /// Whether the host reconnects after the connection is lost.
-    var reconnects = false
+    /// Whether the host reconnects after the connection is lost; nil if the app has not given the option. A connection that
+    /// exists then continues as before. Others do not reconnect.
+    var reconnects: Bool?
     /// The time after which the attempt fails, from the request; nil for no limit.
     var timeout: Duration?
 }

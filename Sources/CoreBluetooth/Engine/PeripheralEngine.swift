@@ -59,6 +59,9 @@ protocol PeripheralEngine: AnyObject, Sendable {
     /// Ends all links of a central.
     func disconnect(_ central: UUID)
 
+    /// Completes after the calls before it that publish services.
+    func completeInOrder(_ completion: @escaping Completion<Void>)
+
     /// Publishes a service for channels. Completes with the assigned PSM, 0x0080 to 0x00FF.
     func publishChannel(requiresEncryption: Bool, _ completion: @escaping Completion<CBL2CAPPSM>)
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>)

@@ -14,8 +14,9 @@
 /// On a virtual adapter, each kind of manager has its own controller, and both controllers are on the same air. A
 /// process that contains both ends of an app, such as a test, can connect them there.
 ///
-/// The value may also be an `Adapter` of the module BLE that is open already, such as one of a simulated world. It is
-/// not closed with the managers.
+/// The value may also be an `Adapter` of the module BLE that is open already. It is not closed with the managers. Do
+/// not use an adapter of a `World` of the module BluetoothTesting: the world's time does not wait for the queues on which
+/// managers call their delegates.
 public let CBCentralManagerOptionAdapterKey = "swift-ble.adapter"
 
 /// An option of ``CBPeripheralManager``: the adapter to use; see ``CBCentralManagerOptionAdapterKey``.

@@ -175,10 +175,14 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
                 "\(service) is published already, includes a service that was not added, or contains an object that is "
                     + "not local"
             )
-            return onQueue { manager in
-                let error = CBError.described(.invalidParameters)
-                manager.delegate?.peripheralManager(manager, didAdd: service, error: error)
+            // The result follows those of earlier calls, which may be for the same service.
+            engine?.completeInOrder { [weak self] _ in
+                self?.onQueue { manager in
+                    let error = CBError.described(.invalidParameters)
+                    manager.delegate?.peripheralManager(manager, didAdd: service, error: error)
+                }
             }
+            return
         }
         service.setPublished(true)
         engine?.publish(addition.definition, including: addition.included) { [weak self] result in

@@ -9,71 +9,42 @@ import Testing
 @testable import BLE
 
 @Suite("Bonds in the state directory")
-final class KeptBondsTests {
-    private let directory = FileManager.default.temporaryDirectory.path + "/bonds-\(UUID().uuidString)"
-
-    deinit { try? FileManager.default.removeItem(atPath: directory) }
-    private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
-
-    private var file: StateFile { StateFile(directory: directory, name: "00-1A-7D-DA-71-13.json") }
+struct KeptBondsTests {
+    private let state = StateFixture()
 
     /// An identity section.
     private let identity =
         #""identity":{"staticAddress":"C0:00:00:00:00:01","resolvingKey":"00000000000000000000000000000001"}"#
 
-    private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
-
-    private func bonds(_ warnings: Warnings = Warnings()) -> KeptBonds {
-        KeptBonds { [directory] address in
-            await .open(adapter: address.map { "\($0)" } ?? "hci0", in: directory) { warnings.add($0) }
-        } warn: {
-            warnings.add($0)
-        }
-    }
-
-    /// Loads the state as the next host does.
-    private func load(_ warnings: Warnings = Warnings()) async -> KeptSecurity {
-        let bonds = bonds(warnings)
-        let security = await bonds.load(for: controller)
-        await bonds.close()
-        return security
-    }
-
-    private func keep(_ security: KeptSecurity, in bonds: KeptBonds) async -> Bool {
-        await withCheckedContinuation { continuation in
-            bonds.keep(security) { continuation.resume(returning: $0) }
-        }
-    }
-
     @Test("All stored state is loaded unchanged")
     func storedStateIsLoadedUnchanged() async {
-        let bonds = bonds()
-        #expect(await bonds.load(for: controller) == KeptSecurity())
-        #expect(await keep(.sample, in: bonds))
+        let bonds = state.bonds()
+        #expect(await bonds.load(for: state.controller) == KeptSecurity())
+        #expect(await bonds.save(.sample))
         await bonds.close()
         let warnings = Warnings()
-        #expect(await load(warnings) == .sample)
+        #expect(await state.load(warnings) == .sample)
         #expect(warnings.all == [])
     }
 
     @Test("The file is named by the controller's public address, or by its adapter without one")
     func fileIsNamedByThePublicAddressOrTheAdapter() async throws {
-        for (address, name) in [(controller, "00-1A-7D-DA-71-13.json"), (nil, "hci0.json")] {
-            let bonds = bonds()
+        for (address, name) in [(state.controller, "00-1A-7D-DA-71-13.json"), (nil, "hci0.json")] {
+            let bonds = state.bonds()
             _ = await bonds.load(for: address)
-            #expect(await keep(.sample, in: bonds))
+            #expect(await bonds.save(.sample))
             await bonds.close()
-            #expect(try StateFile(directory: directory, name: name).read() != nil)
+            #expect(try StateFile(directory: state.directory, name: name).read() != nil)
         }
     }
 
     @Test("The file has the documented form")
     func fileHasTheDocumentedForm() async throws {
-        let bonds = bonds()
-        _ = await bonds.load(for: controller)
-        #expect(await keep(.sample, in: bonds))
+        let bonds = state.bonds()
+        _ = await bonds.load(for: state.controller)
+        #expect(await bonds.save(.sample))
         await bonds.close()
-        let contents = try #require(try file.read()).data
+        let contents = try #require(try state.file.read()).data
         let written = try JSONSerialization.jsonObject(with: contents) as? NSDictionary
         let documented = try JSONSerialization.jsonObject(with: Data(KeptSecurity.sampleText.utf8)) as? NSDictionary
         #expect(written == documented)
@@ -120,28 +91,28 @@ final class KeptBondsTests {
     func damagedRecordIsSkippedAndTheOldFileIsKept(record: String, problem: String) async throws {
         let good = (1...3).map { #"{"address":"F0:00:00:00:00:0\#($0)","addressType":"random"}"# }
         let text = #"{"format":1,"later":[1],\#(identity),"bonds":[\#(good[0]),\#(record),\#(good[2])]}"#
-        try file.replace(with: Data(text.utf8))
+        try state.file.replace(with: Data(text.utf8))
         let warnings = Warnings()
-        let security = await load(warnings)
+        let security = await state.load(warnings)
         #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01", "F0:00:00:00:00:03"])
-        let copy = file.path + ".damaged-1"
+        let copy = state.file.path + ".damaged-1"
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.contains(problem) == true, "\(warnings.all)")
         #expect(warnings.all.first?.hasSuffix(copy) == true)
         #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == Data(text.utf8))
         // The next host finds no damage, and the other files are still there.
-        #expect(await load(warnings) == security)
+        #expect(await state.load(warnings) == security)
         #expect(warnings.all.count == 1)
-        #expect(String(decoding: try #require(try file.read()).data, as: UTF8.self).contains("later"))
+        #expect(String(decoding: try #require(try state.file.read()).data, as: UTF8.self).contains("later"))
     }
 
     @Test("A damaged identity is replaced, and the bonds are kept")
     func damagedIdentityIsReplacedAndTheBondsAreKept() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
         let identity = #"{"staticAddress":"40:00:00:00:00:01","resolvingKey":"00000000000000000000000000000001"}"#
-        try file.replace(with: Data(#"{"format":1,"identity":\#(identity),"bonds":[\#(bond)]}"#.utf8))
+        try state.file.replace(with: Data(#"{"format":1,"identity":\#(identity),"bonds":[\#(bond)]}"#.utf8))
         let warnings = Warnings()
-        let security = await load(warnings)
+        let security = await state.load(warnings)
         #expect(security.identity == nil)
         #expect(security.bonds.count == 1)
         #expect(warnings.all.first?.contains("identity.staticAddress: this is no random static address") == true)
@@ -150,9 +121,9 @@ final class KeptBondsTests {
     @Test("Fields of a later version are ignored")
     func fieldsOfALaterVersionAreIgnored() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random","colour":"red","server":{"mood":1}}"#
-        try file.replace(with: Data(#"{"format":1,\#(identity),"bonds":[\#(bond)]}"#.utf8))
+        try state.file.replace(with: Data(#"{"format":1,\#(identity),"bonds":[\#(bond)]}"#.utf8))
         let warnings = Warnings()
-        let security = await load(warnings)
+        let security = await state.load(warnings)
         #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01"])
         #expect(security.bonds.first?.serverState == ServerSession.PersistentState())
         #expect(warnings.all == [])
@@ -163,14 +134,14 @@ final class KeptBondsTests {
     @Test("An adapter locks its state directory until it is closed; a virtual one stores nothing by default")
     func adapterLocksItsStateDirectoryUntilItIsClosed() async throws {
         var configuration = Adapter.Configuration()
-        let unasked = try await Adapter.open(.virtual(name: directory), configuration: configuration)
+        let unasked = try await Adapter.open(.virtual(name: state.directory), configuration: configuration)
         #expect(unasked.store.path == nil)
         await unasked.close()
 
-        configuration.stateLocation = .directory(directory)
-        let adapter = try await Adapter.open(.virtual(name: directory), configuration: configuration)
+        configuration.stateLocation = .directory(state.directory)
+        let adapter = try await Adapter.open(.virtual(name: state.directory), configuration: configuration)
         let address = try #require(try await adapter.information.publicAddress)
-        let host = KeptHost("\(address)", in: directory)
+        let host = KeptHost("\(address)", in: state.directory)
         #expect(host.name == "\(address)")
         #expect(adapter.store.path == host.file.path)
         await #expect(throws: StateFileError.inUse(host.file.path, process: getpid())) {
@@ -179,7 +150,7 @@ final class KeptBondsTests {
         await adapter.close()
         try await host.change(warn: recordIssue) { $0 = .sample }
         #expect(try host.read { Issue.record("\($0)") } == KeptSecurity.sample.withoutCaches)
-        #expect(try KeptHost.all(in: directory).map(\.name) == ["\(address)"])
+        #expect(try KeptHost.all(in: state.directory).map(\.name) == ["\(address)"])
     }
 
     // MARK: Export

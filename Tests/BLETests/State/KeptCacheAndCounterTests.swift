@@ -9,76 +9,45 @@ import Testing
 @testable import BLE
 
 @Suite("Caches and counters in the state directory")
-final class KeptCacheAndCounterTests {
-    private let directory = FileManager.default.temporaryDirectory.path + "/bonds-\(UUID().uuidString)"
-
-    deinit { try? FileManager.default.removeItem(atPath: directory) }
-    private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
-
-    private var file: StateFile { StateFile(directory: directory, name: "00-1A-7D-DA-71-13.json") }
-
-    private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
-
-    private func bonds(_ warnings: Warnings = Warnings()) -> KeptBonds {
-        KeptBonds { [directory] address in
-            await .open(adapter: address.map { "\($0)" } ?? "hci0", in: directory) { warnings.add($0) }
-        } warn: {
-            warnings.add($0)
-        }
-    }
-
-    /// Loads the state as the next host does.
-    private func load(_ warnings: Warnings = Warnings()) async -> KeptSecurity {
-        let bonds = bonds(warnings)
-        let security = await bonds.load(for: controller)
-        await bonds.close()
-        return security
-    }
-
-    private func keep(_ security: KeptSecurity, in bonds: KeptBonds) async -> Bool {
-        await withCheckedContinuation { continuation in
-            bonds.keep(security) { continuation.resume(returning: $0) }
-        }
-    }
+struct KeptCacheAndCounterTests {
+    private let state = StateFixture()
 
     // MARK: Caches
 
     /// The names of the files with caches.
     private var cacheNames: [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: cacheDirectory)) ?? []
+        (try? FileManager.default.contentsOfDirectory(atPath: state.caches)) ?? []
     }
-
-    private var cacheDirectory: String { directory + "/00-1A-7D-DA-71-13.caches" }
 
     @Test("A cache without a hash is not saved, because the process may end before the cache is removed")
     func cacheWithoutAHashIsNotSaved() async {
-        let bonds = bonds()
-        _ = await bonds.load(for: controller)
-        #expect(await keep(.sample, in: bonds))
+        let bonds = state.bonds()
+        _ = await bonds.load(for: state.controller)
+        #expect(await bonds.save(.sample))
         await bonds.close()
         #expect(cacheNames.count == 1)
-        let next = self.bonds()
-        var changed = await next.load(for: controller)
+        let next = state.bonds()
+        var changed = await next.load(for: state.controller)
         #expect(changed == .sample)
         changed.bonds[1].clientCache?.hash = nil
-        #expect(await keep(changed, in: next))
+        #expect(await next.save(changed))
         await next.close()
         #expect(cacheNames.isEmpty)
-        #expect(await load() == KeptSecurity.sample.withoutCaches)
+        #expect(await state.load() == KeptSecurity.sample.withoutCaches)
     }
 
     @Test("A cache without a hash that an older version saved is not used, and is removed")
     func savedCacheWithoutAHashIsNotUsed() async throws {
-        let first = bonds()
-        _ = await first.load(for: controller)
-        #expect(await keep(.sample, in: first))
+        let first = state.bonds()
+        _ = await first.load(for: state.controller)
+        #expect(await first.save(.sample))
         await first.close()
         let name = try #require(cacheNames.first)
-        try StateFile(directory: cacheDirectory, name: name).replace(with: Data(#"{"services":[]}"#.utf8))
-        let second = bonds()
-        let security = await second.load(for: controller)
+        try StateFile(directory: state.caches, name: name).replace(with: Data(#"{"services":[]}"#.utf8))
+        let second = state.bonds()
+        let security = await second.load(for: state.controller)
         #expect(security == KeptSecurity.sample.withoutCaches)
-        #expect(await keep(security, in: second))
+        #expect(await second.save(security))
         await second.close()
         #expect(cacheNames.isEmpty)
     }
@@ -93,27 +62,27 @@ final class KeptCacheAndCounterTests {
     func retiredSigningKeysAreSaved() async throws {
         var security = KeptSecurity.sample
         security.retiredSigningKeys.add(signingKey(7, 30))
-        let bonds = bonds()
-        _ = await bonds.load(for: controller)
-        #expect(await keep(security, in: bonds))
+        let bonds = state.bonds()
+        _ = await bonds.load(for: state.controller)
+        #expect(await bonds.save(security))
         await bonds.close()
-        let text = String(decoding: try #require(try file.read()).data, as: UTF8.self)
+        let text = String(decoding: try #require(try state.file.read()).data, as: UTF8.self)
         #expect(text.contains(#""retiredSigningKeys""#))
         let warnings = Warnings()
-        #expect(await load(warnings) == security)
+        #expect(await state.load(warnings) == security)
         #expect(warnings.all == [])
     }
 
     @Test("A damaged signing key that was retired is reported once, and the others are used")
     func damagedRetiredSigningKeyIsReportedOnce() async throws {
         let good = #"{"value":"00000000000000000000000000000007","authenticated":false,"nextCounter":30}"#
-        try file.replace(with: Data(#"{"format":1,"retiredSigningKeys":[{},\#(good)]}"#.utf8))
+        try state.file.replace(with: Data(#"{"format":1,"retiredSigningKeys":[{},\#(good)]}"#.utf8))
         let warnings = Warnings()
-        let security = await load(warnings)
+        let security = await state.load(warnings)
         #expect(security.retiredSigningKeys.keys == [signingKey(7, 30)])
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.contains("retiredSigningKeys[0]") == true, "\(warnings.all)")
-        #expect(await load(warnings) == security)
+        #expect(await state.load(warnings) == security)
         #expect(warnings.all.count == 1)
     }
 
@@ -124,7 +93,7 @@ final class KeptCacheAndCounterTests {
             bond.peerSigningKey = key
             return BondRecord(bond: bond)
         }
-        let host = KeptHost("\(controller)", in: directory)
+        let host = KeptHost("\(state.controller)", in: state.directory)
         let bonded = record(1, signingKey(7, 30))
         try await host.change(warn: recordIssue) { $0.bonds = [bonded] }
         try await host.change(warn: recordIssue) { $0.bonds = [] }

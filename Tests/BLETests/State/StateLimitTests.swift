@@ -12,27 +12,13 @@ import Testing
 @testable import BLEKeyStore
 
 @Suite("Size limits of a state file")
-final class StateLimitTests {
-    private let directory = FileManager.default.temporaryDirectory.path + "/limits-\(UUID().uuidString)"
-
-    deinit { try? FileManager.default.removeItem(atPath: directory) }
-    private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
+struct StateLimitTests {
+    private let state = StateFixture()
     private let peer = DeviceAddress(0xF000_0000_0002, isRandom: true)
 
-    private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
-
-    private var file: StateFile { StateFile(directory: directory, name: "00-1A-7D-DA-71-13.json") }
-    private var caches: String { directory + "/00-1A-7D-DA-71-13.caches" }
-
     private func openStore(_ warnings: Warnings = Warnings(), writeDelay: Int = 3600) async -> KeyStore {
-        await KeyStore.open(adapter: "00:1A:7D:DA:71:13", in: directory, writeDelay: .seconds(writeDelay)) {
+        await KeyStore.open(adapter: "00:1A:7D:DA:71:13", in: state.directory, writeDelay: .seconds(writeDelay)) {
             warnings.add($0)
-        }
-    }
-
-    private func keep(_ security: KeptSecurity, in bonds: KeptBonds) async -> Bool {
-        await withCheckedContinuation { continuation in
-            bonds.keep(security) { continuation.resume(returning: $0) }
         }
     }
 
@@ -79,13 +65,13 @@ final class StateLimitTests {
         let security = security(characteristics: (DiscoveryLimits.attributes - 1) / 2)
         let store = await openStore()
         let bonds = KeptBonds(store) { Issue.record("\($0)") }
-        _ = await bonds.load(for: controller)
-        #expect(await keep(security, in: bonds))
+        _ = await bonds.load(for: state.controller)
+        #expect(await bonds.save(security))
         await bonds.close()
         let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
-        #expect(await again.load(for: controller) == security)
+        #expect(await again.load(for: state.controller) == security)
         await again.close()
-        #expect(try #require(try file.read()).data.count < 1000, "the bonds' file holds no database")
+        #expect(try #require(try state.file.read()).data.count < 1000, "the bonds' file holds no database")
     }
 
     @Test("A database cache that is too large, damaged or missing affects neither bonds nor identity", arguments: 0..<4)
@@ -93,13 +79,13 @@ final class StateLimitTests {
         let security = security(characteristics: damage == 0 ? 65_534 : 3)
         let warnings = Warnings()
         let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
-        _ = await bonds.load(for: controller)
-        #expect(await keep(security, in: bonds))
+        _ = await bonds.load(for: state.controller)
+        #expect(await bonds.save(security))
         await bonds.close()
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: caches)) ?? []
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: state.caches)) ?? []
         #expect(names.count == (damage == 0 ? 0 : 1))
         for name in names {
-            let cache = StateFile(directory: caches, name: name)
+            let cache = StateFile(directory: state.caches, name: name)
             switch damage {
             case 1: try cache.replace(with: Data("{".utf8))
             case 2: try cache.replace(with: Data(repeating: 0x5B, count: 1 << 20))
@@ -107,9 +93,9 @@ final class StateLimitTests {
             }
         }
         let again = KeptBonds(await openStore(warnings)) { warnings.add($0) }
-        #expect(await again.load(for: controller) == security.withoutCaches)
+        #expect(await again.load(for: state.controller) == security.withoutCaches)
         #expect(again.problem == nil)
-        #expect(await keep(security, in: again), "it is written again once it was learnt again")
+        #expect(await again.save(security), "it is written again once it was learnt again")
         await again.close()
         #expect(warnings.all == [])
     }
@@ -117,20 +103,20 @@ final class StateLimitTests {
     @Test("A cache is removed with its bond, and one without a bond is removed")
     func cachesGoWithTheirBonds() async throws {
         let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }
-        _ = await bonds.load(for: controller)
+        _ = await bonds.load(for: state.controller)
         let security = security(characteristics: 3)
-        #expect(await keep(security, in: bonds))
+        #expect(await bonds.save(security))
         // The peer has paired again, so its old database may be outdated.
-        #expect(await keep(security.withoutCaches, in: bonds))
-        #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
-        #expect(await keep(security, in: bonds))
+        #expect(await bonds.save(security.withoutCaches))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: state.caches) == [])
+        #expect(await bonds.save(security))
         await bonds.close()
-        try await KeptHost("\(controller)", in: directory).change(warn: recordIssue) { $0.bonds = [] }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
-        try StateFile(directory: caches, name: "stranger.json").replace(with: Data("{}".utf8))
+        try await KeptHost("\(state.controller)", in: state.directory).change(warn: recordIssue) { $0.bonds = [] }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: state.caches) == [])
+        try StateFile(directory: state.caches, name: "stranger.json").replace(with: Data("{}".utf8))
         let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
-        _ = await again.load(for: controller)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
+        _ = await again.load(for: state.controller)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: state.caches) == [])
         await again.close()
     }
 
@@ -142,15 +128,15 @@ final class StateLimitTests {
             "bonds":[{"address":"F0:00:00:00:00:02","addressType":"random","client":{"hash":
             "0123456789abcdef0123456789abcdef","services":[{"uuid":"180F","isPrimary":true,"handle":1,"endHandle":3,"includedServices":[],"characteristics":[]}]}}]}
             """
-        try file.replace(with: Data(text.utf8))
+        try state.file.replace(with: Data(text.utf8))
         let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }
-        let security = await bonds.load(for: controller)
+        let security = await bonds.load(for: state.controller)
         #expect(security.bonds.first?.clientCache?.services.map(\.uuid) == ["180F"])
-        #expect(await keep(security, in: bonds))
+        #expect(await bonds.save(security))
         await bonds.close()
-        #expect(!String(decoding: try #require(try file.read()).data, as: UTF8.self).contains("180F"))
+        #expect(!String(decoding: try #require(try state.file.read()).data, as: UTF8.self).contains("180F"))
         let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
-        #expect(await again.load(for: controller) == security)
+        #expect(await again.load(for: state.controller) == security)
         await again.close()
     }
 
@@ -160,25 +146,25 @@ final class StateLimitTests {
     func bondsWithoutTheIdentityOfTheHostAreReportedAsDamage() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
         let text = #"{"format":1,"bonds":[\#(bond)]}"#
-        try file.replace(with: Data(text.utf8))
+        try state.file.replace(with: Data(text.utf8))
         let warnings = Warnings()
         let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
-        let security = await bonds.load(for: controller)
+        let security = await bonds.load(for: state.controller)
         #expect(security.identity == nil)
         #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01"])
         #expect(bonds.problem?.contains("identity: this is missing, and there are bonds") == true)
         #expect(warnings.all.count == 1)
-        let copy = file.path + ".damaged-1"
+        let copy = state.file.path + ".damaged-1"
         #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == Data(text.utf8))
         await bonds.close()
     }
 
     @Test("A file without bonds needs no identity", arguments: [#"{"format":1}"#, #"{"format":1,"bonds":[]}"#])
     func fileWithoutBondsNeedsNoIdentity(text: String) async throws {
-        try file.replace(with: Data(text.utf8))
+        try state.file.replace(with: Data(text.utf8))
         let warnings = Warnings()
         let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
-        #expect(await bonds.load(for: controller) == KeptSecurity())
+        #expect(await bonds.load(for: state.controller) == KeptSecurity())
         await bonds.close()
         #expect(warnings.all == [])
     }
@@ -190,9 +176,9 @@ final class StateLimitTests {
         let warnings = Warnings()
         let store = await openStore(warnings)
         let bonds = KeptBonds(store) { warnings.add($0) }
-        _ = await bonds.load(for: controller)
-        #expect(await keep(.sample, in: bonds))
-        let before = try file.read()
+        _ = await bonds.load(for: state.controller)
+        #expect(await bonds.save(.sample))
+        let before = try state.file.read()
         let long = String(repeating: "x", count: KeyStore.sectionSizeLimit)
         for name in ["a", "b"] {
             let isKept = await withCheckedContinuation { continuation in
@@ -202,11 +188,11 @@ final class StateLimitTests {
         }
         #expect(warnings.all.count == 2)
         #expect(warnings.all.allSatisfy { $0.contains("is larger than 4 MB") })
-        #expect(try file.read() == before)
-        #expect(throws: StateFileError.tooLarge(file.path, limit: file.sizeLimit)) {
-            try file.replace(with: Data(count: file.sizeLimit + 1))
+        #expect(try state.file.read() == before)
+        #expect(throws: StateFileError.tooLarge(state.file.path, limit: state.file.sizeLimit)) {
+            try state.file.replace(with: Data(count: state.file.sizeLimit + 1))
         }
-        #expect(try file.read() == before)
+        #expect(try state.file.read() == before)
         await bonds.close()
     }
 
@@ -214,9 +200,9 @@ final class StateLimitTests {
     func toggledConfigurationsAreGathered() async throws {
         let store = await openStore()
         let bonds = KeptBonds(store) { Issue.record("\($0)") }
-        _ = await bonds.load(for: controller)
+        _ = await bonds.load(for: state.controller)
         var security = security(characteristics: 0)
-        #expect(await keep(security, in: bonds))
+        #expect(await bonds.save(security))
         #expect(store.writeCount == 1)
         for toggle in 1...10_001 {
             security.bonds[0].serverState = ServerSession.PersistentState(
@@ -231,11 +217,11 @@ final class StateLimitTests {
         #expect(store.writeCount == 2, "the last value is the one that was written first")
         security.bonds[0].serverState = ServerSession.PersistentState(clientFeatures: 1)
         let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
-        #expect(await again.load(for: controller).bonds[0].serverState?.configurations.count == 1)
+        #expect(await again.load(for: state.controller).bonds[0].serverState?.configurations.count == 1)
         again.gather(security)
         await again.close()
         let last = KeptBonds(await openStore()) { Issue.record("\($0)") }
-        #expect(await last.load(for: controller).bonds[0].serverState?.clientFeatures == 1)
+        #expect(await last.load(for: state.controller).bonds[0].serverState?.clientFeatures == 1)
         await last.close()
     }
 
@@ -256,7 +242,7 @@ final class StateLimitTests {
     func unusableStateIsReported(contents: String, problem: String) async throws {
         let name = "state-\(UUID().uuidString)"
         var configuration = Adapter.Configuration()
-        configuration.stateLocation = .directory(directory)
+        configuration.stateLocation = .directory(state.directory)
         configuration.warn = { _ in }
         let first = try await Adapter.open(.virtual(name: name), configuration: configuration)
         let path = try #require(first.store.path)
@@ -266,7 +252,7 @@ final class StateLimitTests {
             Issue.record("there was no problem with the first")
             return
         }
-        let file = StateFile(directory: directory, name: String(path.split(separator: "/").last ?? ""))
+        let file = StateFile(directory: state.directory, name: String(path.split(separator: "/").last ?? ""))
         try file.replace(with: Data(contents.utf8))
 
         var strict = configuration

@@ -246,7 +246,7 @@ struct LinkControlTests {
             maxLatency: 0,
             timeout: 400
         )
-        #expect(LinkControl.accepts(event) == isAccepted)
+        #expect(Fixture().control.accepts(event) == isAccepted)
     }
 
     // MARK: End of the link

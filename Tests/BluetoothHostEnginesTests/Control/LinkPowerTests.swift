@@ -89,6 +89,38 @@ struct LinkPowerTests {
         #expect(parameters.isValid == isValid)
     }
 
+    /// The interval of the link is 30 ms. An update to another interval ends subrating.
+    @Test(arguments: [(30, 480, false), (30, 490, true), (40, 490, true)])
+    func updateThatKeepsTheSubrateNeedsALongTimeout(interval: Int, timeout: Int, isSent: Bool) {
+        var link = Fixture()
+        _ = link.control.received(Fixture.subrated(4), link.context)
+        let wanted = ConnectionParameters(
+            interval: .milliseconds(interval)...(.milliseconds(interval)),
+            latencyInEvents: 1,
+            supervisionTimeout: .milliseconds(timeout)
+        )
+        #expect(wanted.isValid)
+        let effects = link.request(.parameters(wanted), 0)
+        if isSent {
+            #expect(effects.count == 1 && link.control.procedures[.connectionUpdate].isRunning)
+        } else {
+            guard case .finish(calls[0], .invalidArgument(let text)?)? = effects.first else {
+                Issue.record("\(effects)")
+                return
+            }
+            #expect(text.hasSuffix("use more than \(Duration.milliseconds(480))"))
+            #expect(effects.count == 1 && !link.control.procedures[.connectionUpdate].isRunning)
+        }
+        let event = LERemoteConnectionParameterRequest(
+            connectionHandle: Fixture.handle,
+            intervalMin: wanted.intervalMinimum,
+            intervalMax: wanted.intervalMaximum,
+            maxLatency: 1,
+            timeout: wanted.timeout
+        )
+        #expect(link.control.accepts(event) == isSent)
+    }
+
     @Test func supervisionTimeoutIsLongerThanTwoSubratedIntervals() {
         let parameters = SubrateParameters(factor: 1...10, maximumLatency: 1, supervisionTimeout: .seconds(4))
         #expect(parameters.areValid(interval: .milliseconds(98.75)))

@@ -88,9 +88,3 @@ struct AdvertisingPlanCodingTests {
         }
     }
 }
-
-extension GAPCommand {
-    fileprivate var hexadecimal: String {
-        packet.dropFirst().map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    }
-}

@@ -67,6 +67,62 @@ struct AdvertisingPlanFailureTests {
         #expect(fixture.refuse(.memoryCapacityExceeded) == [.finish(Fixture.call(1), .command(failure))])
     }
 
+    @Test("A set that the controller refuses to turn off or remove has ended, and is removed later", arguments: 0...1)
+    func setThatIsNotRemovedIsRemovedLater(commands: Int) throws {
+        var fixture = Fixture()
+        let advertisement = try fixture.start()
+        fixture.settle()
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        fixture.settle(commands: commands)
+        let opcode = commands == 0 ? LESetExtendedAdvertisingEnable.opcode : LERemoveAdvertisingSet.opcode
+        #expect(
+            fixture.refuse() == [
+                .ignore(.status(.unsupportedFeatureOrParameterValue, opcode)), .reconsiderAddresses,
+            ]
+        )
+        #expect(fixture.next() == nil)
+        #expect(fixture.plan.isResting && !fixture.plan.isActive(advertisement))
+        #expect(fixture.plan.awaitEnd(of: advertisement, Fixture.call(9)) == false)
+        #expect(fixture.plan.deadline == fixture.now + AdvertisingPlan.blockedInterval)
+        #expect(fixture.advance(by: AdvertisingPlan.blockedInterval) == [])
+        #expect(fixture.settle() == (commands == 0 ? [Fixture.disable(0)] : []) + [Fixture.remove(0)])
+        #expect(fixture.plan.entries.isEmpty)
+    }
+
+    @Test("The handle of a set that was not removed is not used for the next one", arguments: [false, true])
+    func handleOfASetThatWasNotRemovedIsNotReused(isRefusedAgain: Bool) throws {
+        var fixture = Fixture()
+        let advertisement = try fixture.start()
+        fixture.settle()
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        fixture.settle(commands: 1)
+        _ = fixture.refuse(.commandDisallowed)
+        try fixture.start()
+        #expect(fixture.plan.entries.map(\.handle) == [0, 1])
+        // The controller may advertise the set, so it is turned off again.
+        #expect(fixture.settle(commands: 1) == [Fixture.disable(0)])
+        if isRefusedAgain {
+            _ = fixture.refuse(.commandDisallowed)
+            #expect(fixture.settle() == Fixture.starting(1))
+            fixture.plan.linkEnded()
+            #expect(fixture.settle() == [Fixture.disable(0), Fixture.remove(0)])
+        } else {
+            #expect(fixture.settle() == [Fixture.remove(0)] + Fixture.starting(1))
+        }
+        #expect(fixture.plan.entries.map(\.handle) == [1])
+    }
+
+    @Test("A set that the controller does not know when it is removed is forgotten")
+    func unknownSetIsForgotten() throws {
+        var fixture = Fixture()
+        let advertisement = try fixture.start()
+        fixture.settle()
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        fixture.settle(commands: 1)
+        _ = fixture.refuse(.unknownAdvertisingIdentifier)
+        #expect(fixture.plan.entries.isEmpty && fixture.plan.deadline == nil)
+    }
+
     @Test("A blocked advertisement is tried again after 30 s, although no connection has ended")
     func blockedAdvertisementIsTriedAgain() throws {
         var fixture = Fixture()

@@ -186,23 +186,6 @@ struct AdvertisingPlanTests {
         #expect(fixture.settle() == (commands == 0 ? [] : [Fixture.disable(0)]) + [Fixture.remove(0)])
     }
 
-    @Test("If the controller refuses to turn a set off or to remove it, the advertisement has ended", arguments: 0...1)
-    func advertisementHasEndedThoughItsStopIsRefused(commands: Int) throws {
-        var fixture = Fixture()
-        let advertisement = try fixture.start()
-        fixture.settle()
-        _ = fixture.plan.stop(advertisement, isOn: true)
-        fixture.settle(commands: commands)
-        let opcode = commands == 0 ? LESetExtendedAdvertisingEnable.opcode : LERemoveAdvertisingSet.opcode
-        #expect(
-            fixture.refuse() == [
-                .ignore(.status(.unsupportedFeatureOrParameterValue, opcode)), .reconsiderAddresses,
-            ]
-        )
-        #expect(fixture.plan.entries.isEmpty)
-        #expect(fixture.next() == nil)
-    }
-
     @Test("A set that ends is removed before another one is set up, because the controller may have no room for both")
     func endingSetIsRemovedBeforeAnotherIsSetUp() throws {
         var fixture = Fixture(sets: 3)

@@ -1,4 +1,3 @@
-import BLEByteCoding
 import BLEHCI
 import BluetoothTypes
 import Testing
@@ -18,19 +17,7 @@ struct GAPEngineCodedPHYTests {
         var world = GAPWorld.on(isExtended: true, hasCodedPHY: true)
         world.information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
         world.startScan(1, ScanOptions(phys: Self.both))
-        let receipt = AdvertisingReceipt(
-            address: device,
-            privateAddress: nil,
-            rssi: -40,
-            isConnectable: true,
-            isScannable: false,
-            isLegacy: false,
-            primaryPHY: phy,
-            secondaryPHY: secondaryPHY ?? phy,
-            isScanResponse: false,
-            data: [UInt8]().rawSpan
-        )
-        _ = world.engine.scanning.receive(receipt, at: world.now)
+        world.receiveAdvertisement(of: device, on: phy, secondaryPHY: secondaryPHY ?? phy)
         world.stopScan(1)
         world.settle()
         return world
@@ -89,15 +76,7 @@ struct GAPEngineCodedPHYTests {
         var world = GAPWorld.on(isExtended: true, hasCodedPHY: true)
         var configuration = AdvertisementConfiguration()
         configuration.phys.secondary = phy
-        world.perform(
-            try world.engine.startAdvertising(
-                AdvertisementIdentifier(value: 1),
-                configuration,
-                on: world.information,
-                for: GAPWorld.call(1),
-                world.context
-            )
-        )
+        try world.advertise(1, configuration)
         world.settle()
         let link = GAPWorld.link(0x40)
         world.perform(world.engine.linkBegan(link, asCentral: false, with: [peer], world.context))

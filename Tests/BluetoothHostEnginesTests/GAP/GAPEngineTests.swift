@@ -97,15 +97,7 @@ struct GAPEngineTests {
         var world = GAPWorld.on()
         var configuration = AdvertisementConfiguration()
         configuration.address = GAPSample.address(7)
-        world.perform(
-            try world.engine.startAdvertising(
-                AdvertisementIdentifier(value: 1),
-                configuration,
-                on: world.information,
-                for: GAPWorld.call(1),
-                world.context
-            )
-        )
+        try world.advertise(1, configuration)
         while world.pending.isEmpty { world.pass() }
         #expect(world.pending.map(\.command.opcode) == [LESetRandomAddress.opcode])
         let refusal = CommandFailure.status(.commandDisallowed, LESetRandomAddress.opcode)
@@ -290,20 +282,9 @@ struct GAPEngineTests {
         var world = GAPWorld.on()
         for number: UInt64 in 1...2 {
             world.startScan(number, ScanOptions(phys: [.le1M, .leCoded]))
-            let receipt = AdvertisingReceipt(
-                address: GAPSample.address(number),
-                privateAddress: nil,
-                rssi: -40,
-                isConnectable: true,
-                isScannable: false,
-                isLegacy: false,
-                primaryPHY: number == 1 ? .leCoded : .le1M,
-                secondaryPHY: .leCoded,
-                isScanResponse: false,
-                data: [UInt8]().rawSpan
-            )
-            _ = world.engine.scanning.receive(receipt, at: world.now)
-            world.perform(world.engine.linkEnded(GAPWorld.link(0x40), with: [receipt.address], world.context))
+            let device = GAPSample.address(number)
+            world.receiveAdvertisement(of: device, on: number == 1 ? .leCoded : .le1M, secondaryPHY: .leCoded)
+            world.perform(world.engine.linkEnded(GAPWorld.link(0x40), with: [device], world.context))
             world.stopScan(number)
         }
         for number: UInt64 in 1...3 { world.connect(number, to: GAPSample.address(number)) }

@@ -59,6 +59,11 @@ extension GAPCommand {
         let parameters = Array(packet.dropFirst(4))
         return try? C(decoding: parameters.rawSpan)
     }
+
+    /// The bytes after the H4 indicator.
+    var hexadecimal: String {
+        packet.dropFirst().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
 }
 
 /// A plan for advertising, and what its inputs need.

@@ -1,3 +1,4 @@
+import BLEByteCoding
 import BLEHCI
 import BLESMP
 import BluetoothTypes
@@ -111,11 +112,31 @@ struct GAPWorld: ~Copyable {
         perform(engine.beginAttempt(attempt, context))
     }
 
-    mutating func advertise(_ number: UInt64) throws(HostError) {
+    /// Receives a connectable advertisement with extended PDUs and without data, if a scan is on.
+    mutating func receiveAdvertisement(of device: DeviceAddress, on phy: PHY, secondaryPHY: PHY) {
+        let receipt = AdvertisingReceipt(
+            address: device,
+            privateAddress: nil,
+            rssi: -40,
+            isConnectable: true,
+            isScannable: false,
+            isLegacy: false,
+            primaryPHY: phy,
+            secondaryPHY: secondaryPHY,
+            isScanResponse: false,
+            data: [UInt8]().rawSpan
+        )
+        _ = engine.scanning.receive(receipt, at: now)
+    }
+
+    mutating func advertise(
+        _ number: UInt64,
+        _ configuration: AdvertisementConfiguration = AdvertisementConfiguration()
+    ) throws(HostError) {
         perform(
             try engine.startAdvertising(
                 AdvertisementIdentifier(value: number),
-                AdvertisementConfiguration(),
+                configuration,
                 on: information,
                 for: GAPWorld.call(number),
                 context

@@ -4,25 +4,16 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A plan for a controller with a periodic advertiser list.
-private struct Fixture {
-    var plan = SynchronizationPlan()
-    var now = GAPSample.start
-    private let information: ControllerInformation
-
-    init() {
-        var information = GAPSample.information()
-        for opcode in [
-            LEPeriodicAdvertisingCreateSync.opcode, LEAddDeviceToPeriodicAdvertiserList.opcode,
-            LEClearPeriodicAdvertiserList.opcode,
-        ] {
-            information.commands.insert(opcode)
-        }
-        self.information = information
+extension SynchronizationPlanFixture {
+    /// A plan for a controller with a periodic advertiser list.
+    fileprivate static var withList: SynchronizationPlanFixture {
+        SynchronizationPlanFixture(
+            commands: [LEAddDeviceToPeriodicAdvertiserList.opcode, LEClearPeriodicAdvertiserList.opcode]
+        )
     }
 
     @discardableResult
-    mutating func start(
+    fileprivate mutating func start(
         _ number: UInt64,
         timeout: Duration = .seconds(1),
         address: DeviceAddress? = nil
@@ -33,29 +24,14 @@ private struct Fixture {
         return identifier
     }
 
-    mutating func next() -> PlannedCommand? {
-        _ = plan.requestRun()
-        return plan.nextCommand(information, at: now)
-    }
-
-    mutating func requireNext() throws -> PlannedCommand {
-        let next = next()
-        return try #require(next)
-    }
-
     /// Answers commands with success until there is none.
     ///
     /// - Returns: their bytes after the H4 indicator, without those of the event mask.
-    mutating func settle() -> [String] {
-        var commands: [String] = []
-        while let next = next() {
-            if next.command.opcode != LESetEventMask.opcode { commands.append(next.command.hexadecimal) }
-            plan.finished(next.step)
-        }
-        return commands
+    fileprivate mutating func settledBytes() -> [String] {
+        settle().filter { $0.opcode != LESetEventMask.opcode }.map(\.hexadecimal)
     }
 
-    mutating func established(
+    fileprivate mutating func established(
         _ handle: UInt16,
         _ number: UInt64,
         _ status: HCIErrorCode = .success
@@ -74,12 +50,6 @@ private struct Fixture {
     }
 }
 
-extension GAPCommand {
-    fileprivate var hexadecimal: String {
-        packet.dropFirst().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-}
-
 private let train = PeriodicTrain(interval: .milliseconds(100), phy: .le1M)
 
 @Suite("The plan for synchronizations, with the periodic advertiser list")
@@ -94,44 +64,44 @@ struct PeriodicAdvertiserListPlanTests {
 
     @Test("Several trains are searched for at the same time, and one alone without the list")
     func severalTrainsAreSearchedForAtTheSameTime() throws {
-        var fixture = Fixture()
+        var fixture = SynchronizationPlanFixture.withList
         let first = try fixture.start(1)
         let second = try fixture.start(2)
         let third = try fixture.start(3)
         #expect(
-            fixture.settle() == [Self.add("01"), Self.add("02"), Self.add("03"), Self.create("01", "01")]
+            fixture.settledBytes() == [Self.add("01"), Self.add("02"), Self.add("03"), Self.create("01", "01")]
         )
         #expect(fixture.plan.deadline == nil, "none waits for its turn")
         #expect(fixture.established(7, 2) == [.synchronized(second, train)])
         #expect(
-            fixture.settle() == [Self.clear, Self.add("01"), Self.add("03"), Self.create("01", "01")]
+            fixture.settledBytes() == [Self.clear, Self.add("01"), Self.add("03"), Self.create("01", "01")]
         )
         #expect(fixture.established(8, 3) == [.synchronized(third, train)])
-        #expect(fixture.settle() == [Self.create("00", "01")])
+        #expect(fixture.settledBytes() == [Self.create("00", "01")])
         #expect(fixture.established(9, 1) == [.synchronized(first, train)])
-        #expect(fixture.settle() == [] && !fixture.plan.isSearching)
+        #expect(fixture.settledBytes() == [] && !fixture.plan.isSearching)
     }
 
     @Test("Trains with other parameters, and those of private addresses, take turns")
     func trainsWithOtherParametersTakeTurns() throws {
-        var fixture = Fixture()
+        var fixture = SynchronizationPlanFixture.withList
         try fixture.start(1)
         try fixture.start(2, timeout: .seconds(2))
         try fixture.start(3)
         try fixture.start(4, address: DeviceAddress(0x4000_0000_0004, isRandom: true))
-        #expect(fixture.settle() == [Self.add("01"), Self.add("03"), Self.create("01", "01")])
+        #expect(fixture.settledBytes() == [Self.add("01"), Self.add("03"), Self.create("01", "01")])
         let deadline = try #require(fixture.plan.deadline)
         fixture.now = deadline
         let isDue = fixture.plan.advance(to: deadline)
         #expect(isDue)
-        #expect(fixture.settle() == [Self.cancel])
+        #expect(fixture.settledBytes() == [Self.cancel])
         #expect(fixture.established(0, 0, .operationCancelledByHost) == [])
-        #expect(fixture.settle() == ["44200e0003010200000000c00000c80000"], "the second one alone")
+        #expect(fixture.settledBytes() == ["44200e0003010200000000c00000c80000"], "the second one alone")
     }
 
     @Test("A stopped synchronization leaves the list, and the others are searched for further")
     func stoppedSynchronizationLeavesTheList() throws {
-        var fixture = Fixture()
+        var fixture = SynchronizationPlanFixture.withList
         let first = try fixture.start(1)
         let second = try fixture.start(2)
         try fixture.start(3)
@@ -145,7 +115,7 @@ struct PeriodicAdvertiserListPlanTests {
             fixture.plan.failed(cancel.step, GAPSample.refusal(of: cancel.command, .commandDisallowed)).count == 1
         )
         #expect(
-            fixture.settle() == [
+            fixture.settledBytes() == [
                 "4620020700", Self.clear, Self.add("02"), Self.add("03"), Self.create("01", "02"),
             ]
         )
@@ -154,7 +124,7 @@ struct PeriodicAdvertiserListPlanTests {
 
     @Test("A full list holds as many trains as fit; the others have their turns")
     func fullListHoldsAsManyAsFit() throws {
-        var fixture = Fixture()
+        var fixture = SynchronizationPlanFixture.withList
         for number in 1...3 as ClosedRange<UInt64> { try fixture.start(number) }
         let mask = try fixture.requireNext()
         fixture.plan.finished(mask.step)
@@ -166,22 +136,22 @@ struct PeriodicAdvertiserListPlanTests {
         #expect(third.command.hexadecimal == Self.add("03"))
         let full = GAPSample.refusal(of: third.command, .memoryCapacityExceeded)
         #expect(fixture.plan.failed(third.step, full) == [.ignore(full)])
-        #expect(fixture.settle() == [Self.create("01", "01")])
+        #expect(fixture.settledBytes() == [Self.create("01", "01")])
         fixture.now = try #require(fixture.plan.deadline)
         _ = fixture.plan.advance(to: fixture.now)
         _ = fixture.settle()
         _ = fixture.established(0, 0, .operationCancelledByHost)
-        #expect(fixture.settle() == [Self.clear, Self.add("03"), Self.add("01"), Self.create("01", "03")])
+        #expect(fixture.settledBytes() == [Self.clear, Self.add("03"), Self.add("01"), Self.create("01", "03")])
     }
 
     @Test("A change of the list that is refused because of a lost end of a creation is tried again")
     func changeThatIsRefusedAfterALostEndIsTriedAgain() throws {
-        var fixture = Fixture()
+        var fixture = SynchronizationPlanFixture.withList
         let first = try fixture.start(1)
         try fixture.start(2)
         _ = fixture.settle()
         fixture.plan.stop(first)
-        #expect(fixture.settle() == [Self.cancel])
+        #expect(fixture.settledBytes() == [Self.cancel])
         // The end of the creation is not reported, and the controller continues.
         fixture.now = try #require(fixture.plan.deadline)
         let isDue = fixture.plan.advance(to: fixture.now)
@@ -191,9 +161,9 @@ struct PeriodicAdvertiserListPlanTests {
         #expect(clear.command.hexadecimal == Self.clear)
         let refusal = GAPSample.refusal(of: clear.command, .commandDisallowed)
         #expect(fixture.plan.failed(clear.step, refusal) == [.ignore(refusal)])
-        #expect(fixture.settle() == [Self.cancel])
+        #expect(fixture.settledBytes() == [Self.cancel])
         #expect(fixture.established(0, 0, .operationCancelledByHost) == [])
-        #expect(fixture.settle() == [Self.clear, Self.add("02"), Self.add("03"), Self.create("01", "02")])
+        #expect(fixture.settledBytes() == [Self.clear, Self.add("02"), Self.add("03"), Self.create("01", "02")])
     }
 
     @Test(
@@ -201,7 +171,7 @@ struct PeriodicAdvertiserListPlanTests {
         arguments: 0..<4
     )
     func controllerThatRefusesTheListCreatesOneAfterTheOther(refused: Int) throws {
-        var fixture = Fixture()
+        var fixture = SynchronizationPlanFixture.withList
         try fixture.start(1)
         try fixture.start(2)
         let mask = try fixture.requireNext()
@@ -215,13 +185,13 @@ struct PeriodicAdvertiserListPlanTests {
         if refused < 3 {
             let failure = GAPSample.refusal(of: next.command)
             #expect(fixture.plan.failed(next.step, failure) == [.ignore(failure)])
-            #expect(fixture.settle() == [Self.create("00", "01")])
+            #expect(fixture.settledBytes() == [Self.create("00", "01")])
         } else {
             fixture.plan.finished(next.step)
             #expect(fixture.established(7, 9) == [])
-            #expect(fixture.settle() == ["4620020700", Self.create("00", "01")])
+            #expect(fixture.settledBytes() == ["4620020700", Self.create("00", "01")])
         }
         _ = fixture.plan.controllerLost()
-        #expect(fixture.settle() == [Self.add("01"), Self.add("02"), Self.create("01", "01")], "after a reset")
+        #expect(fixture.settledBytes() == [Self.add("01"), Self.add("02"), Self.create("01", "01")], "after a reset")
     }
 }

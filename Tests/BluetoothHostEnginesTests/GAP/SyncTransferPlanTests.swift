@@ -5,26 +5,18 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A plan whose commands for transferred synchronizations a test answers.
-private struct Fixture {
-    var plan = SynchronizationPlan()
-    private let information: ControllerInformation
+private typealias Fixture = SynchronizationPlanFixture
 
-    init() {
-        var information = GAPSample.information()
-        information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
-        self.information = information
-    }
-
-    static func link(_ handle: UInt16) -> LinkIdentifier {
+extension SynchronizationPlanFixture {
+    fileprivate static func link(_ handle: UInt16) -> LinkIdentifier {
         LinkIdentifier(handle: ConnectionHandle(handle), serial: UInt64(handle))
     }
 
-    static let parameters = PeriodicSyncTransferParameters(skip: 2, timeout: .milliseconds(2560))
+    fileprivate static let parameters = PeriodicSyncTransferParameters(skip: 2, timeout: .milliseconds(2560))
 
     /// Begins a reception of all links, or of one.
     @discardableResult
-    mutating func receive(
+    fileprivate mutating func receive(
         _ number: UInt64,
         on link: LinkIdentifier? = nil,
         _ parameters: PeriodicSyncTransferParameters = parameters,
@@ -38,29 +30,12 @@ private struct Fixture {
         return identifier
     }
 
-    mutating func next() -> PlannedCommand? {
-        _ = plan.requestRun()
-        return plan.nextCommand(information, at: GAPSample.start)
-    }
-
-    mutating func requireNext() throws -> PlannedCommand {
-        let next = next()
-        return try #require(next)
-    }
-
     /// Answers commands with success until there is none.
     ///
     /// - Returns: their bytes after the H4 indicator.
-    mutating func settle() -> [String] {
-        var commands: [String] = []
-        while let next = next() {
-            commands.append(next.command.hexadecimal)
-            plan.finished(next.step)
-        }
-        return commands
-    }
+    fileprivate mutating func settledBytes() -> [String] { settle().map(\.hexadecimal) }
 
-    mutating func transferred(
+    fileprivate mutating func transferred(
         _ handle: UInt16,
         on link: UInt16 = 0x40,
         sid: UInt8 = 9,
@@ -84,7 +59,7 @@ private struct Fixture {
     }
 
     /// The effect of a transfer that begins a synchronization.
-    static func effect(
+    fileprivate static func effect(
         _ reception: SyncTransferReceptionIdentifier,
         on link: UInt16 = 0x40,
         as number: UInt64 = 100
@@ -101,19 +76,19 @@ private struct Fixture {
         )
     }
 
-    static let request = PeriodicTrainRequest(
+    fileprivate static let request = PeriodicTrainRequest(
         address: GAPSample.address(1),
         sid: 9,
         skip: 2,
         timeout: .milliseconds(2560)
     )
-    static let train = PeriodicTrain(interval: .milliseconds(100), phy: .le2M)
+    fileprivate static let train = PeriodicTrain(interval: .milliseconds(100), phy: .le2M)
 
-    func mask(withTransfers: Bool = true) -> String {
+    fileprivate func mask(withTransfers: Bool = true) -> String {
         mask(withTransfers ? [.periodicAdvertisingSyncTransferReceived] : [])
     }
 
-    var subeventMask: String {
+    fileprivate var subeventMask: String {
         mask([
             .periodicAdvertisingSyncTransferReceived, .periodicAdvertisingSyncTransferReceivedV2,
             .periodicAdvertisingSyncEstablishedV2, .periodicAdvertisingReportV2, .enhancedConnectionCompleteV2,
@@ -125,13 +100,6 @@ private struct Fixture {
             .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
         ])
         return GAPCommand(LESetEventMask(leEventMask: mask)).hexadecimal
-    }
-}
-
-extension GAPCommand {
-    /// The bytes after the H4 indicator.
-    fileprivate var hexadecimal: String {
-        packet.dropFirst().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
 
@@ -150,7 +118,7 @@ struct SyncTransferPlanTests {
         let reception = try fixture.receive(1, existing: [0x40, 0x41])
         #expect(fixture.plan.reception.takeReady() == [])
         #expect(
-            fixture.settle() == [
+            fixture.settledBytes() == [
                 fixture.mask(), Self.later(Self.accept), Self.link("4000", Self.accept),
                 Self.link("4100", Self.accept),
             ]
@@ -159,11 +127,11 @@ struct SyncTransferPlanTests {
         #expect(fixture.plan.reception.takeReady() == [])
         fixture.plan.reception.stop(reception)
         #expect(
-            fixture.settle() == [
+            fixture.settledBytes() == [
                 Self.later(Self.ignore), Self.link("4000", Self.ignore), Self.link("4100", Self.ignore),
             ]
         )
-        #expect(fixture.settle() == [])
+        #expect(fixture.settledBytes() == [])
     }
 
     @Test("A reception of one link leaves the others alone, and precedes that of all links")
@@ -171,14 +139,14 @@ struct SyncTransferPlanTests {
         var fixture = Fixture()
         let other = PeriodicSyncTransferParameters(skip: 0, timeout: .milliseconds(100))
         let own = try fixture.receive(1, on: Fixture.link(0x41), existing: [0x40, 0x41])
-        #expect(fixture.settle() == [fixture.mask(), Self.link("4100", Self.accept)])
+        #expect(fixture.settledBytes() == [fixture.mask(), Self.link("4100", Self.accept)])
         let all = try fixture.receive(2, other, existing: [0x40, 0x41])
-        #expect(fixture.settle() == [Self.later("0200000a0000"), Self.link("4000", "0200000a0000")])
+        #expect(fixture.settledBytes() == [Self.later("0200000a0000"), Self.link("4000", "0200000a0000")])
         #expect(fixture.transferred(7, on: 0x41) == [Fixture.effect(own, on: 0x41)])
         fixture.plan.reception.stop(own)
-        #expect(fixture.settle() == [Self.link("4100", "0200000a0000")])
+        #expect(fixture.settledBytes() == [Self.link("4100", "0200000a0000")])
         fixture.plan.reception.stop(all)
-        #expect(fixture.settle().count == 3)
+        #expect(fixture.settledBytes().count == 3)
     }
 
     @Test("A later link has the setting of later links, unless that was changed while the link began")
@@ -191,11 +159,11 @@ struct SyncTransferPlanTests {
         let setting = try fixture.requireNext()
         _ = fixture.plan.reception.linkBegan(0x40)
         fixture.plan.finished(setting.step)
-        #expect(fixture.settle() == [Self.link("4000", Self.accept)])
+        #expect(fixture.settledBytes() == [Self.link("4000", Self.accept)])
         _ = fixture.plan.reception.linkBegan(0x41)
-        #expect(fixture.settle() == [])
+        #expect(fixture.settledBytes() == [])
         #expect(fixture.plan.reception.linkEnded(Fixture.link(0x41)) == [])
-        #expect(fixture.settle() == [])
+        #expect(fixture.settledBytes() == [])
     }
 
     @Test("A reception ends with its link")
@@ -205,9 +173,9 @@ struct SyncTransferPlanTests {
         _ = fixture.settle()
         #expect(fixture.plan.reception.linkEnded(Fixture.link(0x40)) == [reception])
         #expect(fixture.plan.reception.receivers.isEmpty)
-        #expect(fixture.settle() == [])
+        #expect(fixture.settledBytes() == [])
         #expect(fixture.transferred(7) == [], "no reception")
-        #expect(fixture.settle() == ["4620020700"], "the train is not wanted")
+        #expect(fixture.settledBytes() == ["4620020700"], "the train is not wanted")
     }
 
     @Test("A transferred train is received without a scan, and ends when it is lost")
@@ -216,7 +184,7 @@ struct SyncTransferPlanTests {
         let reception = try fixture.receive(1, existing: [0x40])
         _ = fixture.settle()
         #expect(fixture.transferred(7) == [Fixture.effect(reception)])
-        #expect(!fixture.plan.isSearching && fixture.settle() == [])
+        #expect(!fixture.plan.isSearching && fixture.settledBytes() == [])
         #expect(fixture.plan.handle(of: Fixture.request.train) == 7)
         let identifier = SynchronizationIdentifier(value: 100)
         #expect(fixture.plan.lost(7) == [.endTransferred(identifier)])
@@ -224,7 +192,7 @@ struct SyncTransferPlanTests {
         _ = fixture.transferred(8)
         #expect(fixture.plan.controllerLost() == [.endTransferred(identifier)])
         #expect(fixture.plan.entries.isEmpty)
-        #expect(fixture.settle() == [fixture.mask(), Self.later(Self.accept)], "the links have ended")
+        #expect(fixture.settledBytes() == [fixture.mask(), Self.later(Self.accept)], "the links have ended")
         #expect(fixture.plan.reception.takeReady() == [reception])
     }
 
@@ -238,7 +206,7 @@ struct SyncTransferPlanTests {
                 == [.transferFailed(reception, 0x40, serviceData: 0x5678, .connectionFailedToBeEstablished)]
         )
         #expect(fixture.transferred(7, sid: 16) == [])
-        #expect(fixture.settle() == ["4620020700"])
+        #expect(fixture.settledBytes() == ["4620020700"])
         _ = fixture.transferred(8)
         #expect(fixture.transferred(8, sid: 3, as: 101) == [], "a handle that is in use")
         #expect(fixture.plan.entries.count == 1)
@@ -254,7 +222,7 @@ struct SyncTransferPlanTests {
         if isCreating { _ = fixture.settle() }
         #expect(fixture.transferred(7) == [.synchronized(own, Fixture.train)])
         #expect(!fixture.plan.isSearching)
-        #expect(fixture.settle() == (isCreating ? ["452000"] : []))
+        #expect(fixture.settledBytes() == (isCreating ? ["452000"] : []))
         // The train is found at the same time.
         let found = LEPeriodicAdvertisingSyncEstablished(
             syncHandle: 8,
@@ -265,9 +233,9 @@ struct SyncTransferPlanTests {
             advertiserClockAccuracy: 0
         )
         #expect(fixture.plan.established(found) == [])
-        #expect(fixture.settle() == ["4620020800"])
+        #expect(fixture.settledBytes() == ["4620020800"])
         #expect(fixture.transferred(9) == [], "the train is received already")
-        #expect(fixture.settle() == ["4620020900"])
+        #expect(fixture.settledBytes() == ["4620020900"])
     }
 
     @Test("A train without the subevents that an app searches for does not end the search", arguments: [false, true])
@@ -286,7 +254,7 @@ struct SyncTransferPlanTests {
         }
         #expect(fixture.transferred(7) == [])
         #expect(fixture.plan.isSearching)
-        #expect(fixture.settle().contains("4620020700"))
+        #expect(fixture.settledBytes().contains("4620020700"))
     }
 
     @Test("Trains beyond the limit of synchronizations are refused")
@@ -326,7 +294,7 @@ struct SyncTransferPlanTests {
         let unknown = CommandFailure.status(.unknownConnectionIdentifier, link.command.opcode)
         #expect(fixture.plan.failed(link.step, unknown) == [.endReception(own, unknown)])
         _ = fixture.settle()
-        #expect(fixture.plan.reception.receivers.isEmpty && fixture.settle() == [])
+        #expect(fixture.plan.reception.receivers.isEmpty && fixture.settledBytes() == [])
     }
 
     @Test("Refused events of subevents end the synchronization that needs them, and no reception")
@@ -361,7 +329,7 @@ struct SyncTransferPlanTests {
         #expect(mask.command.hexadecimal == fixture.subeventMask)
         let refusal = GAPSample.refusal(of: mask.command)
         #expect(fixture.plan.failed(mask.step, refusal) == [.ignore(refusal)])
-        #expect(fixture.settle() == [Self.later(Self.accept)])
+        #expect(fixture.settledBytes() == [Self.later(Self.accept)])
     }
 
     @Test("A train with the handle of an earlier one, which is being ended, is ended as well")
@@ -387,6 +355,6 @@ struct SyncTransferPlanTests {
         #expect(mask.command.hexadecimal == fixture.mask(withTransfers: false))
         fixture.plan.finished(mask.step)
         try fixture.receive(1)
-        #expect(fixture.settle().prefix(2) == [fixture.mask(), Self.later(Self.accept)])
+        #expect(fixture.settledBytes().prefix(2) == [fixture.mask(), Self.later(Self.accept)])
     }
 }

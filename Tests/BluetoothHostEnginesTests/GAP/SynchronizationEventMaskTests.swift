@@ -4,18 +4,13 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A plan for synchronizations and receptions, whose event masks a test refuses.
-private struct Fixture {
-    var plan = SynchronizationPlan()
-    private let information: ControllerInformation
+private typealias Fixture = SynchronizationPlanFixture
 
-    init() {
-        var information = GAPSample.information()
-        information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
-        self.information = information
-    }
-
-    mutating func synchronize(_ number: UInt64, subevents: [UInt8] = []) throws -> SynchronizationIdentifier {
+extension SynchronizationPlanFixture {
+    fileprivate mutating func synchronize(
+        _ number: UInt64,
+        subevents: [UInt8] = []
+    ) throws -> SynchronizationIdentifier {
         let identifier = SynchronizationIdentifier(value: number)
         try plan.start(
             identifier,
@@ -24,7 +19,10 @@ private struct Fixture {
         return identifier
     }
 
-    mutating func receive(_ number: UInt64, subevents: [UInt8] = []) throws -> SyncTransferReceptionIdentifier {
+    fileprivate mutating func receive(
+        _ number: UInt64,
+        subevents: [UInt8] = []
+    ) throws -> SyncTransferReceptionIdentifier {
         let identifier = SyncTransferReceptionIdentifier(value: number)
         try plan.reception.start(
             .init(identifier: identifier, link: nil, parameters: .init(subevents: subevents)),
@@ -33,27 +31,9 @@ private struct Fixture {
         return identifier
     }
 
-    mutating func next() -> PlannedCommand? {
-        _ = plan.requestRun()
-        return plan.nextCommand(information, at: GAPSample.start)
-    }
-
-    /// Answers commands with success until there is none.
-    ///
-    /// - Returns: their opcodes.
-    mutating func settle() -> [HCIOpcode] {
-        var opcodes: [HCIOpcode] = []
-        while let next = next() {
-            opcodes.append(next.command.opcode)
-            plan.finished(next.step)
-        }
-        return opcodes
-    }
-
     /// Refuses the next command.
-    mutating func refuseNext() throws -> Refusal {
-        let next = next()
-        let refused = try #require(next)
+    fileprivate mutating func refuseNext() throws -> Refusal {
+        let refused = try requireNext()
         let failure = GAPSample.refusal(of: refused.command)
         return Refusal(events: refused.events, failure: failure, effects: plan.failed(refused.step, failure))
     }
@@ -90,7 +70,7 @@ struct SynchronizationEventMaskTests {
             #expect(fixture.settle() == [])
         } else {
             #expect(
-                fixture.settle() == [
+                fixture.settle().map(\.opcode) == [
                     LESetEventMask.opcode, LESetDefaultPeriodicAdvertisingSyncTransferParameters.opcode,
                 ]
             )
@@ -113,7 +93,7 @@ struct SynchronizationEventMaskTests {
             #expect(second.effects == [.end(plain, second.failure)])
             #expect(fixture.settle() == [] && fixture.plan.entries.isEmpty)
         } else {
-            #expect(fixture.settle() == [LESetEventMask.opcode, LEPeriodicAdvertisingCreateSync.opcode])
+            #expect(fixture.settle().map(\.opcode) == [LESetEventMask.opcode, LEPeriodicAdvertisingCreateSync.opcode])
             #expect(fixture.plan.entries.map(\.identifier) == [plain])
         }
     }

@@ -5,49 +5,20 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A plan for synchronizations with subevents, whose commands a test answers.
-private struct Fixture {
-    var plan = SynchronizationPlan()
-    private let information: ControllerInformation
-    private var count: UInt64 = 0
+private typealias Fixture = SynchronizationPlanFixture
 
-    init() {
-        var information = GAPSample.information()
-        information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
-        self.information = information
-    }
-
-    static func request(_ subevents: [UInt8], sid: UInt8 = 1) -> PeriodicTrainRequest {
+extension SynchronizationPlanFixture {
+    fileprivate static func request(_ subevents: [UInt8], sid: UInt8 = 1) -> PeriodicTrainRequest {
         PeriodicTrainRequest(address: GAPSample.address(1), sid: sid, subevents: subevents, respondsWithTXPower: true)
     }
 
-    mutating func start(_ subevents: [UInt8], sid: UInt8 = 1) throws -> SynchronizationIdentifier {
-        count += 1
-        let identifier = SynchronizationIdentifier(value: count)
+    fileprivate mutating func start(_ subevents: [UInt8], sid: UInt8 = 1) throws -> SynchronizationIdentifier {
+        let identifier = nextIdentifier()
         try plan.start(identifier, Self.request(subevents, sid: sid))
         return identifier
     }
 
-    mutating func next() -> PlannedCommand? {
-        _ = plan.requestRun()
-        return plan.nextCommand(information, at: GAPSample.start)
-    }
-
-    mutating func requireNext() throws -> PlannedCommand {
-        let next = next()
-        return try #require(next)
-    }
-
-    mutating func settle() -> [GAPCommand] {
-        var commands: [GAPCommand] = []
-        while let next = next() {
-            commands.append(next.command)
-            plan.finished(next.step)
-        }
-        return commands
-    }
-
-    mutating func established(_ handle: UInt16, subevents: UInt8 = 8) -> [SynchronizationEffect] {
+    fileprivate mutating func established(_ handle: UInt16, subevents: UInt8 = 8) -> [SynchronizationEffect] {
         plan.established(
             LEPeriodicAdvertisingSyncEstablishedV2(
                 syncHandle: handle,
@@ -64,7 +35,7 @@ private struct Fixture {
         )
     }
 
-    mutating func report(
+    fileprivate mutating func report(
         _ data: [UInt8],
         event: UInt16 = 5,
         subevent: UInt8 = 2,
@@ -84,7 +55,7 @@ private struct Fixture {
         ).map { Report(data: $0.data, isTruncated: $0.isTruncated) }
     }
 
-    static func train(subevents: UInt8 = 8) -> PeriodicTrain {
+    fileprivate static func train(subevents: UInt8 = 8) -> PeriodicTrain {
         PeriodicTrain(
             interval: .milliseconds(100),
             phy: .le1M,
@@ -97,7 +68,7 @@ private struct Fixture {
         )
     }
 
-    static func choose(_ subevents: [UInt8], _ handle: UInt16 = 7) -> GAPCommand {
+    fileprivate static func choose(_ subevents: [UInt8], _ handle: UInt16 = 7) -> GAPCommand {
         GAPCommand(
             LESetPeriodicSyncSubevent(
                 syncHandle: handle,
@@ -107,7 +78,7 @@ private struct Fixture {
         )
     }
 
-    static func terminate(_ handle: UInt16) -> GAPCommand {
+    fileprivate static func terminate(_ handle: UInt16) -> GAPCommand {
         GAPCommand(LEPeriodicAdvertisingTerminateSync(syncHandle: handle))
     }
 }

@@ -5,51 +5,25 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A plan for synchronizations, whose commands a test answers.
-private struct Fixture {
-    var plan = SynchronizationPlan()
-    var now = GAPSample.start
-    private let information: ControllerInformation
-    private var count: UInt64 = 0
+private typealias Fixture = SynchronizationPlanFixture
 
-    init() {
-        var information = GAPSample.information()
-        information.commands.insert(LEPeriodicAdvertisingCreateSync.opcode)
-        self.information = information
-    }
-
-    mutating func start(_ number: UInt64) throws -> SynchronizationIdentifier {
-        count += 1
-        let identifier = SynchronizationIdentifier(value: count)
+extension SynchronizationPlanFixture {
+    fileprivate mutating func start(_ number: UInt64) throws -> SynchronizationIdentifier {
+        let identifier = nextIdentifier()
         try plan.start(identifier, PeriodicTrainRequest(address: GAPSample.address(number), sid: 1))
         return identifier
     }
 
-    mutating func next() -> PlannedCommand? {
-        _ = plan.requestRun()
-        return plan.nextCommand(information, at: now)
-    }
-
-    /// Answers commands with success until there is none.
-    ///
-    /// - Returns: the commands.
-    mutating func settle() -> [GAPCommand] {
-        var commands: [GAPCommand] = []
-        while let next = next() {
-            commands.append(next.command)
-            plan.finished(next.step)
-        }
-        return commands
-    }
-
-    static let events: LEEventMask = [
+    fileprivate static let events: LEEventMask = [
         .periodicAdvertisingSyncEstablished, .periodicAdvertisingReport, .periodicAdvertisingSyncLost,
     ]
 
     /// The command that adds the plan's events to those of other parts of the host.
-    var mask: GAPCommand { GAPCommand(LESetEventMask(leEventMask: information.leEvents.union(Self.events))) }
+    fileprivate var mask: GAPCommand {
+        GAPCommand(LESetEventMask(leEventMask: information.leEvents.union(Self.events)))
+    }
 
-    static func create(_ number: UInt64) -> GAPCommand {
+    fileprivate static func create(_ number: UInt64) -> GAPCommand {
         GAPCommand(
             LEPeriodicAdvertisingCreateSync(
                 advertisingSID: 1,
@@ -60,13 +34,13 @@ private struct Fixture {
         )
     }
 
-    static let cancel = GAPCommand(LEPeriodicAdvertisingCreateSyncCancel())
+    fileprivate static let cancel = GAPCommand(LEPeriodicAdvertisingCreateSyncCancel())
 
-    static func terminate(_ handle: UInt16) -> GAPCommand {
+    fileprivate static func terminate(_ handle: UInt16) -> GAPCommand {
         GAPCommand(LEPeriodicAdvertisingTerminateSync(syncHandle: handle))
     }
 
-    mutating func established(
+    fileprivate mutating func established(
         _ handle: UInt16,
         _ status: HCIErrorCode = .success
     ) -> [SynchronizationEffect] {
@@ -83,7 +57,7 @@ private struct Fixture {
         )
     }
 
-    mutating func report(
+    fileprivate mutating func report(
         _ handle: UInt16,
         _ data: [UInt8],
         _ status: DataStatus = .complete,
@@ -99,11 +73,6 @@ private struct Fixture {
             ),
             at: GAPSample.start + time
         ).map { Report($0.identifier, $0.data, isTruncated: $0.isTruncated) }
-    }
-
-    mutating func requireNext() throws -> PlannedCommand {
-        let next = next()
-        return try #require(next)
     }
 }
 

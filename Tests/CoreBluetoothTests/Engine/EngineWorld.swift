@@ -211,6 +211,10 @@ extension HostCentral {
         setConfiguration(configuration, of: characteristic, on: last(peripheral), completion)
     }
 
+    func completeInOrder(of peripheral: UUID, _ completion: @escaping Completion<Void>) {
+        completeInOrder(of: last(peripheral), completion)
+    }
+
     func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) {
         readRSSI(of: last(peripheral), completion)
     }

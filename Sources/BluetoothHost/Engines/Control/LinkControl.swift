@@ -155,6 +155,7 @@ struct LinkControl {
         guard let request = procedures[procedure].begin(until: context.now + LinkControl.procedureTimeout) else {
             return []
         }
+        if let error = obstacle(to: request) { return end(procedure, error, context) }
         let command: ControlCommand
         switch request {
         case .parameters(let parameters) where role == .peripheral:
@@ -173,6 +174,22 @@ struct LinkControl {
             command = .readRemotePower(LEReadRemoteTransmitPowerLevel(connectionHandle: handle, phy: phy))
         }
         return [.command(command, .procedure(procedure, number: procedures[procedure].number))]
+    }
+
+    /// Why a request cannot begin with the present subrate; nil if it can.
+    private func obstacle(to request: LinkRequest) -> HostError? {
+        guard case .parameters(let wanted) = request,
+            let limit = parameters.timeoutLimit(
+                intervalMinimum: wanted.intervalMinimum,
+                intervalMaximum: wanted.intervalMaximum,
+                latency: wanted.latencyInEvents
+            ),
+            wanted.supervisionTimeout <= limit
+        else { return nil }
+        return .invalidArgument(
+            "the supervision timeout of \(wanted.supervisionTimeout) is too short for the link's subrate factor of "
+                + "\(parameters.subrateFactor); use more than \(limit)"
+        )
     }
 
     /// Ends the current procedure of a kind, and starts the next.
@@ -334,13 +351,19 @@ struct LinkControl {
     // MARK: Requests of the Link Layer
 
     /// The answer to a peer that requests other parameters through the Link Layer: valid ones are accepted.
-    static func accepts(_ event: LERemoteConnectionParameterRequest) -> Bool {
-        ConnectionParameterUpdateRequest(
+    func accepts(_ event: LERemoteConnectionParameterRequest) -> Bool {
+        let request = ConnectionParameterUpdateRequest(
             intervalMin: event.intervalMin,
             intervalMax: event.intervalMax,
             latency: event.maxLatency,
             timeout: event.timeout
-        ).isValid
+        )
+        let limit = parameters.timeoutLimit(
+            intervalMinimum: event.intervalMin,
+            intervalMaximum: event.intervalMax,
+            latency: event.maxLatency
+        )
+        return request.isValid && Duration.milliseconds(10 * Int(event.timeout)) > (limit ?? .zero)
     }
 }
 

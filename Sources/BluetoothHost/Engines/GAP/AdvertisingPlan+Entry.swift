@@ -17,6 +17,10 @@ extension AdvertisingPlan {
             case failed
             /// It is to be removed from the controller.
             case ending
+            /// It has ended, but the controller has refused to turn it off or to remove it. Its handle is not used for
+            /// another advertisement. It is removed again when another advertisement starts, when a connection ends, or
+            /// after ``blockedInterval``.
+            case removalRefused
         }
 
         let identifier: AdvertisementIdentifier
@@ -46,7 +50,8 @@ extension AdvertisingPlan {
         var calls: [CallToken] = []
 
         var isOn: Bool { state == .on || state == .stale }
-        var isEnding: Bool { state == .ending }
+        /// Whether it ends, or has ended and was not removed.
+        var isEnding: Bool { state == .ending || state == .removalRefused }
         /// Whether it must be turned off for a change of addresses. After a failure, the controller may still advertise
         /// it. After a refused pause it counts as off, so that the change does not wait for it.
         var mustPause: Bool { isOn || mayBeOn && (state == .failed || state == .blocked) }
@@ -109,6 +114,32 @@ extension AdvertisingPlan {
         private mutating func setUpPeriodicAgain() {
             let parts = setupParts(usesExtendedCommands: true)
             setupCount = min(setupCount, parts.firstIndex(of: .periodicParameters) ?? parts.count)
+        }
+
+        /// Records that the command for its end has failed.
+        ///
+        /// - Returns: false if the controller has no set for it, so that it can be forgotten.
+        mutating func keepsSet(after failure: CommandFailure, of purpose: AdvertisingPlan.Purpose) -> Bool {
+            guard hasSet else { return false }
+            if case .status(.unknownAdvertisingIdentifier, _) = failure { return false }
+            // The controller removes no set that it advertises (Vol 4, Part E, 7.8.59). So it is turned off first.
+            if case .remove = purpose, case .status(.commandDisallowed, _) = failure {
+                mayBeOn = true
+                isPeriodicOn = configuration.periodic != nil
+            }
+            state = .removalRefused
+            return true
+        }
+
+        /// Has it tried again, or removed again, if the controller has refused that before.
+        mutating func unblock() {
+            removeAgain()
+            if state == .blocked { state = .off }
+        }
+
+        /// Has it removed again if the controller has refused that before.
+        mutating func removeAgain() {
+            if state == .removalRefused { state = .ending }
         }
 
         /// Has the controller get all commands again.

@@ -11,7 +11,7 @@ import BluetoothTypes
 /// # Refused commands
 /// If the controller refuses a command, the advertisement ends with the error if a call waits for its start. Otherwise it is
 /// tried again after ``retryInterval``. A controller that cannot advertise in addition to its connections is tried again when
-/// a connection ends.
+/// a connection ends. A set that the controller refuses to remove keeps its handle: see ``Entry/State/removalRefused``.
 ///
 /// # Refreshing
 /// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the controller has
@@ -82,6 +82,8 @@ struct AdvertisingPlan {
         guard entries.count(where: { !$0.isEnding }) < limit, let handle else {
             throw .notSupported("this controller can advertise \(limit) set(s) at a time; stop another first")
         }
+        // The controller may have no room for another set beside those.
+        for index in entries.indices { entries[index].removeAgain() }
         var entry = Entry(
             identifier: identifier,
             configuration: configuration,
@@ -138,7 +140,7 @@ struct AdvertisingPlan {
     ///
     /// - Returns: false if it has ended.
     mutating func awaitEnd(of identifier: AdvertisementIdentifier, _ call: CallToken) -> Bool {
-        guard let index = index(of: identifier) else { return false }
+        guard let index = index(of: identifier), entries[index].state != .removalRefused else { return false }
         entries[index].calls.append(call)
         return true
     }
@@ -260,7 +262,12 @@ struct AdvertisingPlan {
         // The controller is being reset: `controllerLost` follows, and advertisements are set up again afterwards.
         guard !failure.meansReset else { return [] }
         switch purpose {
-        case .turnOff(_, .end), .remove: return [.ignore(failure)] + remove(at: index, nil)
+        case .turnOff(_, .end), .remove:
+            guard entries[index].keepsSet(after: failure, of: purpose) else {
+                return [.ignore(failure)] + remove(at: index, nil)
+            }
+            blockedDeadline = blockedDeadline ?? now + AdvertisingPlan.blockedInterval
+            return [.ignore(failure)] + finish(at: index) + [.reconsiderAddresses]
         case .stopPeriodic:
             entries[index].periodicStopped()
             return [.ignore(failure)]
@@ -345,10 +352,10 @@ struct AdvertisingPlan {
         if entries[index].isOn { entries[index].turnedOff(.off) }
     }
 
-    /// Tries blocked advertisements again after a link has ended: the controller may be able to advertise now.
+    /// Tries blocked advertisements, and refused removals, again after a link has ended: the controller may accept them now.
     mutating func linkEnded() {
         blockedDeadline = nil
-        for index in entries.indices where entries[index].state == .blocked { entries[index].state = .off }
+        for index in entries.indices { entries[index].unblock() }
     }
 
     /// Records that the controller was reset and no longer advertises.

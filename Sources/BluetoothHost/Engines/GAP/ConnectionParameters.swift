@@ -60,6 +60,20 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
             && latencyInEvents == wanted.latencyInEvents && timeout == wanted.timeout
     }
 
+    /// The time that the supervision timeout of an update must exceed because the link keeps its subrate; nil if it keeps none.
+    ///
+    /// It is twice the longest time between two connection events that the peripheral uses (Vol 6, Part B, 4.5.2). An update
+    /// to another interval ends subrating.
+    ///
+    /// - Parameters:
+    ///   - intervalMinimum: in units of 1.25 ms, like `intervalMaximum`.
+    ///   - latency: in connection events that are used.
+    func timeoutLimit(intervalMinimum: UInt16, intervalMaximum: UInt16, latency: UInt16) -> Duration? {
+        let current: UInt16 = interval.inUnits(of: .microseconds(1250))
+        guard subrateFactor > 1, intervalMinimum == current, intervalMaximum == current else { return nil }
+        return interval * (2 * (Int(latency) + 1) * subrateFactor)
+    }
+
     /// The longest time between two connection events that the peripheral uses.
     var longestSilence: Duration { interval * (Int(latencyInEvents) + 1) * subrateFactor }
 

@@ -64,6 +64,23 @@ struct BroadcastGroups {
         var synchronization: SynchronizationIdentifier? {
             if case .receiver(let synchronization, _) = role { synchronization } else { nil }
         }
+
+        /// Whether the controller creates or ends the reception of the group.
+        var isReceptionChanging: Bool { synchronization != nil && (phase == .creating || phase == .closing) }
+
+        /// Whether the creation of the reception has taken so long that another one comes first.
+        func mustYield(at now: Instant) -> Bool {
+            guard let creationDeadline, phase == .creating else { return false }
+            return creationDeadline <= now
+        }
+
+        /// Records that the controller creates the reception of these streams.
+        mutating func beginReception(of information: BroadcastGroupInformation, streams: [UInt8], at now: Instant) {
+            self.information = information
+            streamNumbers = streams
+            phase = .creating
+            creationDeadline = now + IsochronousEngine.creationTimeout
+        }
     }
 
     struct Stream {

@@ -162,6 +162,33 @@ public struct BroadcastReceptionParameters: Hashable, Sendable {
             throw .invalidArgument("the timeout of a broadcast is 100 ms to 163.84 s, not \(timeout)")
         }
     }
+
+    /// The reason why a group cannot be received with these parameters; nil if it can.
+    func obstacle(to information: BroadcastGroupInformation) -> BroadcastError? {
+        if information.isEncrypted, code == nil { return .codeRequired }
+        if !information.isEncrypted, code != nil { return .notEncrypted }
+        let count = information.streamCount
+        guard let missing = (streams ?? [1]).first(where: { $0 > count }) else { return nil }
+        return .noStream(number: missing, count: count)
+    }
+
+    /// The numbers of the streams to receive of a group, in ascending order.
+    func streamNumbers(of information: BroadcastGroupInformation) -> [UInt8] {
+        (streams ?? Array(1...max(1, information.streamCount))).sorted().map { UInt8(truncatingIfNeeded: $0) }
+    }
+
+    /// The command that starts the reception of a group.
+    ///
+    /// - Parameter numbers: the numbers of the streams.
+    func command(bigHandle: UInt8, syncHandle: UInt16, streams numbers: [UInt8]) -> LEBIGCreateSync {
+        LEBIGCreateSync(
+            bigHandle: bigHandle,
+            syncHandle: syncHandle,
+            broadcastCode: code?.value,
+            bigSyncTimeout: UInt16(truncatingIfNeeded: timeout.wholeNanoseconds / 10_000_000),
+            streams: numbers
+        )
+    }
 }
 
 /// The properties of a broadcast isochronous group, as its periodic advertising train announces them (Vol 4, Part E,

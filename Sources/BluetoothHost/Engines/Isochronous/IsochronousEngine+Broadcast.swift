@@ -92,46 +92,19 @@ extension IsochronousEngine {
             case .receiver(_, let parameters)? = broadcasts.groups[big]?.role
         else { return [] }
         let information = BroadcastGroupInformation(event)
-        if let error = obstacle(to: parameters, information) {
+        if let error = parameters.obstacle(to: information) {
             broadcasts.groups[big]?.failure = .broadcast(error)
             return finish(big, IsochronousEngine.localEnd)
         }
-        let busy = broadcasts.groups.first {
-            $0.value.synchronization != nil && ($0.value.phase == .creating || $0.value.phase == .closing)
+        if let busy = broadcasts.groups.first(where: { $0.value.isReceptionChanging })?.key {
+            guard broadcasts.groups[busy]?.mustYield(at: now) == true else { return [] }
+            broadcasts.groups[busy]?.isYielding = true
+            return terminate(busy)
         }
-        if let busy {
-            guard let deadline = busy.value.creationDeadline, deadline <= now, busy.value.phase == .creating else {
-                return []
-            }
-            broadcasts.groups[busy.key]?.isYielding = true
-            return terminate(busy.key)
-        }
-        let numbers = (parameters.streams ?? Array(1...max(1, information.streamCount))).sorted().map {
-            UInt8(truncatingIfNeeded: $0)
-        }
-        broadcasts.groups[big]?.information = information
-        broadcasts.groups[big]?.streamNumbers = numbers
-        broadcasts.groups[big]?.phase = .creating
-        broadcasts.groups[big]?.creationDeadline = now + IsochronousEngine.creationTimeout
-        let command = LEBIGCreateSync(
-            bigHandle: big,
-            syncHandle: event.syncHandle,
-            broadcastCode: parameters.code?.value,
-            bigSyncTimeout: UInt16(truncatingIfNeeded: parameters.timeout.wholeNanoseconds / 10_000_000),
-            streams: numbers
-        )
+        let numbers = parameters.streamNumbers(of: information)
+        broadcasts.groups[big]?.beginReception(of: information, streams: numbers, at: now)
+        let command = parameters.command(bigHandle: big, syncHandle: event.syncHandle, streams: numbers)
         return [.send(CommandRequest(command, .isochronous(.broadcast(.receive(big)))))]
-    }
-
-    private func obstacle(
-        to parameters: BroadcastReceptionParameters,
-        _ information: BroadcastGroupInformation
-    ) -> BroadcastError? {
-        if information.isEncrypted, parameters.code == nil { return .codeRequired }
-        if !information.isEncrypted, parameters.code != nil { return .notEncrypted }
-        let count = information.streamCount
-        guard let missing = (parameters.streams ?? [1]).first(where: { $0 > count }) else { return nil }
-        return .noStream(number: missing, count: count)
     }
 
     // MARK: Establishing

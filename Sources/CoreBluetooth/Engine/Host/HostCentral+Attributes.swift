@@ -1,5 +1,6 @@
 import BLE
 import BLEATT
+import BLEByteCoding
 import BLEGATT
 import BLEHCI
 import BluetoothHost
@@ -89,6 +90,27 @@ extension HostCentral {
         }
     }
 
+    func completeInOrder(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Void>) {
+        onLink(of: peripheral, completion) { host, link in
+            self.completeInOrder(.success(()), on: link, host, completion)
+        }
+    }
+
+    /// Completes a call that needs no request, after the procedures of the calls before it.
+    ///
+    /// - Parameter result: the result, unless the link ends first.
+    func completeInOrder<Value: Sendable>(
+        _ result: Result<Value, EngineError>,
+        on link: LinkIdentifier,
+        _ host: isolated BluetoothHost,
+        _ completion: @escaping Completion<Value>
+    ) {
+        host.begin(NoRequest(), on: link) { ended in
+            guard case .failure(.disconnected(let reason)) = ended else { return completion(result) }
+            self.answer(.failure(.disconnected(reason)), completion)
+        }
+    }
+
     // MARK: The link
 
     func readRSSI(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Int?>) {
@@ -172,6 +194,19 @@ extension HostCentral {
         } else {
             completion(answer)
         }
+    }
+}
+
+/// A procedure without a request, which ends when it is its turn.
+private struct NoRequest: ClientProcedure {
+    typealias Output = Void
+
+    var outcome: Result<Output, ClientError>?
+
+    mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Void> { .finished(.success(())) }
+
+    mutating func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Void> {
+        .finished(.success(()))
     }
 }
 

@@ -131,7 +131,7 @@ extension HostCentral {
 
     /// Tries again after a link that could not be established, up to the limit.
     private func notEstablished(_ connection: Connection) {
-        let isReconnection = connection.wasConnected && connection.request.reconnects
+        let isReconnection = connection.wasConnected && connection.request.reconnects == true
         guard isReconnection || connection.failures < HostCentral.retryLimit else {
             let error = HostError.disconnected(.controller(.connectionFailedToBeEstablished))
             return attemptFailed(connection, EngineError(error))
@@ -233,9 +233,8 @@ extension HostCentral {
             state.connections[peripheral]?.isRefused = !isTaken
             linkEnded(peripheral, number, link, reason)
         case .connected(link)
-        where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:
+        where connection.request.reconnects == true && !connection.isRefused && !reason.isEndOfController:
             state.connections[peripheral]?.subscriptions = [:]
-            state.connections[peripheral]?.configurationWrites = [:]
             say(
                 .disconnected(
                     connection.identifier,
@@ -252,6 +251,13 @@ extension HostCentral {
             keepRestoration()
             say(.disconnected(connection.identifier, Disconnection(error: nil, time: time)))
         case .establishing, .connected, .ending, .delayed, .waiting, .connecting: break
+        }
+    }
+
+    func setReconnects(_ reconnects: Bool, of connection: ConnectionIdentifier) {
+        post { _, _ in
+            guard self.state.connections[connection.peripheral]?.identifier == connection else { return }
+            self.state.connections[connection.peripheral]?.request.reconnects = reconnects
         }
     }
 

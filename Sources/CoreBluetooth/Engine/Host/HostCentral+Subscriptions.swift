@@ -10,12 +10,6 @@ import Foundation
 // always writes it. A call that unsubscribes writes it only if no other user wants the value at the time of the call.
 // The writes leave in the order of the calls, so the last one has the final configuration.
 extension HostCentral {
-    /// A write of a value's configuration that the server has not answered.
-    final class ConfigurationWrite: Sendable {
-        /// The completions of later calls of the app that need no write. They are called after that of the write.
-        fileprivate let followers = Guarded<[Completion<Void>]>([])
-    }
-
     /// A value of a connected peripheral, and the handles of its descriptors.
     private struct RemoteValue {
         let peripheral: UUID
@@ -32,7 +26,8 @@ extension HostCentral {
     ) {
         onLink(of: peripheral, completion) { host, link in
             guard let descriptors = characteristic.descriptorRange else {
-                return completion(.failure(.attribute(.attributeNotFound)))
+                let error = EngineError.attribute(.attributeNotFound)
+                return self.completeInOrder(.failure(error), on: link, host, completion)
             }
             let value = RemoteValue(
                 peripheral: peripheral.identifier,
@@ -102,7 +97,7 @@ extension HostCentral {
         // Another manager, or the BLE module, may want the values.
         if open?.links.isWanted(value.handle, on: value.link, host) == true {
             removeSubscription(to: value)
-            return completeAfterWrites(of: value, completion)
+            return completeInOrder(.success(()), on: value.link, host, completion)
         }
         write([], of: value, on: host, completion) { isSuccess in
             guard let now = self.subscription(to: value), now.subscriber == before?.subscriber else { return }
@@ -118,14 +113,6 @@ extension HostCentral {
         }
     }
 
-    /// Completes a call that needs no write, after the calls for the same value that the server has not answered.
-    private func completeAfterWrites(of value: RemoteValue, _ completion: @escaping Completion<Void>) {
-        guard let last = state.connections[value.peripheral]?.configurationWrites[value.handle] else {
-            return completion(.success(()))
-        }
-        last.followers.withLock { $0.append(completion) }
-    }
-
     // MARK: The configuration
 
     /// Writes the configuration of a value.
@@ -138,24 +125,11 @@ extension HostCentral {
         _ completion: @escaping Completion<Void>,
         ended: @escaping @Sendable (Bool) -> Void
     ) {
-        let write = ConfigurationWrite()
-        state.connections[value.peripheral]?.configurationWrites[value.handle] = write
         let procedure = SetClientConfiguration(configuration, inDescriptors: value.descriptors)
         host.begin(procedure, on: value.link) { result in
-            if self.state.connections[value.peripheral]?.configurationWrites[value.handle] === write {
-                self.state.connections[value.peripheral]?.configurationWrites[value.handle] = nil
-            }
-            let followers = write.followers.withLock { followers in
-                defer { followers = [] }
-                return followers
-            }
             let isSuccess = if case .success = result { true } else { false }
             ended(isSuccess)
             self.answer(result, completion)
-            // The followers need nothing of the server, but the link.
-            let resultOfFollowers: Result<Void, HostError> =
-                if case .failure(.disconnected) = result { result } else { .success(()) }
-            for follower in followers { self.answer(resultOfFollowers, follower) }
         }
     }
 

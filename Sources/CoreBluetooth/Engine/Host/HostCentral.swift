@@ -44,8 +44,6 @@ final class HostCentral: CentralEngine, HostMember {
         var wasConnected = false
         /// The subscriptions by value handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
-        /// The last unanswered write of each value's configuration, by value handle.
-        var configurationWrites: [AttributeHandle: ConfigurationWrite] = [:]
         /// The number of values that the manager did not take.
         var droppedValues = 0
     }

@@ -291,6 +291,10 @@ final class HostPeripheral: PeripheralEngine, HostMember {
         }
     }
 
+    func completeInOrder(_ completion: @escaping Completion<Void>) {
+        post(completion, call: nil) { _, _ in completion(.success(())) }
+    }
+
     func removeService(at handle: AttributeHandle) {
         post { host, _ in
             guard let index = self.state.services.firstIndex(where: { $0.handle == handle }) else { return }

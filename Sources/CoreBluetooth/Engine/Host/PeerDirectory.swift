@@ -18,46 +18,6 @@ import Foundation
 /// Each kind is bounded. The directory evicts the peers that it has not heard of for longest. It keeps connected and
 /// bonded peers, and those that an object of the app represents (``PeerHold``). These do not count against the bound.
 final class PeerDirectory: Sendable {
-    private enum Kind: CaseIterable {
-        case heard
-        /// Known, with an address that the peer changes.
-        case transient
-        /// Known, with an address that the peer keeps.
-        case lasting
-    }
-
-    /// Another identifier of a peer.
-    private struct Alias {
-        let identifier: UUID
-        /// The directory's reference to the token of the objects with this identifier.
-        var token: PeerHold.Token
-    }
-
-    private struct Peer {
-        let identifier: UUID
-        var address: DeviceAddress
-        /// The addresses of the peer before it distributed its identity, the oldest first.
-        var formerAddresses: [DeviceAddress] = []
-        /// The other identifiers of the peer, the oldest first.
-        var aliases: [Alias] = []
-        /// The Device Name that was read from the peer.
-        var deviceName: String?
-        var advertisedName: String?
-        /// The services that it advertises, and those that were discovered.
-        var services: Set<BluetoothUUID> = []
-        var connections = 0
-        /// The directory's `count` when the peer was last used or heard.
-        var lastMet: UInt64 = 0
-        var isKnown = false
-        /// The directory's reference to the token. There is another one while a hold of the peer lives.
-        var token = PeerHold.Token()
-
-        var kind: Kind { isKnown ? (address.isLasting ? .lasting : .transient) : .heard }
-        var name: String? { deviceName ?? advertisedName }
-        /// The description of the peer for apps, which holds the peer.
-        var known: KnownPeripheral { KnownPeripheral(identifier: identifier, name: name, hold: PeerHold(token)) }
-    }
-
     /// A known peer in the store.
     private struct Record: Codable {
         let address: String
@@ -67,106 +27,11 @@ final class PeerDirectory: Sendable {
         var aliases: [UUID]?
     }
 
-    private struct State {
-        var peers: [UUID: Peer] = [:]
-        var identifiers: [DeviceAddress: UUID] = [:]
-        /// The identifiers of the peers that have aliases, by the aliases.
-        var aliases: [UUID: UUID] = [:]
-        var bonded: Set<DeviceAddress> = []
-        var count: UInt64 = 0
-        var counts: [Kind: Int] = [:]
-        /// The number of peers of a kind above which some are evicted, if it is not the limit.
-        var thresholds: [Kind: Int] = [:]
-
-        /// Stores a peer, and counts it as one of its kind.
-        mutating func set(_ peer: Peer) {
-            if let before = peers.updateValue(peer, forKey: peer.identifier) {
-                guard before.kind != peer.kind else { return }
-                counts[before.kind, default: 0] -= 1
-            }
-            counts[peer.kind, default: 0] += 1
-        }
-
-        @discardableResult
-        mutating func remove(_ identifier: UUID) -> Peer? {
-            guard let peer = peers.removeValue(forKey: identifier) else { return nil }
-            for address in peer.formerAddresses + [peer.address] where identifiers[address] == peer.identifier {
-                identifiers[address] = nil
-            }
-            for alias in peer.aliases { aliases[alias.identifier] = nil }
-            counts[peer.kind, default: 0] -= 1
-            return peer
-        }
-
-        /// Returns the identifier of the peer with an identifier or an alias.
-        func resolve(_ identifier: UUID) -> UUID { aliases[identifier] ?? identifier }
-
-        /// Returns the peer with an identifier or an alias.
-        func peer(_ identifier: UUID) -> Peer? { peers[resolve(identifier)] }
-
-        /// Returns whether a hold of a peer lives.
-        mutating func isHeld(_ identifier: UUID) -> Bool {
-            guard let index = peers.index(forKey: identifier) else { return false }
-            if !isKnownUniquelyReferenced(&peers.values[index].token) { return true }
-            for position in peers.values[index].aliases.indices {
-                if !isKnownUniquelyReferenced(&peers.values[index].aliases[position].token) { return true }
-            }
-            return false
-        }
-
-        /// Returns whether a peer is connected, or a hold of it lives.
-        mutating func isInUse(_ identifier: UUID) -> Bool {
-            if let peer = peers[identifier], peer.connections > 0 { return true }
-            return isHeld(identifier)
-        }
-
-        /// Returns the descriptions of the peers with some identifiers or aliases.
-        mutating func known(_ identifiers: [UUID]) -> [KnownPeripheral] {
-            var known: [KnownPeripheral] = []
-            for identifier in identifiers {
-                let own = resolve(identifier)
-                if own != identifier, let alias = heldAlias(identifier, of: own) {
-                    known.append(alias)
-                } else if let peer = peers[own] {
-                    known.append(peer.known)
-                }
-            }
-            return known
-        }
-
-        /// Returns the description of a peer by its alias; nil if no object has the alias.
-        private mutating func heldAlias(_ alias: UUID, of identifier: UUID) -> KnownPeripheral? {
-            guard let index = peers.index(forKey: identifier),
-                let position = peers.values[index].aliases.firstIndex(where: { $0.identifier == alias })
-            else { return nil }
-            if isKnownUniquelyReferenced(&peers.values[index].aliases[position].token) { return nil }
-            let peer = peers.values[index]
-            return KnownPeripheral(identifier: alias, name: peer.name, hold: PeerHold(peer.aliases[position].token))
-        }
-
-        /// Stores a peer with its addresses and its aliases. Beyond the limits, the oldest are removed.
-        mutating func setNames(of peer: inout Peer) {
-            while peer.formerAddresses.count > PeerDirectory.nameCountLimit {
-                let address = peer.formerAddresses.removeFirst()
-                if identifiers[address] == peer.identifier { identifiers[address] = nil }
-            }
-            while peer.aliases.count > PeerDirectory.nameCountLimit {
-                aliases[peer.aliases.removeFirst().identifier] = nil
-            }
-            for address in peer.formerAddresses + [peer.address] { identifiers[address] = peer.identifier }
-            for alias in peer.aliases { aliases[alias.identifier] = peer.identifier }
-            set(peer)
-        }
-    }
-
     private static let section = "peripherals"
-    private static let servicesLimit = 256
-    /// Maximum number of former addresses of a peer, and of its aliases.
-    private static let nameCountLimit = 8
     /// Maximum length of a saved Device Name, in bytes (Vol 3, Part C, 12.1).
     private static let nameLimit = 248
 
-    private let state = Guarded(State())
+    private let state = Guarded(PeerTable())
     private let store: KeyStore
     private let makeIdentifier: @Sendable () -> UUID
     private let limit: Int
@@ -184,11 +49,12 @@ final class PeerDirectory: Sendable {
                     state.identifiers[address] == nil, state.peer(record.identifier) == nil
                 else { continue }
                 state.count += 1
-                var peer = Peer(identifier: record.identifier, address: address, deviceName: record.deviceName)
+                var peer = PeerTable.Peer(identifier: record.identifier, address: address)
+                peer.deviceName = record.deviceName
                 peer.lastMet = state.count
                 peer.isKnown = true
                 for alias in record.aliases ?? [] where alias != record.identifier && state.peer(alias) == nil {
-                    peer.aliases.append(Alias(identifier: alias, token: PeerHold.Token()))
+                    peer.aliases.append(PeerTable.Alias(identifier: alias, token: PeerHold.Token()))
                 }
                 state.setNames(of: &peer)
             }
@@ -223,9 +89,9 @@ final class PeerDirectory: Sendable {
                 kept = other
                 joining = identifier
             }
-            let joined: Peer? = if let joining { state.remove(joining) } else { nil }
+            let joined: PeerTable.Peer? = if let joining { state.remove(joining) } else { nil }
             guard var peer = state.peers[kept] else { return false }
-            if let joined { PeerDirectory.join(joined, to: &peer) }
+            if let joined { peer.join(joined) }
             for former in [joined?.address, peer.address] {
                 if let former, former != identity { peer.formerAddresses.append(former) }
             }
@@ -236,19 +102,6 @@ final class PeerDirectory: Sendable {
             return peer.kind == .lasting
         }
         if mustSave { save() }
-    }
-
-    /// Adds the addresses, identifiers and properties of another peer, which is the same device.
-    private static func join(_ other: Peer, to peer: inout Peer) {
-        peer.formerAddresses += other.formerAddresses
-        peer.aliases += other.aliases + [Alias(identifier: other.identifier, token: other.token)]
-        let (newer, older) = other.lastMet > peer.lastMet ? (other, peer) : (peer, other)
-        peer.deviceName = newer.deviceName ?? older.deviceName
-        peer.advertisedName = newer.advertisedName ?? older.advertisedName
-        add(other.services, to: &peer)
-        peer.connections += other.connections
-        peer.lastMet = max(peer.lastMet, other.lastMet)
-        peer.isKnown = peer.isKnown || other.isKnown
     }
 
     /// Sets the identity addresses of all bonded peers. These are known, and never evicted.
@@ -278,7 +131,7 @@ final class PeerDirectory: Sendable {
     ) -> KnownPeripheral {
         meet(address) { peer in
             if let name { peer.advertisedName = name }
-            PeerDirectory.add(services, to: &peer)
+            peer.add(services)
             return peer.known
         }
     }
@@ -306,7 +159,7 @@ final class PeerDirectory: Sendable {
     func discovered(_ services: [BluetoothUUID], of identifier: UUID) {
         state.withLock { state in
             guard var peer = state.peer(identifier) else { return }
-            PeerDirectory.add(services, to: &peer)
+            peer.add(services)
             state.peers[peer.identifier] = peer
         }
     }
@@ -366,15 +219,11 @@ final class PeerDirectory: Sendable {
 
     // MARK: Memory
 
-    private static func add(_ services: some Sequence<BluetoothUUID>, to peer: inout Peer) {
-        for service in services where peer.services.count < servicesLimit { peer.services.insert(service) }
-    }
-
-    private func meet<Value>(_ address: DeviceAddress, _ body: (inout Peer) -> Value) -> Value {
+    private func meet<Value>(_ address: DeviceAddress, _ body: (inout PeerTable.Peer) -> Value) -> Value {
         let (value, mustSave) = state.withLock { state -> (Value, Bool) in
             state.count += 1
             let before = state.identifiers[address].flatMap { state.peers[$0] }
-            var peer = before ?? Peer(identifier: makeIdentifier(), address: address)
+            var peer = before ?? PeerTable.Peer(identifier: makeIdentifier(), address: address)
             peer.lastMet = state.count
             peer.isKnown = peer.isKnown || state.bonded.contains(address)
             let value = body(&peer)
@@ -389,7 +238,7 @@ final class PeerDirectory: Sendable {
     }
 
     /// - Returns: whether more peers must be saved than before.
-    private func makeKnown(_ identifiers: [UUID], _ state: inout State) -> Bool {
+    private func makeKnown(_ identifiers: [UUID], _ state: inout PeerTable) -> Bool {
         var mustSave = false
         for identifier in identifiers {
             guard var peer = state.peer(identifier), !peer.isKnown else { continue }
@@ -403,7 +252,7 @@ final class PeerDirectory: Sendable {
 
     /// Evicts an eighth of the peers of a kind if there are too many. Evicting one at a time would require a search
     /// each time.
-    private func forgetSome(like peer: Peer, _ state: inout State) {
+    private func forgetSome(like peer: PeerTable.Peer, _ state: inout PeerTable) {
         let count = state.counts[peer.kind, default: 0]
         guard count > state.thresholds[peer.kind, default: limit] else { return }
         var evictable = state.peers.values.filter {
@@ -440,9 +289,4 @@ final class PeerDirectory: Sendable {
             }
         }
     }
-}
-
-extension DeviceAddress {
-    /// Whether a device keeps the address: a public or a static random address (Vol 6, Part B, 1.3).
-    fileprivate var isLasting: Bool { kind == .public || kind == .randomStatic }
 }
