@@ -13,6 +13,8 @@ package struct HostInspection: Hashable, Sendable {
     package var commands = 0
     package var scans = 0
     package var advertisements = 0
+    /// Advertisements that have ended, but that the controller has refused to turn off or to remove.
+    package var unremovedAdvertisingSets = 0
     /// Trains of advertisements with subevents.
     package var subeventTrains = 0
     package var subeventObservers = 0
@@ -98,7 +100,8 @@ extension BluetoothHost {
         inspection.isAlarmSet = timers.isAlarmSet
         inspection.commands = session.commands.count
         inspection.scans = gap.scanning.scans.sessions.count
-        inspection.advertisements = gap.advertising.entries.count { $0.state != .removalRefused }
+        inspection.advertisements = gap.advertising.count
+        inspection.unremovedAdvertisingSets = gap.advertising.leftOnCount
         inspection.subeventTrains = gap.subevents.advertisements.count
         inspection.subeventObservers = observers.subevents.count
         inspection.synchronizations = gap.synchronizing.entries.count

@@ -7,6 +7,7 @@ import BluetoothTypes
 extension BluetoothHost {
     /// Handles one packet from the controller. The packet starts with its H4 indicator.
     func receive(_ packet: RawSpan, generation: UInt64) {
+        checkTransportCallback()
         guard port.accepts(generation) else { return }
         metrics.packetsReceived.increment()
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {

@@ -8,9 +8,13 @@ import DequeModule
 /// ## Overview
 ///
 /// An input is a packet, a call of an app, a timer, the answer of an app or the result of the store. Each input ends
-/// with ``BluetoothHost/endInput()``, which runs one turn. In a turn, the host sends frames, then calls the closures of
-/// apps one at a time, and sends frames after each. A closure is queued as a ``Delivery`` where its cause is found, and
-/// is called in the turn. So it finds all parts of the host in a consistent state.
+/// with ``BluetoothHost/endInput()``, which runs one turn. In a turn, the host sends the frames that wait, then calls
+/// the closures of apps one at a time, and sends the frames that wait after each. A closure is queued as a ``Delivery``
+/// where its cause is found, and is called in the turn. So it finds all parts of the host in a consistent state.
+///
+/// A frame waits for the turn if another frame waits before it, if it is longer than a packet, or if the controller has
+/// no free buffer for its link. K-frames of channels always wait. Any other frame is sent at once
+/// (``LinkSender/beginAtOnce(_:on:of:)``), so before the commands and closures that follow from the same input.
 ///
 /// A closure may call the host, and gets the result of such a call at once. Deliveries that follow from the call join
 /// the queue of the running turn.
@@ -38,6 +42,10 @@ struct Turn {
     var taskCount = 0
     /// The number of inputs that have ended; counted in debug builds only.
     var inputCount = 0
+    #if DEBUG
+        /// Whether the transport is taking a packet of a link. It must not call back meanwhile (`Transport.send(_:)`).
+        var isSending = false
+    #endif
     let deliveries = DeliveryQueue()
 
     /// Whether a delivery can be made at once, provided that no engine is in the middle of a call.
@@ -130,8 +138,8 @@ enum Delivery {
 }
 
 extension BluetoothHost {
-    /// Ends an input: sends frames, then makes the waiting deliveries one at a time. Does nothing if a turn is running,
-    /// because that turn handles them.
+    /// Ends an input: sends the frames that wait, then makes the waiting deliveries one at a time. Does nothing if a turn
+    /// is running, because that turn handles them.
     ///
     /// Call this only when no engine is in the middle of a call.
     func endInput() {
@@ -247,7 +255,36 @@ extension BluetoothHost {
 
     private func send(_ packet: borrowing OutboundPacket, by send: (RawSpan) -> Void) {
         metrics.packetsSent.increment()
+        transportWillSend()
         send(packet.bytes)
+        transportHasSent()
+    }
+
+    // MARK: Checks of the transport
+
+    /// Records that the transport is about to take a packet; in debug builds only.
+    @inline(__always)
+    func transportWillSend() {
+        #if DEBUG
+            turn.isSending = true
+        #endif
+    }
+
+    /// Records that the transport has taken a packet; in debug builds only.
+    @inline(__always)
+    func transportHasSent() {
+        #if DEBUG
+            turn.isSending = false
+        #endif
+    }
+
+    /// Stops the program if the transport calls back before its `send` has returned; in debug builds only. The host may
+    /// be in the middle of a call of an engine then.
+    @inline(__always)
+    func checkTransportCallback() {
+        #if DEBUG
+            precondition(!turn.isSending, "a transport must not call back before `send` returns; call back later")
+        #endif
     }
 
     /// Sends calls and channel frames that waited until the link's outbound queue had room.

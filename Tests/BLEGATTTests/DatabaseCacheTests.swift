@@ -121,6 +121,33 @@ struct DatabaseCacheTests {
         #expect(once.requests.count < conversation.requests.count)
     }
 
+    @Test("A cache that is discarded before the client has begun to learn is learned once")
+    func cacheDiscardedBeforeItIsLearnedIsLearnedOnce() throws {
+        let once = try Conversation(services)
+        once.trust()
+        let conversation = try Conversation(services)
+        conversation.client.trust(nil)
+        conversation.client.discardDatabase()
+        conversation.run()
+        #expect(conversation.requests == once.requests)
+        #expect(conversation.caches == [nil, once.cache])
+    }
+
+    @Test("An indication before the server is trusted concerns only the cache that was stored before")
+    func earlyIndicationConcernsTheStoredCacheOnly() throws {
+        var plain = ServiceDefinition.genericAttribute
+        plain.characteristics.removeAll { $0.uuid == .databaseHash }
+        let conversation = try Conversation([plain])
+        conversation.trust()
+        conversation.reconnect()
+        try conversation.indicateServiceChanged()
+        let stored = try #require(conversation.cache)
+        #expect(conversation.client.hasConfirmedChange(of: stored))
+        conversation.trust()
+        #expect(conversation.caches == [stored, nil, stored], "it was dropped, and learned again")
+        #expect(!conversation.client.hasConfirmedChange(of: stored))
+    }
+
     /// Discovers everything in every way.
     private func walk(_ conversation: Conversation) throws -> [String] {
         var found: [String] = []

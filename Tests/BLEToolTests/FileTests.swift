@@ -36,6 +36,23 @@ final class FileTests {
         close(descriptor)
     }
 
+    @Test("A cancelled task does not wait for a file that is being opened")
+    func cancelledTaskDoesNotWaitForAnOpen() async {
+        let (begun, start) = AsyncStream<Void>.makeStream()
+        let otherEnd = DispatchSemaphore(value: 0)
+        let opening = Task {
+            try await openCancellably { () throws(FileError) -> Void in
+                start.finish()
+                otherEnd.wait()
+            }
+        }
+        for await _ in begun {}
+        opening.cancel()
+        await #expect(throws: CancellationError.self) { try await opening.value }
+        otherEnd.signal()
+    }
+
+    /// The task may be cancelled before it waits. See the test above for one that waits.
     @Test(
         "A cancelled transfer does not wait for the other end of a pipe",
         arguments: ["--input", "--output", "--send", "--receive"]

@@ -213,6 +213,21 @@ struct SubrateTests {
         }
     }
 
+    /// The factor counts although another interval than 30 ms ends subrating.
+    @Test(arguments: [(24, 60, 0x12), (24, 61, 0x00), (16, 40, 0x12), (16, 41, 0x00)] as [(UInt16, UInt16, UInt8)])
+    func updateOfASubratedLinkNeedsALongTimeout(interval: UInt16, timeout: UInt16, status: UInt8) {
+        let link = Self.subratable()
+        link.world.send(Self.request(10...10), to: 0)
+        link.run(.seconds(1))
+        let update = LEConnectionUpdate(
+            connectionHandle: LinkWorld.handle,
+            connectionIntervalMin: interval,
+            connectionIntervalMax: interval,
+            supervisionTimeout: timeout
+        )
+        #expect(link.world.send(update, to: 0) == [[0x04, 0x0F, 0x04, status, 0x01, 0x13, 0x20]])
+    }
+
     @Test func subratedLinkOutlivesSilenceAndEndsAtItsTimeout() {
         let link = Self.subratable()
         link.world.send(Self.request(20...20), to: 0)

@@ -192,6 +192,33 @@ struct SignedWriteTests {
         #expect(bonded.fixture.exchange([0x12] + octets(encrypted) + [5]) == [[0x13]])
     }
 
+    @Test("Of the PDUs that wait when another device has paired, commands are dropped and the request gets an error")
+    func heldPDUsOfAForgottenClient() throws {
+        let bonded = try BondedHost(servesUnverifiedClients: true) {
+            $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
+        }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        let unsigned = try bonded.publish([.read, .write]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        bonded.store.withhold()
+        #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
+        #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [2]) == [])
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        let link = try bonded.link()
+        try bonded.run { host in
+            guard let link = host.links[link] else { return }
+            link.att.forgetPeer()
+            host.performServerEffects(of: link)
+        }
+        #expect(try bonded.run { $0.inspect().heldPDUs } == 2)
+        bonded.fixture.controller.forgetData()
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(bonded.sent == [[0x01, 0x0A, 0, 0, 0x0E]])
+        #expect(try bonded.run { [$0.value(of: value), $0.value(of: unsigned)] } == [[1], [60]])
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 1]])
+    }
+
     @Test("PDUs that wait for a signed write are dropped when the link ends")
     func heldPDUsEndWithTheLink() throws {
         let bonded = try BondedHost(servesUnverifiedClients: true) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// Requests for connections of peripherals that are connected, or whose connections are discarded.
+/// Requests for connections of peripherals that are connected, or for which an earlier request has not ended.
 @Suite("Repeated requests for a connection")
 struct RepeatedConnectionTests {
     @Test("Automatic reconnection can be chosen for a connected peripheral", arguments: [true, false])
@@ -16,28 +16,6 @@ struct RepeatedConnectionTests {
         fixture.manager.connect(peripheral, options: [CBConnectPeripheralOptionEnableAutoReconnect: reconnects])
         #expect(fixture.takeTold() == ["connected"])
         #expect(fixture.takeCalls() == [.setReconnects(peripheral.identifier, reconnects)])
-    }
-
-    @Test("A connection that another thread requests while connections are discarded is discarded too, or begins")
-    func discardOfAConnectionIsOneStep() {
-        let fixture = CentralFixture()
-        let peripheral = fixture.makePeripheral()
-        for _ in 0..<1000 {
-            fixture.manager.connect(peripheral)
-            fixture.manager.cancelPeripheralConnection(peripheral)
-            DispatchQueue.concurrentPerform(iterations: 2) { thread in
-                if thread == 0 {
-                    _ = peripheral.discardConnection(isInvalidated: false)
-                } else {
-                    _ = peripheral.wishConnection(ConnectionRequest())
-                }
-            }
-            let isRequested =
-                fixture.engine.takeCalls().last == .connect(peripheral.identifier, ConnectionRequest())
-            #expect(peripheral.state == (isRequested ? .connecting : .disconnected))
-            peripheral.discardConnection(isInvalidated: false)
-            _ = fixture.engine.takeCalls()
-        }
     }
 
     @Test("Automatic reconnection can be chosen while the peripheral is connected", arguments: [true, false])
@@ -51,6 +29,21 @@ struct RepeatedConnectionTests {
             for link in await host.linkIdentifiers() { await host.disconnect(link) }
             #expect(await pair.phone.disconnected(peripheral).isReconnecting == reconnects)
             if reconnects { await pair.phone.connected(peripheral) }
+        }
+    }
+
+    @Test("A request without the option keeps automatic reconnection", arguments: [true, false])
+    func requestWithoutTheOptionKeepsReconnection(isConnected: Bool) throws {
+        try World.run(seed: 65) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.phone.engine.connect(peripheral, ConnectionRequest(reconnects: true))
+            if isConnected { await pair.phone.connected(peripheral) }
+            await pair.phone.connect(peripheral, ConnectionRequest())
+            let host = pair.lampDevice.adapter.host
+            for link in await host.linkIdentifiers() { await host.disconnect(link) }
+            #expect(await pair.phone.disconnected(peripheral).isReconnecting)
+            await pair.phone.connected(peripheral)
         }
     }
 }

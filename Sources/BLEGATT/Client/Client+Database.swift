@@ -51,10 +51,25 @@ extension Client {
     public func trust(_ cache: DatabaseCache?) {
         guard case .none = knowledge else { return }
         let serviceChanged = cache?.genericAttribute(.serviceChanged)?.valueHandle
-        if let cache, let serviceChanged, cache.hash == nil, earlyIndications.contains(serviceChanged) {
-            return drop(serviceChanged: serviceChanged)
-        }
+        let isOutdated = if let cache { hasConfirmedChange(of: cache) } else { false }
+        // The early indications say nothing about a cache that the client makes from now on.
+        earlyIndications = EarlyIndications()
+        if isOutdated { return drop(serviceChanged: serviceChanged) }
         learn(cache, serviceChanged: serviceChanged)
+    }
+
+    /// Whether the client has confirmed the only indication that a cache without a hash is not valid any more, while it
+    /// knew nothing about the database. The server does not repeat that indication.
+    ///
+    /// ``trust(_:)`` drops such a cache. If the link ends before that, the owner deletes the stored cache.
+    package func hasConfirmedChange(of cache: DatabaseCache) -> Bool {
+        guard cache.hash == nil, let serviceChanged = cache.genericAttribute(.serviceChanged) else { return false }
+        return earlyIndications.contains(serviceChanged.valueHandle)
+    }
+
+    /// Whether the client is validating its cache or discovering the database.
+    package var isLearningDatabase: Bool {
+        if case .learning = knowledge { true } else { false }
     }
 
     /// Takes an indication. If it is the server's Service Changed, the client drops its cache and learns the database
@@ -62,9 +77,7 @@ extension Client {
     public func indicationReceived(from handle: AttributeHandle) {
         switch knowledge {
         case .none: earlyIndications.add(handle)
-        case .learning(_, handle):
-            knowledge = .learning(isOutdated: true, serviceChanged: handle)
-            cacheChanged(nil)
+        case .learning(_, handle): learnAgain(serviceChanged: handle)
         case .learning: break
         case .certain(let cache):
             guard cache.genericAttribute(.serviceChanged)?.valueHandle == handle else { return }
@@ -77,11 +90,17 @@ extension Client {
     public func discardDatabase() {
         switch knowledge {
         case .none: break
-        case .learning(_, let serviceChanged):
-            knowledge = .learning(isOutdated: true, serviceChanged: serviceChanged)
-            cacheChanged(nil)
+        case .learning(_, let serviceChanged): learnAgain(serviceChanged: serviceChanged)
         case .certain: outOfSync()
         }
+    }
+
+    /// Makes the client learn the database again at the end of the background procedure. A procedure that has not
+    /// started, and has no cache to validate, learns the present database anyway.
+    private func learnAgain(serviceChanged: AttributeHandle?) {
+        let isOutdated = learning.map { $0.procedure.hasStarted || $0.procedure.known != nil } ?? true
+        knowledge = .learning(isOutdated: isOutdated, serviceChanged: serviceChanged)
+        cacheChanged(nil)
     }
 
     /// Forgets the server's database, because another device may be the server now. ``trust(_:)`` may

@@ -26,6 +26,8 @@ struct LearnDatabase: ClientProcedure {
     private static let attemptLimit = 3
 
     let known: DatabaseCache?
+    /// Whether the first request was written.
+    private(set) var hasStarted = false
     private let supportedFeatures: ClientSupportedFeatures
     private var state = State.readingHash(ReadDatabaseHash())
     private var learnt = DatabaseCache(hash: nil, services: [])
@@ -42,7 +44,8 @@ struct LearnDatabase: ClientProcedure {
     }
 
     mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<DatabaseCache> {
-        take(.start, mtu, &buffer)
+        hasStarted = true
+        return take(.start, mtu, &buffer)
     }
 
     mutating func receive(

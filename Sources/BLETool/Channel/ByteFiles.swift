@@ -70,7 +70,7 @@ final class ByteInput: Sendable {
 /// The thread may stay blocked after a cancellation, but no task waits for it.
 ///
 /// - Throws: the error of `open`, or `CancellationError` at once if the task is cancelled.
-private func openCancellably<Opened: Sendable>(
+func openCancellably<Opened: Sendable>(
     _ open: @escaping @Sendable () throws(FileError) -> Opened
 ) async throws -> Opened {
     let reply = Reply<Opened?>()

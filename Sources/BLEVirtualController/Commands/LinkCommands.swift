@@ -87,7 +87,9 @@ extension CommandTable {
                 latency: command.maxLatency,
                 supervisionTimeout: command.supervisionTimeout
             )
-            guard wanted.areValid, command.minCELength <= command.maxCELength else {
+            guard wanted.areValid, wanted.fit(subrateFactor: end.link.subrate.factor),
+                command.minCELength <= command.maxCELength
+            else {
                 return .refused(.invalidHCICommandParameters)
             }
             let hasProcedure = controller.configuration.features.contains(.connectionParametersRequestProcedure)
@@ -212,6 +214,14 @@ extension CommandTable {
             case .failure(let error): return .refused(error)
             }
         }
+    }
+}
+
+extension ConnectionParameters {
+    /// Whether the supervision timeout is long enough for a link with this subrate factor. The present factor counts, although
+    /// another interval ends subrating (Vol 4, Part E, 7.8.18).
+    fileprivate func fit(subrateFactor: UInt16) -> Bool {
+        Int(supervisionTimeout) * 4 > (1 + Int(latency)) * Int(subrateFactor) * Int(intervalMax)
     }
 }
 

@@ -33,6 +33,7 @@ extension BluetoothHost {
     }
 
     func transportEnded(_ error: TransportError, generation: UInt64) {
+        checkTransportCallback()
         guard port.accepts(generation) else { return }
         let transport = port.remove()
         withExtendedLifetime(transport) {}

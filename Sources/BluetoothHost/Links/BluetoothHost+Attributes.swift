@@ -96,7 +96,7 @@ extension BluetoothHost {
     private func perform(_ effect: ATTEffect, on link: Link) {
         switch effect {
         case .ended(let call): end(call, .ended(elevationFailure: link.att.elevationFailure))
-        case .keepCache(let cache): keepCache(cache, of: link)
+        case .cacheChanged(let cache): if link.att.noteCacheChange() { keepCache(cache, of: link) }
         case .requireSecurity(let error):
             if !elevateSecurity(of: link, after: error) { declineElevation(of: link) }
         case .report(let event): emit(.access(link.identifier, event))

@@ -15,6 +15,7 @@ extension BluetoothHost {
             payload,
             services: services.channels,
             security: link.session.security,
+            parameters: link.control.parameters,
             at: loop.now,
             into: &buffer
         )

@@ -179,7 +179,9 @@ extension BluetoothHost {
             return sender.enqueue(payload, kind, on: channel, of: link.slot)
         }
         metrics.packetsSent.increment()
+        transportWillSend()
         send(payload.bytes)
+        transportHasSent()
         sender.recycle(payload)
     }
 

@@ -113,7 +113,7 @@ extension BluetoothHost {
     /// Refuses the accesses that wait for the app's decision. A later decision about them has no effect.
     private func refuseAuthorizations() {
         for link in links.values {
-            link.att.enhanced?.ignoreAuthorizationsOfOrphans()
+            link.att.enhanced?.removeAuthorizationsOfOrphans()
             let bearers = link.att.enhanced?.bearers ?? []
             let requests = [link.session.awaitedAuthorization] + bearers.map { $0.serverState.awaitedAuthorization }
             for request in requests.compactMap(\.self) {

@@ -46,7 +46,7 @@ package final class ValueSubscription: @unchecked Sendable {
 // changes, and a subscription that starts while the configuration is being cleared ends up subscribed.
 //
 // An API of the host may have subscribers that are no subscriptions, and write the configuration for them. If one of
-// them outlives the last subscription, the configuration is cleared when it is removed.
+// them outlives the last subscription, the configuration is cleared when it is removed, unless that API clears it itself.
 extension BluetoothHost {
     /// Starts a subscription, and waits until the peer has confirmed the write of the configuration.
     ///
@@ -138,6 +138,14 @@ extension BluetoothHost {
         dropSubscriber(subscriber, of: handle, on: identifier)
         guard let configuration = takeUnusedConfiguration(of: handle, on: identifier) else { return }
         write([], to: configuration, on: identifier) { _ in }
+    }
+
+    /// Records that the caller clears the configuration of an attribute itself. So the end of the attribute's last
+    /// subscriber does not clear it again. Has no effect on subscriptions that start later.
+    ///
+    /// Call this in the turn in which that write is queued, and only if no subscription wants the values.
+    package func configurationWillBeCleared(of handle: AttributeHandle, on identifier: LinkIdentifier) {
+        links[identifier]?.att.subscribers.forgetConfiguration(of: handle)
     }
 
     private func dropSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {

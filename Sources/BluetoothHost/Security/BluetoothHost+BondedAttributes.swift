@@ -8,7 +8,8 @@ extension BluetoothHost {
     ///
     /// Called after a link was encrypted with the key of a bond, or a bond was made on it, and the link's security is
     /// published. Later calls for the same link only store what has changed while the peer was not verified, and repeat
-    /// Service Changed if the peer has not confirmed it.
+    /// Service Changed if the peer has not confirmed it. If the client's knowledge of the peer's database has changed
+    /// meanwhile, any device may have caused that, so the client learns the database again.
     ///
     /// The server restores the peer's configurations, and sends Service Changed if services have changed since the last
     /// connection. The client validates its cache of the peer's database. If the cache is valid, discovery uses it.
@@ -16,7 +17,12 @@ extension BluetoothHost {
         let isFirst = link.att.useBondedState(record.serverState)
         if isFirst { performServerEffects(of: link) }
         keepServerState(of: link)
-        if link.att.takeIsStoredCacheOutdated() { keepCache(nil, of: link) }
+        if link.att.takeIsStoredCacheOutdated() {
+            keepCache(nil, of: link)
+            link.client.discardDatabase()
+            performClientEffects(of: link)
+            pumpClient(of: link)
+        }
         // A confirmation does not count while the peer is not verified, and a change is not indicated to such a peer.
         if link.session.isServiceChangedOwed, !isServiceChangedPending(on: link) {
             indicateServiceChanged(.all, to: link)
@@ -59,6 +65,16 @@ extension BluetoothHost {
         }
         endInput()
         return true
+    }
+
+    /// Drops the saved cache of the peer's database when a link ends, if the client has confirmed that the database has
+    /// changed and the peer was not verified since. Any device may have sent that indication. But a server does not
+    /// repeat it, and a cache without a hash would be used until the next one.
+    func dropOutdatedCache(of link: Link) {
+        guard let cache = record(for: link)?.clientCache, cache.hash == nil,
+            link.att.takeIsStoredCacheOutdated() || link.client.hasConfirmedChange(of: cache)
+        else { return }
+        perform(bonds.update(link.identity, .clientCache(nil)))
     }
 
     /// Saves the client's cache of a verified peer's database.

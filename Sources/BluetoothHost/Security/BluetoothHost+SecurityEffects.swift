@@ -113,6 +113,7 @@ extension BluetoothHost {
     ///
     /// - Returns: the error of calls that waited for the link to be secure, or to be sent.
     func endSecurity(of link: Link, _ reason: DisconnectionReason) -> HostError {
+        dropOutdatedCache(of: link)
         if link.att.usesBondedState { perform(bonds.flush()) }
         var context = securityContext(of: link)
         let (effects, error) = link.security.linkEnded(reason, &context)
@@ -127,10 +128,9 @@ extension BluetoothHost {
     private func perform(_ effects: [SecurityEffect], of link: Link) {
         let wasGateClosed = link.isGateClosed
         // The other effects use the published security.
-        if case .publish(let snapshot)? = effects.last {
-            link.att.securityPublished(snapshot)
-            if !link.security.isVerificationValid { link.att.peerIsUnverified() }
-        }
+        if case .publish(let snapshot)? = effects.last { link.att.securityPublished(snapshot) }
+        // Encryption can end without a change of the published security: the policy may not have accepted the key.
+        if !link.security.isVerificationValid { link.att.peerIsUnverified() }
         for effect in effects {
             if case .publish = effect {
                 // If the peer's identity did not have to be verified before and does not have to be now, no operation

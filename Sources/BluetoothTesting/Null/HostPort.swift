@@ -19,8 +19,8 @@ struct HostPort {
     /// The peer that the host wants to connect to.
     var soughtPeer: PeerAddress?
     private var queued = PacketQueue()
-    /// The buffer of the last delivery, for reuse.
-    var spare: PacketQueue?
+    /// The queue of the last delivery, which is empty again once that has ended.
+    private var spare = PacketQueue()
     /// The number of packets accepted from the host since its last completion event, by link handle.
     private var takenCounts: [UInt16] = []
     /// The links with accepted packets.
@@ -67,14 +67,13 @@ struct HostPort {
         queueACL(pdu.bytes, of: header)
     }
 
-    /// Removes and returns all packets for the host, including the events that report its completed packets.
+    /// Removes and returns all packets for the host, including the events that report its completed packets. The caller
+    /// empties the queue of the delivery before the next.
     mutating func takeDelivery() -> Delivery? {
         queueCompletions()
         guard !queued.isEmpty else { return nil }
-        var packets = spare.take() ?? PacketQueue()
-        packets.removeAll()
-        swap(&packets, &queued)
-        return Delivery(packets: packets, receiver: receiver)
+        swap(&spare, &queued)
+        return Delivery(packets: spare, receiver: receiver)
     }
 
     private mutating func queueCompletions() {

@@ -5,7 +5,6 @@ import BLEL2CAP
 import BluetoothHost
 import BluetoothTypes
 import DequeModule
-import Synchronization
 
 /// The links of a ``NullRadio``, and the packets on them. Used on the radio's loop only.
 ///
@@ -102,9 +101,11 @@ final class NullAir {
     let dataLength: Int
     let packetCount: Int
     private let loop: SimulatedEventLoop
-    /// A mutex, although only the loop uses it: it costs less than the check that accesses to a property do not
-    /// overlap, and also ends the program if they do.
-    private let traffic = Mutex(Traffic())
+    // Release builds omit the check that accesses do not overlap, which would add to the cost of each packet.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
+    private var traffic = Traffic()
     /// The buffer for the answers of scripts.
     private var answer = PacketBuffer()
     /// The object itself while a delivery is scheduled, so that it lives until then. The loop's closure refers to it
@@ -137,32 +138,32 @@ final class NullAir {
 
     /// Adds a host.
     func addHost() {
-        traffic.withLock { $0.ports.append(HostPort()) }
+        traffic.ports.append(HostPort())
         hostCount += 1
     }
 
     /// Begins or ends the advertising of a host.
     func setAdvertising(_ isAdvertising: Bool, ofHost number: Int) {
-        traffic.withLock { $0.ports[number].isAdvertising = isAdvertising }
+        traffic.ports[number].isAdvertising = isAdvertising
         guard isAdvertising else { return }
         for number in 0..<hostCount { connect(from: number) }
     }
 
     /// Makes a host seek a peer.
     func seek(_ peer: PeerAddress?, fromHost number: Int) {
-        traffic.withLock { $0.ports[number].soughtPeer = peer }
+        traffic.ports[number].soughtPeer = peer
         connect(from: number)
     }
 
     /// Ends the search of a host, and returns the peer that it sought.
     func endSearch(ofHost number: Int) -> PeerAddress? {
-        traffic.withLock { $0.ports[number].soughtPeer.take() }
+        traffic.ports[number].soughtPeer.take()
     }
 
     // MARK: Links
 
     /// Whether no further link is possible.
-    var isFull: Bool { traffic.withLock { $0.isFull } }
+    var isFull: Bool { traffic.isFull }
 
     /// Connects a scripted central to the first host.
     func connectScriptedCentral() -> ConnectionHandle {
@@ -174,7 +175,7 @@ final class NullAir {
     /// Creates the link that a host requested, once there is a peer for it.
     private func connect(from number: Int) {
         let isScripted = script != nil
-        let found: (peer: PeerAddress, party: Party)? = traffic.withLock { $0.endSearch(ofHost: number, isScripted) }
+        let found: (peer: PeerAddress, party: Party)? = traffic.endSearch(ofHost: number, isScripted)
         guard let (peer, party) = found else { return }
         let handle = addLink(Link(central: .host(number), peripheral: party))
         tellOfConnection(handle, role: .central, peer: peer, to: number)
@@ -186,7 +187,7 @@ final class NullAir {
     }
 
     func disconnect(_ handle: ConnectionHandle, by number: Int, reason: HCIErrorCode) {
-        guard let link = traffic.withLock({ $0.removeLink(handle) }) else { return }
+        guard let link = traffic.removeLink(handle) else { return }
         queue(
             DisconnectionComplete(connectionHandle: handle, reason: .connectionTerminatedByLocalHost),
             toHost: number
@@ -200,7 +201,7 @@ final class NullAir {
 
     /// Asks the peripheral of a link for the key. Links with a script have no encryption. Packets are not changed by it.
     func requestKey(_ command: LEEnableEncryption, by number: Int) {
-        let link = traffic.withLock { $0[command.connectionHandle] }
+        let link = traffic[command.connectionHandle]
         guard case .host(let peripheral)? = link?.peer(of: .host(number)) else { return }
         queue(
             LELongTermKeyRequest(
@@ -214,7 +215,7 @@ final class NullAir {
 
     /// Reports to both hosts of a link that it is encrypted.
     func encrypt(_ handle: ConnectionHandle) {
-        guard let link = traffic.withLock({ $0[handle] }) else { return }
+        guard let link = traffic[handle] else { return }
         for party in [link.central, link.peripheral] {
             guard case .host(let number) = party else { continue }
             queue(EncryptionChange(connectionHandle: handle, encryptionEnabled: .on), toHost: number)
@@ -231,7 +232,7 @@ final class NullAir {
     }
 
     private func addLink(_ link: Link) -> ConnectionHandle {
-        traffic.withLock { $0.add(link) }
+        traffic.add(link)
     }
 
     private func tellOfConnection(_ handle: ConnectionHandle, role: Role, peer: PeerAddress, to number: Int) {
@@ -250,7 +251,7 @@ final class NullAir {
 
     /// Sends an Attribute PDU from the scripted end of a link.
     func send(_ pdu: RawSpan, on handle: ConnectionHandle) {
-        guard let link = traffic.withLock({ $0[handle] }), case .host(let number) = link.peer(of: .script) else {
+        guard let link = traffic[handle], case .host(let number) = link.peer(of: .script) else {
             return
         }
         queueAttributePDU(on: handle, toHost: number) { $0.append(pdu) }
@@ -259,7 +260,7 @@ final class NullAir {
 
     /// Delivers a packet to a host, with its H4 indicator, before the call returns.
     func inject(_ packet: RawSpan, toHost number: Int) {
-        let receiver = traffic.withLock { $0.ports[number].receiver }
+        let receiver = traffic.ports[number].receiver
         receiver?.beginBatch()?.receive(packet)
     }
 
@@ -271,13 +272,13 @@ final class NullAir {
 
     /// Sets or removes the receiver of a host that has opened or closed its controller.
     func attach(_ receiver: PacketReceiver?, toHost number: Int) {
-        traffic.withLock { $0.ports[number].receiver = receiver }
+        traffic.ports[number].receiver = receiver
     }
 
     /// Takes an ACL packet, without its H4 indicator, from a host.
     func receive(_ packet: RawSpan, fromHost number: Int) {
         guard let acl = try? ACLPacket(decoding: packet),
-            let peer = traffic.withLock({ $0.receive(acl, fromHost: number) })
+            let peer = traffic.receive(acl, fromHost: number)
         else { return }
         if peer == .script { receiveByScript(acl.payload, on: acl.header.connectionHandle, ofHost: number) }
         requestDelivery()
@@ -301,14 +302,14 @@ final class NullAir {
         answer = PacketBuffer(capacity: 0, headroom: 0)
         pdu.reset()
         encode(&pdu)
-        if !pdu.isEmpty { traffic.withLock { $0.ports[number].queueAttributePDU(&pdu, on: handle) } }
+        if !pdu.isEmpty { traffic.ports[number].queueAttributePDU(&pdu, on: handle) }
         answer = pdu
     }
 
     /// Queues the event that `encode` appends for a host. `encode` must do nothing else, because the packets are being
     /// changed.
     func queueEvent(toHost number: Int, _ encode: (inout PacketBuffer) -> Void) {
-        traffic.withLock { $0.ports[number].queueEvent(encode) }
+        traffic.ports[number].queueEvent(encode)
         requestDelivery()
     }
 
@@ -324,9 +325,9 @@ final class NullAir {
         scheduled = nil
         for number in 0..<hostCount {
             // The port is not accessed during the delivery, because the host sends packets from there.
-            guard let delivery = traffic.withLock({ $0.ports[number].takeDelivery() }) else { continue }
+            guard let delivery = traffic.ports[number].takeDelivery() else { continue }
             if let batch = delivery.receiver?.beginBatch() { delivery.packets.forEach { batch.receive($0) } }
-            traffic.withLock { $0.ports[number].spare = delivery.packets }
+            delivery.packets.removeAll()
         }
         withExtendedLifetime(air) {}
     }

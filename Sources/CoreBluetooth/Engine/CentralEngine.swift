@@ -250,8 +250,8 @@ struct ConnectedPeripheral: Hashable, Sendable {
 struct ConnectionRequest: Hashable, Sendable {
     /// The delay before connecting.
     var delay = Duration.zero
-    /// Whether the host reconnects after the connection is lost; nil if the app has not given the option. A connection that
-    /// exists then continues as before. Others do not reconnect.
+    /// Whether the host reconnects after the connection is lost; nil if the app has not given the option. A connection or an
+    /// attempt that exists then continues as before. Others do not reconnect.
     var reconnects: Bool?
     /// The time after which the attempt fails, from the request; nil for no limit.
     var timeout: Duration?

@@ -287,7 +287,7 @@ final class ATTRouterFixture {
         switch effect {
         case .ended(let call): end(call)
         case .requireSecurity(let error): effects.append("require security for \(error.rawValue)")
-        case .keepCache: effects.append("keep cache")
+        case .cacheChanged: effects.append("cache changed")
         case .report: effects.append("report")
         case .keepServerState: effects.append("keep server state")
         }

@@ -224,5 +224,8 @@ struct ATTRouterTests {
         #expect(subscribers[3].isEmpty)
         #expect(subscribers.removeConfiguration(of: 3) == 4)
         #expect(subscribers.removeConfiguration(of: 3) == nil, "it is cleared once")
+        subscribers.setConfigured(3, by: 4)
+        subscribers.forgetConfiguration(of: 3)
+        #expect(subscribers.removeConfiguration(of: 3) == nil, "another API clears it")
     }
 }

@@ -22,6 +22,7 @@ struct ChannelSide {
     var engine: ChannelEngine
     var services = SPSMRegistry()
     var security = LinkSecurity()
+    var parameters = NegotiatedConnectionParameters(interval: 24, latency: 0, supervisionTimeout: 400)
     var now = Instant(nanoseconds: 1_000_000_000_000)
 
     init(_ role: SignalingChannel.Role = .central) {
@@ -56,6 +57,7 @@ struct ChannelSide {
             command.rawSpan,
             services: services,
             security: security,
+            parameters: parameters,
             at: now,
             into: &buffer
         )
@@ -68,6 +70,7 @@ struct ChannelSide {
             command.rawSpan,
             services: services,
             security: security,
+            parameters: parameters,
             at: now,
             into: &buffer
         )

@@ -352,6 +352,10 @@ struct ChannelEngineTests {
         #expect(outcome == .parameterUpdateRequested(request))
         #expect(answer == [0x13, 5, 2, 0, 0, 0])
         #expect(side.answer([0x12, 5, 8, 0, 24, 0, 5, 0, 0, 0, 0x90, 1]) == (.send, [0x13, 5, 2, 0, 1, 0]))
+        // With a subrate factor of 4, the supervision timeout must exceed 400 ms.
+        side.parameters.subrateFactor = 4
+        #expect(side.answer([0x12, 6, 8, 0, 24, 0, 40, 0, 0, 0, 40, 0]) == (.send, [0x13, 6, 2, 0, 1, 0]))
+        #expect(side.answer([0x12, 7, 8, 0, 24, 0, 40, 0, 0, 0, 41, 0]).1 == [0x13, 7, 2, 0, 0, 0])
     }
 
     @Test func requestForParametersIsAnswered() throws {

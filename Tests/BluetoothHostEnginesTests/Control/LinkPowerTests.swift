@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
 import Testing
 
@@ -89,13 +90,18 @@ struct LinkPowerTests {
         #expect(parameters.isValid == isValid)
     }
 
-    /// The interval of the link is 30 ms. An update to another interval ends subrating.
-    @Test(arguments: [(30, 480, false), (30, 490, true), (40, 490, true)])
-    func updateThatKeepsTheSubrateNeedsALongTimeout(interval: Int, timeout: Int, isSent: Bool) {
+    /// The interval of the link is 30 ms. The subrate factor counts although another interval ends subrating.
+    @Test(
+        arguments: [
+            (30...30, 480, false), (30...30, 490, true), (40...40, 640, false), (40...40, 650, true),
+            (20...40, 640, false), (20...40, 650, true),
+        ] as [(ClosedRange<Int>, Int, Bool)]
+    )
+    func updateOfASubratedLinkNeedsALongTimeout(interval: ClosedRange<Int>, timeout: Int, isSent: Bool) {
         var link = Fixture()
         _ = link.control.received(Fixture.subrated(4), link.context)
         let wanted = ConnectionParameters(
-            interval: .milliseconds(interval)...(.milliseconds(interval)),
+            interval: .milliseconds(interval.lowerBound)...(.milliseconds(interval.upperBound)),
             latencyInEvents: 1,
             supervisionTimeout: .milliseconds(timeout)
         )
@@ -108,7 +114,7 @@ struct LinkPowerTests {
                 Issue.record("\(effects)")
                 return
             }
-            #expect(text.hasSuffix("use more than \(Duration.milliseconds(480))"))
+            #expect(text.hasSuffix("use more than \(Duration.milliseconds(16 * interval.upperBound))"))
             #expect(effects.count == 1 && !link.control.procedures[.connectionUpdate].isRunning)
         }
         let event = LERemoteConnectionParameterRequest(
@@ -119,6 +125,21 @@ struct LinkPowerTests {
             timeout: wanted.timeout
         )
         #expect(link.control.accepts(event) == isSent)
+    }
+
+    @Test("A peripheral's request that waited while the subrate changed is dropped if it does not fit any more")
+    func requestOfThePeripheralThatNoLongerFitsIsDropped() {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        let request = ConnectionParameterUpdateRequest(intervalMin: 40, intervalMax: 40, latency: 0, timeout: 40)
+        #expect(link.control.parameters.allow(request))
+        #expect(link.control.peerRequested(request, link.context) == [])
+        _ = link.control.received(Fixture.subrated(4), link.context)
+        // The interval stays, and so does the subrate.
+        #expect(link.updated(24) == [.finish(calls[0], nil)])
+        #expect(!link.control.parameters.allow(request))
+        #expect(!link.control.procedures[.connectionUpdate].isRunning)
+        #expect(!link.control.procedures[.connectionUpdate].isPostponed)
     }
 
     @Test func supervisionTimeoutIsLongerThanTwoSubratedIntervals() {

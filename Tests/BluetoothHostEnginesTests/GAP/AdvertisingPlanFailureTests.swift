@@ -67,7 +67,7 @@ struct AdvertisingPlanFailureTests {
         #expect(fixture.refuse(.memoryCapacityExceeded) == [.finish(Fixture.call(1), .command(failure))])
     }
 
-    @Test("A set that the controller refuses to turn off or remove has ended, and is removed later", arguments: 0...1)
+    @Test("A set that may be on after its end was refused has ended, and is removed later", arguments: 0...1)
     func setThatIsNotRemovedIsRemovedLater(commands: Int) throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
@@ -76,17 +76,107 @@ struct AdvertisingPlanFailureTests {
         fixture.settle(commands: commands)
         let opcode = commands == 0 ? LESetExtendedAdvertisingEnable.opcode : LERemoveAdvertisingSet.opcode
         #expect(
-            fixture.refuse() == [
-                .ignore(.status(.unsupportedFeatureOrParameterValue, opcode)), .reconsiderAddresses,
-            ]
+            fixture.refuse(.commandDisallowed) == [.ignore(.status(.commandDisallowed, opcode)), .reconsiderAddresses]
         )
         #expect(fixture.next() == nil)
         #expect(fixture.plan.isResting && !fixture.plan.isActive(advertisement))
+        #expect(fixture.plan.count == 0 && fixture.plan.leftOnCount == 1)
         #expect(fixture.plan.awaitEnd(of: advertisement, Fixture.call(9)) == false)
         #expect(fixture.plan.deadline == fixture.now + AdvertisingPlan.blockedInterval)
         #expect(fixture.advance(by: AdvertisingPlan.blockedInterval) == [])
-        #expect(fixture.settle() == (commands == 0 ? [Fixture.disable(0)] : []) + [Fixture.remove(0)])
+        #expect(fixture.plan.awaitEnd(of: advertisement, Fixture.call(9)) == false)
+        #expect(fixture.settle() == [Fixture.disable(0), Fixture.remove(0)])
         #expect(fixture.plan.entries.isEmpty)
+    }
+
+    @Test("The end of a set that may be on is refused three times at most, and its handle is not used then")
+    func endOfASetIsTriedThreeTimes() throws {
+        var fixture = Fixture()
+        let peer = DeviceAddress(0x0011_2233_4466, isRandom: false)
+        let advertisement = try fixture.start(AdvertisementConfiguration(peer: peer))
+        fixture.settle()
+        #expect(fixture.plan.peers == [peer])
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        let failure = CommandFailure.status(
+            .unsupportedFeatureOrParameterValue,
+            LESetExtendedAdvertisingEnable.opcode
+        )
+        for _ in 1...3 {
+            #expect(fixture.refuse() == [.ignore(failure), .reconsiderAddresses])
+            #expect(fixture.next() == nil && fixture.plan.peers.isEmpty)
+            _ = fixture.advance(by: AdvertisingPlan.blockedInterval)
+        }
+        #expect(fixture.next() == nil && fixture.plan.deadline == nil)
+        fixture.plan.linkEnded()
+        #expect(fixture.next() == nil && fixture.plan.leftOnCount == 1)
+        try fixture.start()
+        #expect(fixture.settle() == Fixture.starting(1))
+        _ = fixture.plan.controllerLost()
+        #expect(fixture.plan.entries.map(\.handle) == [1] && fixture.plan.leftOnCount == 0)
+    }
+
+    /// A set that was turned off and is not removed is used for the next advertisement, at the latest after three refusals.
+    @Test(
+        "A controller that removes no set does not run out of sets",
+        arguments: [(.unsupportedFeatureOrParameterValue, 1), (.commandDisallowed, 3)] as [(HCIErrorCode, UInt8)]
+    )
+    func refusedRemovalsDoNotUseUpTheSets(code: HCIErrorCode, handleCount: UInt8) throws {
+        var fixture = Fixture()
+        for _ in 1...10 {
+            let advertisement = try fixture.start()
+            fixture.settle(refusing: LERemoveAdvertisingSet.opcode, code)
+            let entry = try #require(fixture.plan.entries.last)
+            #expect(entry.state == .on && entry.handle < handleCount)
+            _ = fixture.plan.stop(advertisement, isOn: true)
+            fixture.settle(refusing: LERemoveAdvertisingSet.opcode, code)
+            #expect(fixture.plan.count == 0)
+        }
+    }
+
+    @Test(
+        "Legacy advertising that was not turned off is turned off before the next one is set up",
+        arguments: [1, 3],
+        [false, true]
+    )
+    func legacyAdvertisingIsTurnedOffBeforeTheNext(refusals: Int, isRefusedAgain: Bool) throws {
+        var fixture = Fixture(isExtended: false)
+        let advertisement = try fixture.start()
+        fixture.settle()
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        let failure = CommandFailure.status(.unsupportedFeatureOrParameterValue, LESetAdvertisingEnable.opcode)
+        for number in 1...refusals {
+            if number > 1 { _ = fixture.advance(by: AdvertisingPlan.blockedInterval) }
+            #expect(fixture.refuse() == [.ignore(failure), .reconsiderAddresses])
+        }
+        #expect(fixture.next() == nil && fixture.plan.mayAdvertise && fixture.plan.count == 0)
+        try fixture.start()
+        if isRefusedAgain {
+            #expect(fixture.refuse() == [.ignore(failure), .reconsiderAddresses])
+            // The controller accepts the parameters, so it was off.
+            #expect(fixture.settle() == Fixture.legacyStart)
+        } else {
+            #expect(fixture.settle() == [Fixture.legacyEnable(false)] + Fixture.legacyStart)
+        }
+        #expect(fixture.plan.entries.map(\.state) == [.on])
+        fixture.plan.linkEnded()
+        #expect(fixture.settle() == [])
+    }
+
+    @Test("An advertisement that was not paused may be on although it was not turned on again")
+    func advertisementThatWasNotPausedMayBeOn() throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle()
+        fixture.context.addresses.hold = .everything
+        _ = fixture.refuse(.commandDisallowed)
+        fixture.context.addresses.hold = .nothing
+        let next = try fixture.requireNext()
+        #expect(next.command == Fixture.enable(0))
+        let failure = GAPSample.refusal(of: next.command)
+        let effects = fixture.plan.failed(next.step, failure, at: fixture.now, hasLinks: false)
+        #expect(effects == [.retryLater(failure)])
+        _ = fixture.advance(by: .seconds(1))
+        #expect(fixture.settle() == [Fixture.disable(0)] + Fixture.starting(0))
     }
 
     @Test("The handle of a set that was not removed is not used for the next one", arguments: [false, true])
@@ -272,5 +362,19 @@ struct AdvertisingPlanFailureTests {
         _ = fixture.plan.stop(advertisement, isOn: true)
         fixture.settle()
         #expect(fixture.plan.deadline == nil)
+    }
+}
+
+extension AdvertisingPlanFixture {
+    /// Has the controller perform commands until the plan has none. It refuses those with this opcode.
+    fileprivate mutating func settle(refusing opcode: HCIOpcode, _ code: HCIErrorCode) {
+        while let next = next() {
+            if next.command.opcode == opcode {
+                let failure = GAPSample.refusal(of: next.command, code)
+                effects += plan.failed(next.step, failure, at: now, hasLinks: hasLinks)
+            } else {
+                effects += plan.finished(next.step, at: now)
+            }
+        }
     }
 }

@@ -74,8 +74,9 @@ struct AdvertisingPlanModelTests {
                     command.operation == .firstFragment || command.operation == .intermediateFragment
                 sets[command.advertisingHandle]?.train = train
             } else if let command = command.decode(LESetPeriodicAdvertisingEnable.self) {
-                #expect(sets[command.advertisingHandle]?.train?.isIncomplete == false)
-                sets[command.advertisingHandle]?.train?.isOn = command.enable.contains(.enabled)
+                let isOn = command.enable.contains(.enabled)
+                if isOn { #expect(sets[command.advertisingHandle]?.train?.isIncomplete == false) }
+                sets[command.advertisingHandle]?.train?.isOn = isOn
             }
         }
 
@@ -100,7 +101,19 @@ struct AdvertisingPlanModelTests {
             sets[handle]?.isOn = isOn
         }
 
-        /// Whether it may refuse a command. It always turns advertising off.
+        /// Whether it must refuse a command. After a refused end, the host does not know whether legacy advertising is on.
+        func mustRefuse(_ command: GAPCommand) -> Bool {
+            command.opcode == LESetAdvertisingParameters.opcode && sets[0]?.isOn == true
+        }
+
+        /// Whether a command turns advertising off or removes a set.
+        static func isEnd(_ command: GAPCommand) -> Bool {
+            if let command = command.decode(LESetExtendedAdvertisingEnable.self) { return !command.enable }
+            if let command = command.decode(LESetAdvertisingEnable.self) { return !command.advertisingEnable }
+            return command.opcode == LERemoveAdvertisingSet.opcode
+        }
+
+        /// Whether it may refuse a command that is no end. It always stops trains.
         static func mayRefuse(_ command: GAPCommand) -> Bool {
             if let command = command.decode(LESetExtendedAdvertisingEnable.self) { return command.enable }
             if let command = command.decode(LESetAdvertisingEnable.self) { return command.advertisingEnable }
@@ -184,6 +197,14 @@ struct AdvertisingPlanModelTests {
 
         mutating func send(_ next: PlannedCommand) -> CommandFailure? {
             if fixture.context.addresses.hold == .everything { #expect(!Controller.mayRefuse(next.command)) }
+            if controller.mustRefuse(next.command) {
+                #expect(fixture.plan.leftOnCount > 0)
+                return GAPSample.refusal(of: next.command, .commandDisallowed)
+            }
+            if Controller.isEnd(next.command), chance(6) {
+                let code: HCIErrorCode = chance(2) ? .commandDisallowed : .unsupportedFeatureOrParameterValue
+                return GAPSample.refusal(of: next.command, code)
+            }
             let isRefused = Controller.mayRefuse(next.command) && chance(5)
             if !isRefused { controller.perform(next.command) }
             return isRefused ? GAPSample.refusal(of: next.command, .commandDisallowed) : nil
@@ -241,12 +262,23 @@ struct AdvertisingPlanModelTests {
             reply()
             fixture.context.addresses.hold = .nothing
             fixture.context.addresses.isChanging = false
+            performAll()
             fixture.plan.linkEnded()
             perform(fixture.advance(by: .seconds(1)))
+            performAll()
+        }
+
+        /// Has the controller perform all commands that it accepts. The others are blocked until a link ends.
+        private mutating func performAll() {
             var count = 0
             while let next = fixture.next(), count < 1000 {
-                controller.perform(next.command)
-                perform(fixture.plan.finished(next.step, at: fixture.now))
+                if controller.mustRefuse(next.command) {
+                    let failure = GAPSample.refusal(of: next.command, .commandDisallowed)
+                    perform(fixture.plan.failed(next.step, failure, at: fixture.now, hasLinks: true))
+                } else {
+                    controller.perform(next.command)
+                    perform(fixture.plan.finished(next.step, at: fixture.now))
+                }
                 count += 1
             }
             #expect(count < 1000)
@@ -255,9 +287,15 @@ struct AdvertisingPlanModelTests {
         func check() {
             #expect(calls.isEmpty, "each call has ended")
             let isExtended = fixture.context.information.usesExtendedCommands
-            let isOn = controller.sets.filter(\.value.isOn)
-            #expect(isOn.count == fixture.plan.entries.count)
-            for entry in fixture.plan.entries {
+            let leftOn = fixture.plan.entries.filter(\.isLeftOn)
+            for entry in leftOn {
+                #expect(isExtended && entry.state == .endRefused && entry.mayBeOn)
+                #expect(entry.refusalCount == AdvertisingPlan.Entry.refusalLimit)
+            }
+            let handles = leftOn.map(\.handle)
+            let isOn = controller.sets.filter { $0.value.isOn && !handles.contains($0.key) }
+            #expect(isOn.count == fixture.plan.count)
+            for entry in fixture.plan.entries where !entry.isLeftOn {
                 #expect(entry.state == .on)
                 let configuration = entry.configuration
                 let usesExtendedPDUs = configuration.usesExtendedPDUs(maximumLegacyLength: 31)
@@ -266,8 +304,9 @@ struct AdvertisingPlanModelTests {
                 let set = isOn[isExtended ? entry.handle : 0]
                 #expect(set.map { $0.data == data.bytes } == true)
                 #expect(set?.address == entry.address)
-                #expect(set?.train?.isOn == (configuration.periodic == nil ? nil : true))
-                #expect(set?.train?.data == (configuration.periodic == nil ? nil : entry.periodicData.bytes))
+                // A set that was not removed keeps its train, which is off.
+                #expect((set?.train?.isOn ?? false) == (configuration.periodic != nil))
+                if configuration.periodic != nil { #expect(set?.train?.data == entry.periodicData.bytes) }
                 #expect(entry.nextPeriodicData == nil)
                 if isExtended, let address = entry.wantedAddress(fixture.context) { #expect(set?.address == address) }
             }

@@ -36,6 +36,31 @@ struct SharedConfigurationTests {
         #expect(calls.drain() == [[0x12, 4, 0, 0, 0]])
     }
 
+    @Test("If the other API clears it, the end of that API's subscriber does not clear it again")
+    func configurationThatTheOtherAPIClearsIsClearedOnce() throws {
+        let calls = try CallFixture(role: .central)
+        let (host, link) = (calls.host, calls.link)
+        let other = try calls.fixture.run { try await host.addSubscriber(of: 3, on: link) { _ in } }
+        let subscription = subscription(on: link)
+        let (_, start) = calls.startTask { try await host.subscribe(subscription) }
+        _ = calls.drain()
+        calls.receive([0x13])
+        #expect(start.all == [nil])
+        let (_, end) = calls.startTask { await host.unsubscribe(subscription) }
+        #expect(calls.drain().isEmpty, "the other API may want the values")
+        #expect(end.all == [nil])
+        try calls.fixture.run {
+            await host.isolated { host in
+                host.configurationWillBeCleared(of: 3, on: link)
+                host.begin(WriteValue(handle: 4, value: [0, 0]), on: link) { _ in }
+            }
+        }
+        #expect(calls.drain() == [[0x12, 4, 0, 0, 0]])
+        calls.receive([0x13])
+        try calls.fixture.run { await host.removeSubscriber(other, of: 3, on: link) }
+        #expect(calls.drain().isEmpty)
+    }
+
     @Test("A subscriber of the other API that never shared it ends without a request")
     func subscriberAloneEndsWithoutARequest() throws {
         let calls = try CallFixture(role: .central)
@@ -61,5 +86,11 @@ struct SharedConfigurationTests {
         let other = try calls.fixture.run { try await host.addSubscriber(of: 3, on: link) { _ in } }
         try calls.fixture.run { await host.removeSubscriber(other, of: 3, on: link) }
         #expect(calls.drain().isEmpty)
+    }
+}
+
+extension BluetoothHost {
+    fileprivate func isolated(_ body: @Sendable (isolated BluetoothHost) -> Void) {
+        body(self)
     }
 }

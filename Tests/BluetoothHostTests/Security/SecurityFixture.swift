@@ -159,6 +159,40 @@ final class SecurityFixture {
     }
 }
 
+extension SecurityFixture {
+    /// Creates a host with a bond whose cache of the peer's database has Service Changed, with the value handle 3.
+    ///
+    /// - Parameter cacheHash: the Database Hash of the cache; nil for none.
+    convenience init(
+        cacheHash: UInt128?,
+        configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
+    ) throws {
+        try self.init(configure: configure)
+        let serviceChanged = DiscoveredCharacteristic(
+            uuid: .serviceChanged,
+            handle: 2,
+            valueHandle: 3,
+            endHandle: 4,
+            properties: .indicate
+        )
+        let service = DiscoveredService(
+            uuid: .genericAttributeService,
+            isPrimary: true,
+            handle: 1,
+            endHandle: 4,
+            characteristics: [serviceChanged]
+        )
+        var record = BondRecord(bond: SecurityFixture.bond())
+        record.clientCache = DatabaseCache(hash: cacheHash, services: [service])
+        try run { [record] in try $0.importBond(record) }
+    }
+
+    /// The stored cache of the peer's database.
+    var storedCache: DatabaseCache? {
+        get throws { try run { $0.bondRecords().first?.clientCache } }
+    }
+}
+
 extension BluetoothHost {
     /// The policy of new links.
     var securityPolicy: SecurityPolicy { pairing.policy }

@@ -48,6 +48,25 @@ struct UnverifiedPeerStateTests {
         #expect(state.configurations.map(\.configuration) == (servesUnverifiedClients ? [.notification] : []))
     }
 
+    @Test("The end of encryption counts even if the policy has refused the key before")
+    func endOfEncryptionWithARefusedKeyCounts() throws {
+        let fixture = try SecurityFixture { $0.security.encryptsBondedLinks = false }
+        try fixture.connect(.peripheral)
+        verify(fixture)
+        try fixture.run { host in
+            var policy = SecurityPolicy()
+            policy.encryptsBondedLinks = false
+            policy.requiresAuthentication = true
+            host.setSecurityPolicy(policy)
+        }
+        fixture.encryptionChanged(isOn: false)
+        // Client Supported Features.
+        let table = fixture.exchange([0x08, 1, 0, 0xFF, 0xFF, 0x29, 0x2B])
+        let features = [UInt8](try #require(table.first).dropFirst(2).prefix(2))
+        #expect(fixture.exchange([0x12] + features + [1]) == [[0x13]])
+        #expect(try saved(fixture).clientFeatures == 0, "any device may have written them")
+    }
+
     @Test("A device that pairs without a bond after encryption has ended does not get the peer's subscriptions")
     func pairingWithoutABondEndsTheSubscriptions() throws {
         let (fixture, identifier) = try verified()

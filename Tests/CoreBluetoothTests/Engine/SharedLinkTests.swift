@@ -150,4 +150,36 @@ struct SharedLinkTests {
             #expect(try await values.next()?.value == [8])
         }
     }
+
+    @Test(
+        "The manager that ends the last subscription clears the configuration once, also one of the module",
+        arguments: [true, false]
+    )
+    func lastSubscriptionIsClearedOnce(managerDisconnects: Bool) throws {
+        let world = World(seed: 145, recordsCaptures: true)
+        defer { world.close() }
+        try world.run {
+            let fixture = try await Fixture(world)
+            let identifier = await fixture.manager.find().identifier
+            await fixture.manager.connect(identifier)
+            let peer = try await fixture.gateway.adapter.central.connect(to: fixture.lamp.address)
+            let characteristics = try await fixture.manager.characteristics(of: "A800", on: identifier)
+            _ = await fixture.manager.configure(.notification, of: characteristics[0], on: identifier)
+            let characteristic = try #require(
+                try await peer.discoverAll().flatMap(\.characteristics).first { $0.valueHandle == fixture.handle }
+            )
+            try await peer.subscribe(to: characteristic).cancel()
+            if managerDisconnects {
+                fixture.manager.engine.cancelConnection(identifier)
+                _ = await fixture.manager.disconnected(identifier)
+            } else {
+                _ = await fixture.manager.configure([], of: characteristics[0], on: identifier)
+            }
+            try await world.sleep(for: .seconds(5))
+            #expect(await fixture.linkCount == 1, "the module uses the link")
+            let writes = try AttributeTrace(fixture.gateway.device.capture).sent.filter { $0.first == 0x12 }
+            #expect(writes.count { $0.count == 5 && $0.suffix(2) == [0, 0] } == 1)
+            await peer.disconnect()
+        }
+    }
 }

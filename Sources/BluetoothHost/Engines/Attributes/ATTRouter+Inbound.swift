@@ -144,6 +144,11 @@ extension ATTRouter {
     /// Makes the server handle a PDU that was held. Any device may have sent a PDU that arrived unencrypted, even if
     /// the link is encrypted by now. So the security at its arrival counts.
     private mutating func receive(_ held: SignedWriteQueue.HeldPDU, into buffer: inout PacketBuffer) -> ServerAction {
+        if held.isOfForgottenClient {
+            ErrorResponse(requestOpcode: held.bytes.first ?? 0, handle: .invalid, error: .unlikelyError)
+                .encode(into: &buffer)
+            return note(.respond)
+        }
         let current = session.security
         if current.isEncrypted { session.security = held.security }
         defer { session.security = current }

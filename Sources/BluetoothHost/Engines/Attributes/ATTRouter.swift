@@ -46,7 +46,8 @@ struct ATTRouter: ~Copyable {
     /// Whether changes of that state are stored: the peer was verified, and nothing has ended that since. Any device
     /// may have caused other changes.
     private(set) var storesBondedState = false
-    /// Whether the client's knowledge of the database has changed while that was not stored.
+    /// Whether the client's knowledge of the database has changed while that was not stored, or another device may have
+    /// contributed to it.
     private var isStoredCacheOutdated = false
     /// Whether the published gate is closed: the peer has the address of a bonded device and its identity is not
     /// verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
@@ -141,14 +142,19 @@ struct ATTRouter: ~Copyable {
     private mutating func effect(of output: ClientOutput) -> ATTEffect? {
         switch output {
         case .ended(let run): takeCall(of: run).map { .ended($0) }
-        case .cacheChanged(let cache): keep(cache)
+        // Always an effect, because a client with an output starts no procedure before the output is taken.
+        case .cacheChanged(let cache): .cacheChanged(cache)
         case .securityRequired(let error): .requireSecurity(error)
         }
     }
 
-    private mutating func keep(_ cache: DatabaseCache?) -> ATTEffect? {
-        isStoredCacheOutdated = !storesBondedState
-        return storesBondedState ? .keepCache(cache) : nil
+    /// Records that the client's cache of the peer's database has changed.
+    ///
+    /// - Returns: whether the change is stored now. Otherwise the stored cache is outdated
+    ///   (``takeIsStoredCacheOutdated()``).
+    mutating func noteCacheChange() -> Bool {
+        if !storesBondedState { isStoredCacheOutdated = true }
+        return storesBondedState
     }
 
     /// Removes the call of a procedure that has ended.
@@ -236,12 +242,16 @@ struct ATTRouter: ~Copyable {
 
     /// Records that the peer is not verified any more, for example because encryption has ended. Until
     /// ``useBondedState(_:)``, no change of the state is stored.
+    ///
+    /// Called after each input of the link's security engine, as long as the peer is not verified.
     mutating func peerIsUnverified() {
         storesBondedState = false
+        // An open gate lets another device contribute to what the client is learning.
+        if !isGateClosed, client.isLearningDatabase { isStoredCacheOutdated = true }
     }
 
-    /// Whether the stored cache of the peer's database is to be dropped, because the client's knowledge has changed
-    /// while the peer was not verified. True once.
+    /// Whether the stored cache of the peer's database is to be dropped, because the client's knowledge has changed, or
+    /// may have been changed by another device, while the peer was not verified. True once.
     mutating func takeIsStoredCacheOutdated() -> Bool {
         defer { isStoredCacheOutdated = false }
         return isStoredCacheOutdated
@@ -254,6 +264,7 @@ struct ATTRouter: ~Copyable {
         storesBondedState = false
         isStoredCacheOutdated = false
         session.forgetClient()
+        signedWrites.forgetClient()
         client.forgetDatabase()
         enhanced?.ignoreAuthorizationsOfOrphans()
     }
@@ -291,8 +302,9 @@ enum ATTEffect {
     case ended(ProcedureCall)
     /// The server has refused a request, because the link is not secure enough.
     case requireSecurity(ATTErrorCode)
-    /// This is to be stored of the peer's database; nil for nothing.
-    case keepCache(DatabaseCache?)
+    /// The client's cache of the peer's database has changed; nil if there is none any more. See
+    /// ``ATTRouter/noteCacheChange()``.
+    case cacheChanged(DatabaseCache?)
     /// The peer's client did something.
     case report(BLEGATT.ServerEvent)
     /// What the server remembers of a trusted peer has changed.

@@ -35,6 +35,16 @@ final class EnhancedBearers {
         case settled
     }
 
+    /// What an app is asked about a request whose bearer has ended.
+    private enum Orphan {
+        /// A value that is read or written.
+        case access
+        /// Whether the client is authorized.
+        case authorization
+        /// The same about an earlier client. The answer has no effect.
+        case authorizationOfForgottenClient
+    }
+
     private struct Use {
         /// Nil for the fixed channel.
         var bearer: EnhancedBearer?
@@ -55,9 +65,8 @@ final class EnhancedBearers {
     private(set) var attempts = 0
     /// Whether the peer had no resources for a channel of the current request.
     private var lackedResources = false
-    /// The requests of ended bearers that an app has not answered, and whether the app may still authorize the client
-    /// by its answer.
-    private var orphans: [UInt64: Bool] = [:]
+    /// The requests of ended bearers that an app has not answered.
+    private var orphans: [UInt64: Orphan] = [:]
     /// The characteristics with unfinished procedures.
     private var uses: [AttributeHandle: Use] = [:]
     /// The number of responses on the fixed channel after which the server has received the last write without response. There
@@ -95,13 +104,20 @@ final class EnhancedBearers {
     /// - Returns: nil if the bearer of the request has not ended. Otherwise, whether the answer may authorize the
     ///   client.
     func takeOrphan(_ request: UInt64) -> Bool? {
-        orphans.removeValue(forKey: request)
+        orphans.removeValue(forKey: request).map { $0 == .authorization }
     }
 
-    /// Makes later answers to requests of ended bearers authorize nobody, because another device may be the client now,
-    /// or the app refuses all accesses.
+    /// Makes later answers to requests of ended bearers authorize nobody, because another device may be the client now.
     func ignoreAuthorizationsOfOrphans() {
-        for request in orphans.keys { orphans[request] = false }
+        for (request, orphan) in orphans where orphan == .authorization {
+            orphans[request] = .authorizationOfForgottenClient
+        }
+    }
+
+    /// Removes the requests of ended bearers that wait for a decision about authorization, because nobody decides any
+    /// more. A later decision has no effect.
+    func removeAuthorizationsOfOrphans() {
+        orphans = orphans.filter { $0.value == .access }
     }
 
     /// The bearer whose client has a procedure.
@@ -122,7 +138,9 @@ final class EnhancedBearers {
 
     /// Removes a bearer that has ended. The waiting procedures of its characteristics continue on the fixed channel.
     func remove(_ bearer: EnhancedBearer) {
-        if let request = bearer.serverState.awaitedAnswer { orphans[request] = true }
+        if let request = bearer.serverState.awaitedAnswer {
+            orphans[request] = bearer.serverState.awaitedAuthorization == nil ? .access : .authorization
+        }
         bearers.removeAll { $0 === bearer }
         for (characteristic, use) in uses where use.bearer === bearer { uses[characteristic]?.bearer = nil }
     }

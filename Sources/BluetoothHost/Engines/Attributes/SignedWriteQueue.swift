@@ -34,6 +34,11 @@ struct SignedWriteQueue {
         let bytes: [UInt8]
         /// The security of the link when the PDU arrived.
         let security: LinkSecurity
+        /// Whether the server has forgotten the client since. Another device may be the client now, so it gets an error
+        /// instead of the response.
+        var isOfForgottenClient = false
+
+        fileprivate var isRequest: Bool { bytes.first.flatMap(ATTOpcode.init(rawValue:))?.kind == .request }
     }
 
     /// What the server handles next.
@@ -87,6 +92,13 @@ struct SignedWriteQueue {
     mutating func counterWasStored(_ isStored: Bool, of number: UInt64) {
         guard let index = writes.firstIndex(where: { $0.number == number }) else { return }
         writes[index].isStored = isStored
+    }
+
+    /// Drops the commands behind the signed writes, because another device may be the client now. A request stays, so
+    /// that it is answered. Verified writes stay as well, because the signature of each identifies its client.
+    mutating func forgetClient() {
+        pdus.removeAll { !$0.isRequest }
+        for index in pdus.indices { pdus[index].isOfForgottenClient = true }
     }
 
     /// Removes and returns the oldest element that can be handled now; nil if there is none.

@@ -41,6 +41,11 @@ struct Subscribers {
         configurations[handle] = configuration
     }
 
+    /// Records that the attribute's configuration is being cleared, and need not be cleared again.
+    mutating func forgetConfiguration(of handle: AttributeHandle) {
+        configurations[handle] = nil
+    }
+
     /// - Returns: the attribute's configuration, if it is to be cleared: the peer may send its values, but there is no
     ///   subscriber. Otherwise nil.
     mutating func removeConfiguration(of handle: AttributeHandle) -> AttributeHandle? {

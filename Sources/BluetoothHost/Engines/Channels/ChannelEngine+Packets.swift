@@ -15,11 +15,13 @@ extension ChannelEngine {
     /// - Parameters:
     ///   - services: the services that the peer may request channels to.
     ///   - security: the link's security, for services that require it.
+    ///   - parameters: the connection parameters in use, which restrict those that a peripheral may request.
     ///   - buffer: an empty buffer for the answer.
     mutating func receiveSignaling(
         _ payload: RawSpan,
         services: borrowing SPSMRegistry,
         security: LinkSecurity,
+        parameters: NegotiatedConnectionParameters,
         at now: Instant,
         into buffer: inout PacketBuffer
     ) -> SignalingOutcome {
@@ -36,8 +38,9 @@ extension ChannelEngine {
         case .malformed(let error): return .malformed(error)
         case .rejected(let error): return .rejected(error)
         case .parameterUpdateRequested(let request, let identifier):
-            signaling.answer(.accepted, identifier: identifier, into: &buffer)
-            return .parameterUpdateRequested(request)
+            let isAllowed = parameters.allow(request)
+            signaling.answer(isAllowed ? .accepted : .rejected, identifier: identifier, into: &buffer)
+            return isAllowed ? .parameterUpdateRequested(request) : .send
         case .parameterUpdateFinished(let response): return .parameterUpdateFinished(response)
         }
     }

@@ -176,18 +176,18 @@ struct LinkControl {
         return [.command(command, .procedure(procedure, number: procedures[procedure].number))]
     }
 
-    /// Why a request cannot begin with the present subrate; nil if it can.
+    /// Why a request cannot begin with the present subrate; nil if it can. The subrate may have changed since the request.
     private func obstacle(to request: LinkRequest) -> HostError? {
-        guard case .parameters(let wanted) = request,
-            let limit = parameters.timeoutLimit(
-                intervalMinimum: wanted.intervalMinimum,
-                intervalMaximum: wanted.intervalMaximum,
-                latency: wanted.latencyInEvents
-            ),
-            wanted.supervisionTimeout <= limit
-        else { return nil }
+        let update: ConnectionParameterUpdateRequest
+        switch request {
+        case .parameters(let wanted): update = ConnectionParameterUpdateRequest(wanted)
+        case .peerParameters(let wanted): update = wanted
+        case .phys, .features, .subrate, .peerPower: return nil
+        }
+        let limit = parameters.timeoutLimit(of: update)
+        guard update.supervisionTimeout <= limit else { return nil }
         return .invalidArgument(
-            "the supervision timeout of \(wanted.supervisionTimeout) is too short for the link's subrate factor of "
+            "the supervision timeout of \(update.supervisionTimeout) is too short for the link's subrate factor of "
                 + "\(parameters.subrateFactor); use more than \(limit)"
         )
     }
@@ -350,20 +350,16 @@ struct LinkControl {
 
     // MARK: Requests of the Link Layer
 
-    /// The answer to a peer that requests other parameters through the Link Layer: valid ones are accepted.
+    /// The answer to a peer that requests other parameters through the Link Layer: those that the link can use are accepted.
     func accepts(_ event: LERemoteConnectionParameterRequest) -> Bool {
-        let request = ConnectionParameterUpdateRequest(
-            intervalMin: event.intervalMin,
-            intervalMax: event.intervalMax,
-            latency: event.maxLatency,
-            timeout: event.timeout
+        parameters.allow(
+            ConnectionParameterUpdateRequest(
+                intervalMin: event.intervalMin,
+                intervalMax: event.intervalMax,
+                latency: event.maxLatency,
+                timeout: event.timeout
+            )
         )
-        let limit = parameters.timeoutLimit(
-            intervalMinimum: event.intervalMin,
-            intervalMaximum: event.intervalMax,
-            latency: event.maxLatency
-        )
-        return request.isValid && Duration.milliseconds(10 * Int(event.timeout)) > (limit ?? .zero)
     }
 }
 

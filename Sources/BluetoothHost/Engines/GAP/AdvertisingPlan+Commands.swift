@@ -132,7 +132,7 @@ extension AdvertisingPlan.Entry {
     func nextPurpose(_ context: Context) -> AdvertisingPlan.Purpose? {
         let isExtended = context.information.usesExtendedCommands
         if isEnding {
-            if state == .removalRefused { return nil }
+            if state == .endRefused { return nil }
             if mayBeOn { return .turnOff(identifier, .end) }
             return isPeriodicOn ? .stopPeriodic(identifier) : hasSet ? .remove(identifier) : nil
         }
@@ -147,7 +147,7 @@ extension AdvertisingPlan.Entry {
         let parts = setupParts(usesExtendedCommands: isExtended)
         if isOn, setupCount < parts.count { return .setUp(identifier, parts[setupCount]) }
         switch state {
-        case .blocked, .failed, .ending, .removalRefused: return nil
+        case .blocked, .failed, .ending, .endRefused: return nil
         case .stale: return .turnOff(identifier, .restart)
         case .on: return isExtended && hasOldAddress(context) ? .turnOff(identifier, .restart) : nil
         case .off:

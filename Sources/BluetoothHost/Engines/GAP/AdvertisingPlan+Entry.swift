@@ -17,11 +17,15 @@ extension AdvertisingPlan {
             case failed
             /// It is to be removed from the controller.
             case ending
-            /// It has ended, but the controller has refused to turn it off or to remove it. Its handle is not used for
-            /// another advertisement. It is removed again when another advertisement starts, when a connection ends, or
-            /// after ``blockedInterval``.
-            case removalRefused
+            /// It has ended, but the controller has refused to end it and may advertise it still. Its handle is not used for
+            /// another advertisement. Its end is tried again when another advertisement starts, when a connection ends, or
+            /// after ``blockedInterval``: see ``refusalLimit``.
+            case endRefused
         }
+
+        /// The number of refusals after which the end of a set is not tried again. The end of legacy advertising is still
+        /// tried again when another advertisement starts, which needs it off, and when a connection ends.
+        static let refusalLimit = 3
 
         let identifier: AdvertisementIdentifier
         let configuration: AdvertisementConfiguration
@@ -46,12 +50,16 @@ extension AdvertisingPlan {
         var isPeriodicOn = false
         /// The random address that was set for an extended advertising set.
         var address: DeviceAddress?
+        /// How often the controller has refused to end it.
+        private(set) var refusalCount = 0
         /// The calls that wait until the advertisement has started or ended.
         var calls: [CallToken] = []
 
         var isOn: Bool { state == .on || state == .stale }
-        /// Whether it ends, or has ended and was not removed.
-        var isEnding: Bool { state == .ending || state == .removalRefused }
+        /// Whether it ends, or has ended although the controller has refused that.
+        var isEnding: Bool { state == .ending || state == .endRefused }
+        /// Whether it has ended for the app, but may be on because the controller has refused to end it.
+        var isLeftOn: Bool { refusalCount > 0 }
         /// Whether it must be turned off for a change of addresses. After a failure, the controller may still advertise
         /// it. After a refused pause it counts as off, so that the change does not wait for it.
         var mustPause: Bool { isOn || mayBeOn && (state == .failed || state == .blocked) }
@@ -116,30 +124,35 @@ extension AdvertisingPlan {
             setupCount = min(setupCount, parts.firstIndex(of: .periodicParameters) ?? parts.count)
         }
 
-        /// Records that the command for its end has failed.
+        /// Records that the controller has refused to turn it off or to remove it at its end.
         ///
-        /// - Returns: false if the controller has no set for it, so that it can be forgotten.
-        mutating func keepsSet(after failure: CommandFailure, of purpose: AdvertisingPlan.Purpose) -> Bool {
-            guard hasSet else { return false }
+        /// - Returns: false if it is off. Then another advertisement may use its handle. If the controller has kept the set,
+        ///   that advertisement replaces the parameters and the data.
+        mutating func mayStayOn(after failure: CommandFailure, of purpose: AdvertisingPlan.Purpose) -> Bool {
             if case .status(.unknownAdvertisingIdentifier, _) = failure { return false }
-            // The controller removes no set that it advertises (Vol 4, Part E, 7.8.59). So it is turned off first.
-            if case .remove = purpose, case .status(.commandDisallowed, _) = failure {
+            if case .remove = purpose {
+                // The controller removes no set that it advertises (Vol 4, Part E, 7.8.59). So the set is turned off again.
+                // After the last refusal, it counts as off, because the controller has accepted to turn it off.
+                guard case .status(.commandDisallowed, _) = failure, refusalCount + 1 < Entry.refusalLimit else {
+                    return false
+                }
                 mayBeOn = true
                 isPeriodicOn = configuration.periodic != nil
             }
-            state = .removalRefused
+            refusalCount += 1
+            state = .endRefused
             return true
         }
 
-        /// Has it tried again, or removed again, if the controller has refused that before.
+        /// Has it tried again, or ended again, if the controller has refused that before.
         mutating func unblock() {
-            removeAgain()
+            endAgain()
             if state == .blocked { state = .off }
         }
 
-        /// Has it removed again if the controller has refused that before.
-        mutating func removeAgain() {
-            if state == .removalRefused { state = .ending }
+        /// Has it ended again if the controller has refused that before.
+        mutating func endAgain() {
+            if state == .endRefused, !usesSet || refusalCount < Entry.refusalLimit { state = .ending }
         }
 
         /// Has the controller get all commands again.

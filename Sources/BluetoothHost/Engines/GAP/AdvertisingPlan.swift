@@ -11,7 +11,8 @@ import BluetoothTypes
 /// # Refused commands
 /// If the controller refuses a command, the advertisement ends with the error if a call waits for its start. Otherwise it is
 /// tried again after ``retryInterval``. A controller that cannot advertise in addition to its connections is tried again when
-/// a connection ends. A set that the controller refuses to remove keeps its handle: see ``Entry/State/removalRefused``.
+/// a connection ends. An advertisement that the controller refuses to end has ended for the app, and keeps its handle while it
+/// may be on: see ``Entry/State/endRefused``.
 ///
 /// # Refreshing
 /// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the controller has
@@ -38,6 +39,8 @@ struct AdvertisingPlan {
     private var current: AdvertisementIdentifier?
     /// Whether the advertisement that is being turned on was ended by the controller before it confirmed the start.
     private var hasEndedEarly = false
+    /// Whether the controller may have advertised it before already, because it had refused to turn it off.
+    private var wasOn = false
     private var refreshDeadline: Instant?
     private var retryDeadline: Instant?
     /// When blocked advertisements are tried again although no link has ended. What blocks them may be something else, for
@@ -52,12 +55,6 @@ struct AdvertisingPlan {
 
     /// Whether the controller does not advertise, and no command for it is in progress.
     var isResting: Bool { !run.isRunning && !entries.contains(where: \.mustPause) }
-
-    /// The random address of the advertisement, in legacy advertising, which has only one.
-    var legacyAddress: DeviceAddress? { entries.first { !$0.isEnding }?.configuration.address }
-
-    /// The peers that advertisements are directed to.
-    var peers: [DeviceAddress] { entries.compactMap(\.configuration.peer) }
 
     private func index(of identifier: AdvertisementIdentifier) -> Int? {
         entries.firstIndex { $0.identifier == identifier }
@@ -82,8 +79,8 @@ struct AdvertisingPlan {
         guard entries.count(where: { !$0.isEnding }) < limit, let handle else {
             throw .notSupported("this controller can advertise \(limit) set(s) at a time; stop another first")
         }
-        // The controller may have no room for another set beside those.
-        for index in entries.indices { entries[index].removeAgain() }
+        // The controller may have no room for another set beside those, and has only one legacy advertisement.
+        for index in entries.indices { entries[index].endAgain() }
         var entry = Entry(
             identifier: identifier,
             configuration: configuration,
@@ -95,9 +92,6 @@ struct AdvertisingPlan {
         entries.append(entry)
         return handle
     }
-
-    /// Whether the controller may send an advertisement.
-    var mayAdvertise: Bool { entries.contains(where: \.mayBeOn) }
 
     /// Whether an advertisement has not ended, and does not end now.
     func isActive(_ identifier: AdvertisementIdentifier) -> Bool {
@@ -140,7 +134,7 @@ struct AdvertisingPlan {
     ///
     /// - Returns: false if it has ended.
     mutating func awaitEnd(of identifier: AdvertisementIdentifier, _ call: CallToken) -> Bool {
-        guard let index = index(of: identifier), entries[index].state != .removalRefused else { return false }
+        guard let index = index(of: identifier), !entries[index].isLeftOn else { return false }
         entries[index].calls.append(call)
         return true
     }
@@ -195,7 +189,10 @@ struct AdvertisingPlan {
         run.sent()
         current = purpose.advertisement
         hasEndedEarly = false
-        if case .turnOn = purpose { entries[index].mayBeOn = true }
+        if case .turnOn = purpose {
+            wasOn = entries[index].mayBeOn
+            entries[index].mayBeOn = true
+        }
         let command = entries[index].command(for: purpose, context, &resolver, &random)
         return PlannedCommand(command: command, step: pending.begin(purpose), events: purpose.events)
     }
@@ -220,7 +217,10 @@ struct AdvertisingPlan {
 
     /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
     mutating func finished(_ step: GAPStep, at now: Instant) -> [AdvertisingEffect] {
-        guard let purpose = pending.end(step), let index = index(of: purpose.advertisement) else { return [] }
+        guard let purpose = pending.end(step) else { return [] }
+        // The controller accepts the parameters of legacy advertising only while it is off (Vol 4, Part E, 7.8.5).
+        if case .setUp(_, .parameters) = purpose { entries.removeAll { $0.isLeftOn && !$0.usesSet } }
+        guard let index = index(of: purpose.advertisement) else { return [] }
         switch purpose {
         case .turnOff:
             entries[index].mayBeOn = false
@@ -263,10 +263,12 @@ struct AdvertisingPlan {
         guard !failure.meansReset else { return [] }
         switch purpose {
         case .turnOff(_, .end), .remove:
-            guard entries[index].keepsSet(after: failure, of: purpose) else {
+            guard entries[index].mayStayOn(after: failure, of: purpose) else {
                 return [.ignore(failure)] + remove(at: index, nil)
             }
-            blockedDeadline = blockedDeadline ?? now + AdvertisingPlan.blockedInterval
+            if entries[index].refusalCount < Entry.refusalLimit {
+                blockedDeadline = blockedDeadline ?? now + AdvertisingPlan.blockedInterval
+            }
             return [.ignore(failure)] + finish(at: index) + [.reconsiderAddresses]
         case .stopPeriodic:
             entries[index].periodicStopped()
@@ -282,7 +284,7 @@ struct AdvertisingPlan {
             if !entries[index].isEnding { entries[index].turnedOff(.off) }
             return [.ignore(failure)]
         case .turnOff(_, .restart), .setUp, .setAddress, .turnOn:
-            if case .turnOn = purpose, !failure.isOutcomeUnknown { entries[index].mayBeOn = false }
+            if case .turnOn = purpose, !failure.isOutcomeUnknown { entries[index].mayBeOn = wasOn && !hasEndedEarly }
             if case .setUp(_, .parameters) = purpose, failure.isOutcomeUnknown {
                 entries[index].hasSet = entries[index].usesSet
             }
@@ -352,7 +354,7 @@ struct AdvertisingPlan {
         if entries[index].isOn { entries[index].turnedOff(.off) }
     }
 
-    /// Tries blocked advertisements, and refused removals, again after a link has ended: the controller may accept them now.
+    /// Tries blocked advertisements, and refused ends, again after a link has ended: the controller may accept them now.
     mutating func linkEnded() {
         blockedDeadline = nil
         for index in entries.indices { entries[index].unblock() }

@@ -1,4 +1,5 @@
 import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
 
 /// The connection parameters that a central requests (Vol 4, Part E, 7.8.12).
@@ -60,18 +61,18 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
             && latencyInEvents == wanted.latencyInEvents && timeout == wanted.timeout
     }
 
-    /// The time that the supervision timeout of an update must exceed because the link keeps its subrate; nil if it keeps none.
+    /// The time that the supervision timeout of an update must exceed (Vol 4, Part E, 7.8.18).
     ///
-    /// It is twice the longest time between two connection events that the peripheral uses (Vol 6, Part B, 4.5.2). An update
-    /// to another interval ends subrating.
-    ///
-    /// - Parameters:
-    ///   - intervalMinimum: in units of 1.25 ms, like `intervalMaximum`.
-    ///   - latency: in connection events that are used.
-    func timeoutLimit(intervalMinimum: UInt16, intervalMaximum: UInt16, latency: UInt16) -> Duration? {
-        let current: UInt16 = interval.inUnits(of: .microseconds(1250))
-        guard subrateFactor > 1, intervalMinimum == current, intervalMaximum == current else { return nil }
-        return interval * (2 * (Int(latency) + 1) * subrateFactor)
+    /// It is twice the longest time between two connection events that the peripheral uses. The present subrate factor
+    /// counts, although an update to another interval ends subrating.
+    func timeoutLimit(of update: ConnectionParameterUpdateRequest) -> Duration {
+        Duration.microseconds(1250 * Int(update.intervalMax)) * (2 * (Int(update.latency) + 1) * subrateFactor)
+    }
+
+    /// Whether the link can be updated to these parameters: they are valid, and the supervision timeout is long enough for
+    /// the present subrate factor.
+    func allow(_ update: ConnectionParameterUpdateRequest) -> Bool {
+        update.isValid && update.supervisionTimeout > timeoutLimit(of: update)
     }
 
     /// The longest time between two connection events that the peripheral uses.
@@ -89,6 +90,11 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
     func subrated(_ event: LESubrateChange) -> NegotiatedConnectionParameters {
         NegotiatedConnectionParameters(interval, event)
     }
+}
+
+extension ConnectionParameterUpdateRequest {
+    /// The time without received packets after which the link ends.
+    var supervisionTimeout: Duration { .milliseconds(10 * Int(timeout)) }
 }
 
 extension Duration {

@@ -36,8 +36,14 @@ struct OutboundPacket: ~Copyable {
 /// The sender is never copied and is the only owner of its queues. So a change of a queue needs no check for other owners.
 ///
 /// The caller opens a slot for each link. A closed slot is stale: it has nothing unsent, and calls with it have no effect.
-/// The caller takes a packet with ``nextPacket()``, sends it, and returns it to ``sent(_:)``. It may use the sender
-/// in between, and may close the packet's slot.
+///
+/// A frame takes one of two ways:
+///
+/// - ``beginAtOnce(_:on:of:)`` turns the frame into its packet, if it is the next one and the controller can take it. The
+///   caller sends the packet before it uses the sender again, and then returns the buffer to ``recycle(_:)``.
+/// - Otherwise ``enqueue(_:_:on:of:)`` appends the frame to the queue of its link. The caller takes packets with
+///   ``nextPacket()``, sends each, and returns it to ``sent(_:)``. It may use the sender in between, and may close the
+///   packet's slot.
 struct LinkSender: ~Copyable {
     /// A link on which the controller completes nothing for longer than this has stalled.
     ///

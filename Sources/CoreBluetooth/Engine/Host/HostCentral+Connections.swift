@@ -18,21 +18,18 @@ extension HostCentral {
         state.failed[peripheral] = nil
         switch state.connections[peripheral]?.phase {
         case .connected(let link):
-            state.connections[peripheral]?.identifier = connection
-            state.connections[peripheral]?.request = request
+            replaceRequest(of: connection, by: request)
             // If the manager does not take it, an earlier event for the same link waits for the app.
             if state.connections[peripheral]?.isRefused == false { _ = sayConnected(peripheral, link, on: host) }
             return
         case .delayed:
             let mustRestart = state.connections[peripheral]?.request.delay != request.delay
-            state.connections[peripheral]?.identifier = connection
-            state.connections[peripheral]?.request = request
+            replaceRequest(of: connection, by: request)
             startTimeout(of: peripheral, on: host)
             if mustRestart { startDelay(of: peripheral, on: host) }
             return
         case .waiting, .connecting, .establishing:
-            state.connections[peripheral]?.identifier = connection
-            state.connections[peripheral]?.request = request
+            replaceRequest(of: connection, by: request)
             return startTimeout(of: peripheral, on: host)
         // The object that has requested the end was released.
         case .ending, nil: break
@@ -53,6 +50,14 @@ extension HostCentral {
         keepRestoration()
         startTimeout(of: peripheral, on: host)
         startDelay(of: peripheral, on: host)
+    }
+
+    /// Replaces the request of a connection or attempt that exists. Without the option, it reconnects as before.
+    private func replaceRequest(of connection: ConnectionIdentifier, by request: ConnectionRequest) {
+        let reconnects = request.reconnects ?? state.connections[connection.peripheral]?.request.reconnects
+        state.connections[connection.peripheral]?.identifier = connection
+        state.connections[connection.peripheral]?.request = request
+        state.connections[connection.peripheral]?.request.reconnects = reconnects
     }
 
     /// Starts the delay of a connection's last request, in place of that of an earlier request. Without a delay, takes
@@ -307,10 +312,10 @@ extension HostCentral {
         case .connected(let link):
             let sounding = endSounding(with: peripheral, on: host)
             if isAnswered { sounding?.completion(.success(())) }
+            let isEnding = open.links.leave(link, LinkUser(central: self, peripheral: peripheral), on: host)
             for (handle, subscription) in connection.subscriptions {
                 open.links.removeSubscriber(subscription.subscriber, of: handle, on: link, host)
             }
-            let isEnding = open.links.leave(link, LinkUser(central: self, peripheral: peripheral), on: host)
             if isEnding, isAnswered {
                 state.connections[peripheral]?.phase = .ending(link)
                 state.connections[peripheral]?.subscriptions = [:]

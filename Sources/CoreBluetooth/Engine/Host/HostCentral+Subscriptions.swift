@@ -99,6 +99,7 @@ extension HostCentral {
             removeSubscription(to: value)
             return completeInOrder(.success(()), on: value.link, host, completion)
         }
+        host.configurationWillBeCleared(of: value.handle, on: value.link)
         write([], of: value, on: host, completion) { isSuccess in
             guard let now = self.subscription(to: value), now.subscriber == before?.subscriber else { return }
             if isSuccess { self.setEstablished(false, value) }

@@ -103,6 +103,7 @@ final class SharedLinks: Sendable {
             where subscription.users.contains(user) {
                 unsubscribe(user, from: handle, on: link)
                 guard !isWanted(handle, on: link, host) else { continue }
+                host.configurationWillBeCleared(of: handle, on: link)
                 host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
             }
         }

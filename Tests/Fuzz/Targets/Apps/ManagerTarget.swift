@@ -44,6 +44,9 @@ enum ManagerFuzzing {
                 let held = await adapter.host.inspect()
                 require(held.links == 0, "\(held.links) links without a manager")
                 require(held.scans + held.advertisements + held.connectionAttempts == 0, "managers have left \(held)")
+                // A packet of the script may be a refusal.
+                let areSetsRemoved = held.unremovedAdvertisingSets == 0 || script.packets.contains(where: isInjected)
+                require(areSetsRemoved, "managers have left advertising sets: \(held)")
                 require(held.calls == 0 && held.subscribers == 0, "managers have left calls or subscribers: \(held)")
                 let observers = held.hostObservers + held.serverObservers + held.securityObservers
                 require(observers + held.channelObservers == 0, "managers have left observers: \(held)")
@@ -92,6 +95,9 @@ enum ManagerFuzzing {
         }
         return calls
     }
+
+    /// Whether a packet of the script is sent to a host as it is.
+    private static func isInjected(_ packet: Script.Packet) -> Bool { packet.choice & 31 == 29 }
 
     private static func requireConsistency(of adapter: Adapter, in world: World) {
         do {

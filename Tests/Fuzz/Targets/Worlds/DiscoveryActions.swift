@@ -73,6 +73,9 @@ struct DiscoveryActions {
         await closeCompletely(phoneAdapter)
     }
 
+    /// Whether a packet of the script is sent to the host as it is.
+    static func isInjected(_ packet: Script.Packet) -> Bool { packet.choice & 15 == 0 }
+
     mutating func perform(_ packet: Script.Packet) async {
         var choices = Choices(packet.octets)
         switch packet.choice & 15 {

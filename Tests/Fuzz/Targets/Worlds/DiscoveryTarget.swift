@@ -49,6 +49,10 @@ enum DiscoveryFuzzing {
             let held = await adapter.host.inspect()
             require(held.scans == 0, "\(held.scans) scans without a caller")
             require(held.advertisements == 0, "\(held.advertisements) advertisements without a caller")
+            // A packet of the script may be a refusal.
+            let isInjected = script.packets.dropFirst().contains(where: DiscoveryActions.isInjected)
+            let unremoved = held.unremovedAdvertisingSets
+            require(isInjected || unremoved == 0, "\(unremoved) advertising sets that were not removed")
             require(held.synchronizations == 0, "\(held.synchronizations) synchronizations without a caller")
             require(held.subeventTrains == 0, "\(held.subeventTrains) trains without a caller")
             require(held.connectionAttempts == 0, "\(held.connectionAttempts) connection attempts without a caller")
