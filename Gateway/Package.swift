@@ -137,7 +137,16 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .target(name: "GatewayTestSupport", path: "Tests/GatewayTestSupport", swiftSettings: settings),
+        .target(
+            name: "GatewayTestSupport",
+            dependencies: [
+                "GatewayWeb",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: nio),
+            ],
+            path: "Tests/GatewayTestSupport",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "GatewayCommandTests",
             dependencies: [
@@ -164,7 +173,7 @@ let package = Package(
         .testTarget(
             name: "GatewayWebTests",
             dependencies: [
-                "GatewayWeb", "GatewayCore", "GatewayFleet",
+                "GatewayTestSupport", "GatewayWeb", "GatewayCore", "GatewayFleet",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -188,7 +197,7 @@ let package = Package(
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages",
+                "GatewayTestSupport", "GatewayCore", "ESPHomeProtocol", "ESPHomeMessages",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "NIOCore", package: nio),
@@ -200,11 +209,12 @@ let package = Package(
             swiftSettings: settings
         ),
         // The fuzzing targets, and a test that runs inputs that once revealed a fault. `make fuzz TARGET=gateway` builds the
-        // rest.
+        // rest. The folder Program has links to sources of the program, which a target that is no test cannot import.
         .target(
             name: "GatewayFuzzTargets",
             dependencies: [
-                "GatewayCore", "GatewayFleet", "GatewayMQTT", "GatewayWeb", "ESPHomeProtocol", "ESPHomeMessages",
+                "GatewayTestSupport", "GatewayCore", "GatewayFleet", "GatewayMQTT", "GatewayWeb", "ESPHomeProtocol",
+                "ESPHomeMessages",
                 .product(name: "BLE", package: "swift-ble"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),

@@ -43,7 +43,7 @@ struct Turn {
     /// The number of inputs that have ended; counted in debug builds only.
     var inputCount = 0
     #if DEBUG
-        /// Whether the transport is taking a packet of a link. It must not call back meanwhile (`Transport.send(_:)`).
+        /// Whether the transport is taking a packet of a link. It must not call back before it returns (`Transport.send(_:)`).
         var isSending = false
     #endif
     let deliveries = DeliveryQueue()

@@ -5,8 +5,8 @@ import NIOCore
 ///
 /// ## Overview
 ///
-/// The caller passes received bytes to ``receive(_:now:)`` and then performs each effect that ``next(handlesFrames:)``
-/// returns, until there is none. It calls ``advance(to:)`` at ``deadline``. To send a message, it writes the bytes of
+/// The caller passes received bytes to ``receive(_:now:)`` and then performs each effect that ``next(_:)`` returns, until
+/// there is none. It calls ``advance(to:)`` at ``deadline``. To send a message, it writes the bytes of
 /// ``frame(_:into:)``.
 ///
 /// ## States
@@ -27,6 +27,17 @@ public struct APISession: Sendable {
         case close(SessionEnd)
     }
 
+    /// Which of the received messages are handled.
+    public enum MessageHandling: Sendable {
+        /// All of them.
+        case all
+        /// Pings, requests to disconnect and the responses to both. The other messages wait, in their order. If the client
+        /// then ends the session or violates the protocol, they are handled before the end.
+        case control
+        /// None. The received bytes wait.
+        case nothing
+    }
+
     private enum State {
         /// Waits for the frame that begins an encrypted session.
         case encryptedHello(NoiseKey)
@@ -35,6 +46,13 @@ public struct APISession: Sendable {
         /// Messages are exchanged.
         case open(SessionCiphers?, hasGreeted: Bool)
         case closed
+    }
+
+    /// What ends the session as soon as the messages that wait have been handled.
+    private enum PendingEnd {
+        /// A request to disconnect, or the response to one.
+        case disconnection(Message)
+        case violation(ProtocolError)
     }
 
     /// The time for the handshake and Hello.
@@ -55,6 +73,8 @@ public struct APISession: Sendable {
     private let isEncrypted: Bool
     private var state: State
     private var received = ByteBuffer()
+    private var waiting = WaitingMessages()
+    private var pendingEnd: PendingEnd?
     private var effects: CircularBuffer<Effect> = []
     private let start: NIODeadline
     private var lastReceived: NIODeadline
@@ -100,16 +120,19 @@ public struct APISession: Sendable {
     /// The capacity of the buffer for received bytes.
     var receivedCapacity: Int { received.capacity }
 
+    /// Whether messages can wait while only some are handled. If not, the session handles none until all are handled
+    /// again, and the caller should not read.
+    public var hasRoomForWaitingMessages: Bool { !waiting.isFull }
+
     /// Returns the next effect of the bytes received so far; nil if there is none.
     ///
-    /// - Parameter handlesFrames: false to leave the received bytes for a later call, while the client cannot be sent
-    ///   answers. The effects of time and of ``end(_:)`` are returned in any case.
-    public mutating func next(handlesFrames: Bool = true) -> Effect? {
+    /// - Parameter handling: the messages to handle now. The others wait for a later call. The effects of time and of
+    ///   ``end(_:)`` are returned in any case.
+    public mutating func next(_ handling: MessageHandling = .all) -> Effect? {
         while true {
             if let effect = effects.popFirst() { return effect }
-            guard handlesFrames else { return nil }
             do throws(ProtocolError) {
-                guard try handleFrame() else {
+                guard try handleNext(handling) else {
                     // An idle session keeps no memory.
                     if received.readableBytes == 0 { received = ByteBuffer() }
                     return nil
@@ -120,6 +143,32 @@ public struct APISession: Sendable {
         }
     }
 
+    /// Handles a message that waits, or a frame.
+    ///
+    /// - Returns: false if there is none, or if it has to wait.
+    private mutating func handleNext(_ handling: MessageHandling) throws(ProtocolError) -> Bool {
+        guard handling != .nothing else { return false }
+        if handling == .all || pendingEnd != nil, let message = waiting.popFirst() {
+            try handle(message)
+            return true
+        }
+        switch pendingEnd {
+        case .disconnection(let message):
+            try handle(message)
+            return true
+        case .violation(let error): throw error
+        case nil: break
+        }
+        guard handling == .all || !waiting.isFull else { return false }
+        do throws(ProtocolError) {
+            return try handleFrame(handling)
+        } catch {
+            guard !waiting.isEmpty else { throw error }
+            pendingEnd = .violation(error)
+            return true
+        }
+    }
+
     /// When ``advance(to:)`` has to be called; nil if never.
     public var deadline: NIODeadline? {
         if isClosed { return nil }
@@ -127,7 +176,7 @@ public struct APISession: Sendable {
         return lastReceived + (hasPinged ? Self.silenceLimit : Self.pingInterval)
     }
 
-    /// Handles the passing of time. ``next(handlesFrames:)`` returns the effects.
+    /// Handles the passing of time. ``next(_:)`` returns the effects.
     public mutating func advance(to now: NIODeadline) {
         guard let deadline, now >= deadline else { return }
         if !isReady {
@@ -166,8 +215,7 @@ public struct APISession: Sendable {
         return true
     }
 
-    /// Ends the session: the client is asked to disconnect if it has greeted. ``next(handlesFrames:)`` returns the
-    /// effects.
+    /// Ends the session: the client is asked to disconnect if it has greeted. ``next(_:)`` returns the effects.
     public mutating func end(_ reason: SessionEnd) {
         guard !isClosed else { return }
         if isReady { send(Message(.disconnectRequest)) }
@@ -182,13 +230,15 @@ public struct APISession: Sendable {
     private mutating func close(_ reason: SessionEnd) {
         state = .closed
         received = ByteBuffer()
+        waiting = WaitingMessages()
+        pendingEnd = nil
         effects.append(.close(reason))
     }
 
     // MARK: Frames
 
     /// Handles a frame; false if none is complete.
-    private mutating func handleFrame() throws(ProtocolError) -> Bool {
+    private mutating func handleFrame(_ handling: MessageHandling) throws(ProtocolError) -> Bool {
         switch state {
         case .encryptedHello(let key):
             guard let content = try EncryptedFraming.decode(from: &received) else { return false }
@@ -204,12 +254,12 @@ public struct APISession: Sendable {
             sendHandshake([0] + result.response)
         case .open(nil, _):
             guard let message = try PlaintextFraming().decode(from: &received) else { return false }
-            try handle(message)
+            try take(message, handling)
         case .open(var ciphers?, let hasGreeted):
             guard let content = try EncryptedFraming.decode(from: &received) else { return false }
             let message = try ciphers.decrypt(content)
             state = .open(ciphers, hasGreeted: hasGreeted)
-            try handle(message)
+            try take(message, handling)
         case .closed:
             return false
         }
@@ -247,6 +297,17 @@ public struct APISession: Sendable {
     }
 
     // MARK: Messages
+
+    /// Handles a message, or lets it wait.
+    private mutating func take(_ message: Message, _ handling: MessageHandling) throws(ProtocolError) {
+        if handling == .control, !message.type.isControl {
+            waiting.append(message)
+        } else if !waiting.isEmpty, message.type == .disconnectRequest || message.type == .disconnectResponse {
+            pendingEnd = .disconnection(message)
+        } else {
+            try handle(message)
+        }
+    }
 
     private mutating func handle(_ message: Message) throws(ProtocolError) {
         switch message.type {

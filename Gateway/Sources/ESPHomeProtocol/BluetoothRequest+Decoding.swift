@@ -38,12 +38,13 @@ extension BluetoothRequest {
         case .getServicesRequest:
             let request = try message.decode(as: ESPHomeBluetoothGATTGetServicesRequest.self)
             self = .getServices(try address(request.address))
-        case .readRequest:
-            let request = try message.decode(as: ESPHomeBluetoothGATTReadRequest.self)
-            self = .read(try address(request.address), handle: try handle(request.handle), isDescriptor: false)
-        case .readDescriptorRequest:
-            let request = try message.decode(as: ESPHomeBluetoothGATTReadDescriptorRequest.self)
-            self = .read(try address(request.address), handle: try handle(request.handle), isDescriptor: true)
+        case .readRequest, .readDescriptorRequest:
+            let fields = try AttributeFields(message)
+            self = .read(
+                try address(fields.address),
+                handle: try handle(fields.handle),
+                isDescriptor: message.type == .readDescriptorRequest
+            )
         case .writeRequest:
             let request = try message.decode(as: ESPHomeBluetoothGATTWriteRequest.self)
             self = .write(

@@ -1,7 +1,18 @@
 import NIOCore
 
-// The parts of the Protocol Buffers encoding that frequent messages are written with, without message objects.
+// The parts of the Protocol Buffers encoding that frequent messages are read and written with, without message objects.
 extension ByteBuffer {
+    /// Reads a variable-length number of at most 9 bytes; nil if there is none. The number may be read in part then.
+    mutating func readVariableLength() -> UInt64? {
+        var number: UInt64 = 0
+        for index in 0..<9 {
+            guard let byte = readInteger(as: UInt8.self) else { return nil }
+            number |= UInt64(byte & 0x7F) << UInt64(7 * index)
+            if byte & 0x80 == 0 { return number }
+        }
+        return nil
+    }
+
     /// Appends a variable-length number.
     public mutating func writeVariableLength(_ number: UInt64) {
         var rest = number

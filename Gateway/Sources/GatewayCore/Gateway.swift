@@ -24,8 +24,13 @@ public final class Gateway: Service {
     private static let advertisingReportDelay = Duration.milliseconds(50)
     /// How long clients wait for the first adapter, whose address identifies the gateway.
     private static let identityTimeout = Duration.seconds(10)
-    /// How long the gateway waits for the ends of links when it stops. Those that remain end with their adapters.
-    private static let disconnectionTimeout = Duration.seconds(2)
+    /// How long adapters may take to close.
+    private static let adapterEndTimeout = Duration.seconds(5)
+    /// The longest time between the request to end and the end: that of links, adapters and connections, which end one
+    /// after the other, and one second for the rest.
+    public static let longestEnd =
+        GatewayConfiguration.defaultLinkEndTimeout + adapterEndTimeout
+        + GatewayConfiguration.defaultConnectionEndTimeout + .seconds(1)
 
     private let configuration: GatewayConfiguration
     private let group: MultiThreadedEventLoopGroup
@@ -124,7 +129,6 @@ public final class Gateway: Service {
     ///
     /// - Throws: an error of the network if the gateway cannot listen.
     public func run() async throws {
-        let group = group
         do {
             try await withThrowingDiscardingTaskGroup { tasks in
                 if configuration.adapters.contains(where: \.isOfKernel) {
@@ -142,14 +146,23 @@ public final class Gateway: Service {
                 port.withLock { $0 = nil }
                 await server?.stop()
                 hub.endClients()
-                async let commandsEnd: Void = commands.stop(timeout: Self.disconnectionTimeout)
-                await hub.devices.stop(timeout: Self.disconnectionTimeout)
+                async let commandsEnd: Void = commands.stop(timeout: configuration.linkEndTimeout)
+                await hub.devices.stop(timeout: configuration.linkEndTimeout)
                 await commandsEnd
                 tasks.cancelAll()
             }
         } catch {
-            try? await group.shutdownGracefully()
+            await finish()
             throw error
+        }
+        await finish()
+    }
+
+    /// Waits for the connections whose links have ended with their adapters, and ends the thread of the clients.
+    private func finish() async {
+        // Connections send to their clients until they have ended, so the thread must exist until then.
+        if await !hub.devices.waitForEnds(atMost: configuration.connectionEndTimeout) {
+            configuration.logger.warning("connections to devices have not ended in time")
         }
         try? await group.shutdownGracefully()
     }

@@ -28,9 +28,14 @@ public struct GatewayConfiguration: Sendable {
     /// How long a connection for commands remains after the last one, if it has no subscription.
     public var commandIdleTimeout = Duration.seconds(30)
     /// How adapters scan until a client requests another mode, and again when no client receives advertisements any more.
+    /// The last request of the clients that are connected counts.
     public var scanMode: ScanMode
     /// How long an attempt to connect lasts at least that counts as failed although its client has ended it.
     var failedAttemptTime = Duration.seconds(5)
+    /// How long the gateway waits for the ends of links when it stops. Those that remain end with their adapters.
+    var linkEndTimeout = Self.defaultLinkEndTimeout
+    /// How long the gateway then waits for the ends of the connections that used these links.
+    var connectionEndTimeout = Self.defaultConnectionEndTimeout
     /// The keys of sensors that encrypt their readings. The kind of an address, public or random, is ignored.
     public var sensorKeys: [DeviceAddress: BindKey] = [:]
     /// Is called for each report of a sensor that says something new, and for each sensor at least once a minute while
@@ -50,6 +55,9 @@ public struct GatewayConfiguration: Sendable {
     public var logger: Logger
     /// Is called once with the TCP port, when clients can connect.
     public var whenServing: @Sendable (_ port: Int) -> Void = { _ in }
+
+    static let defaultLinkEndTimeout = Duration.seconds(2)
+    static let defaultConnectionEndTimeout = Duration.seconds(2)
 
     /// Creates a configuration with default values, without encryption and adapters.
     public init(name: String = "ble-gateway") {

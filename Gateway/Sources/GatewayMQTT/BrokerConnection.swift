@@ -69,7 +69,7 @@ final class BrokerConnection: Sendable {
     private func setTLS(_ configuration: MQTTConfiguration) throws(MQTTError) {
         for path in [configuration.authorityPath, configuration.certificatePath, configuration.privateKeyPath] {
             if let path, !FileManager.default.isReadableFile(atPath: path) {
-                throw MQTTError("MQTT: \(path) cannot be read")
+                throw MQTTError("MQTT: \(path) cannot be read; name a file that this user can read")
             }
         }
         let systemDirectory = configuration.authorityPath == nil ? "/etc/ssl/certs" : nil

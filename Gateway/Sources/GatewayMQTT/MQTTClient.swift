@@ -25,8 +25,8 @@ final class MQTTClient: Sendable {
     private static let stableTime = DispatchTimeInterval.seconds(10)
     /// How long the end of a connection may take.
     private static let disconnectionTimeout = DispatchTimeInterval.seconds(2)
-    /// How long ``stop()`` waits. The thread may hang while it resolves a name or connects.
-    private static let stopTimeout = DispatchTimeInterval.seconds(3)
+    /// How long ``stop()`` waits, in seconds. The thread may hang while it resolves a name or connects.
+    static let stopTimeout = 3
     /// How long a wait sleeps before it looks at its condition again, in microseconds. Semaphores of Dispatch measure their
     /// time-outs by the system's time: when that is set back, they would wait as long as it was set back.
     private static let waitStep: UInt32 = 50_000
@@ -76,7 +76,7 @@ final class MQTTClient: Sendable {
         }
         connection?.disconnect()
         guard isStarted.load(ordering: .acquiring) else { return }
-        Self.wait(until: .now() + Self.stopTimeout) { hasEnded.load(ordering: .acquiring) }
+        Self.wait(until: .now() + .seconds(Self.stopTimeout)) { hasEnded.load(ordering: .acquiring) }
     }
 
     /// Ends the connection at once, and makes a new one after a pause. What the broker sent and was not told to have

@@ -14,8 +14,13 @@ public final class MQTTPublisher: Service {
     private static let announcementLimit = 256
     /// The greatest number of messages from the broker that wait for the queue. Others wait at the broker.
     private static let receptionLimit = 64
-    /// How long the broker may take to confirm the last messages.
-    private static let drainTimeout = DispatchTimeInterval.seconds(2)
+    /// How long the broker may take to confirm the last messages, in seconds.
+    private static let drainTimeout = 2
+    /// How long transactions of the store may take at the end, in seconds. If another program has locked the file, one
+    /// waits when the end is requested, one during ``drain()``, and one to store what the broker has not confirmed.
+    private static let storeTimeout = 3 * MessageStore.lockTimeout
+    /// The longest time between the request to end and the end.
+    public static let longestEnd = Duration.seconds(drainTimeout + MQTTClient.stopTimeout) + .seconds(storeTimeout)
 
     private let configuration: MQTTConfiguration
     private let topics: Topics
@@ -107,6 +112,7 @@ public final class MQTTPublisher: Service {
         // What the broker has not confirmed outlives the process.
         await perform { [self] state in
             state.connection = nil
+            state.outbox.limitLockWaits()
             while !intake.withLock(\.isEmpty) {
                 let (observations, firstNumber, _) = intake.withLock { $0.take() }
                 append(observations, firstNumber, &state)
@@ -151,11 +157,12 @@ public final class MQTTPublisher: Service {
                     // If the socket were closed before the confirmation has come, the kernel would reset the connection,
                     // and the broker would publish the will.
                     state.isEnding = true
+                    state.outbox.limitLockWaits()
                     state.announce(MQTTMessage(topic: topics.status, payload: "offline", isRetained: true), at: now)
                     state.drained = continuation
                 }
             }
-            queue.asyncAfter(deadline: .now() + Self.drainTimeout) { [self] in change { $0.endDrain() } }
+            queue.asyncAfter(deadline: .now() + .seconds(Self.drainTimeout)) { [self] in change { $0.endDrain() } }
         }
     }
 

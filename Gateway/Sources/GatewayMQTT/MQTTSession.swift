@@ -30,6 +30,9 @@ public final class MQTTSession: Sendable {
         public let isRetained: Bool
     }
 
+    /// The longest time that ``stop()`` takes.
+    public static let longestEnd = Duration.seconds(MQTTClient.stopTimeout)
+
     private let receive: @Sendable (Reception) -> Bool
     private let handle: @Sendable (Event) -> Void
     private let client = Mutex<MQTTClient?>(nil)
@@ -81,7 +84,7 @@ public final class MQTTSession: Sendable {
     /// Connects, and connects again whenever the connection is lost, until ``stop()``. To be called once.
     public func start() { client.withLock { $0 }?.start() }
 
-    /// Disconnects after the messages that are being sent. Blocks for up to some seconds.
+    /// Disconnects after the messages that are being sent. Blocks for up to ``longestEnd``.
     public func stop() { client.withLock { $0 }?.stop() }
 
     /// Ends the connection at once, and makes a new one after a pause.

@@ -13,8 +13,8 @@ struct MessageStore: Sendable {
         var time: Int64?
     }
 
-    /// How long a transaction waits for another program that has locked the file.
-    private static let lockTimeout = 1.0
+    /// How long a transaction waits for another program that has locked the file, in seconds.
+    static let lockTimeout = 1.0
 
     /// The path of the file.
     let path: String
@@ -55,6 +55,11 @@ struct MessageStore: Sendable {
     static func isDamage(_ error: any Error) -> Bool {
         guard let error = error as? DatabaseError else { return false }
         return [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
+    }
+
+    /// Whether an error says that another program has locked the file for too long.
+    static func isLocked(_ error: any Error) -> Bool {
+        (error as? DatabaseError)?.resultCode == .SQLITE_BUSY
     }
 
     /// Renames a damaged file and its log, and opens a new file in its place.

@@ -310,6 +310,10 @@ struct Outbox {
         unconfirmed = [:]
     }
 
+    /// Limits how long this outbox waits for another program that has locked the store, because the gateway stops; see
+    /// ``StoreFile/limitLockWaits()``.
+    mutating func limitLockWaits() { file.limitLockWaits() }
+
     /// Stores the messages in memory, because the connection was lost or the gateway stops. Those that were not
     /// confirmed are sent again, before the others.
     mutating func connectionLost() {

@@ -27,6 +27,10 @@ struct StoreFile {
     private var store: MessageStore?
     private var failures: [Operation: String] = [:]
     private var attemptCount = 0
+    /// Whether the file is not used after the next failed wait for a lock.
+    private var limitsLockWaits = false
+    /// Whether that failure has come.
+    private var isGivenUp = false
 
     init(logger: Logger) {
         self.logger = logger
@@ -39,9 +43,16 @@ struct StoreFile {
         [.open, .append, .read, .remove].lazy.compactMap { [failures] in failures[$0] }.first
     }
 
+    /// From now on, and until the next call, at most one operation waits in vain for another program that has locked the
+    /// file. The later ones fail at once.
+    mutating func limitLockWaits() {
+        limitsLockWaits = true
+        isGivenUp = false
+    }
+
     /// Opens the file. One that is damaged is set aside. Most calls after a failure do nothing, unless `isNeeded`.
     mutating func open(isNeeded: Bool = false) -> MessageStore? {
-        guard store == nil, let path else { return nil }
+        guard store == nil, !isGivenUp, let path else { return nil }
         defer { attemptCount += 1 }
         guard isNeeded || attemptCount.isMultiple(of: Self.retryInterval) else { return nil }
         do {
@@ -70,7 +81,7 @@ struct StoreFile {
 
     /// Performs an operation.
     mutating func perform<Result>(_ operation: Operation, _ body: (MessageStore) throws -> Result) -> Outcome<Result> {
-        guard let store else { return .failure }
+        guard let store, !isGivenUp else { return .failure }
         do {
             let result = try body(store)
             succeeded(operation)
@@ -92,6 +103,7 @@ struct StoreFile {
         let text = "\(error)".split(whereSeparator: \.isNewline).joined(separator: " ")
         let isKnown = !failures.isEmpty
         failures[operation] = text
+        if limitsLockWaits, MessageStore.isLocked(error) { isGivenUp = true }
         guard !isKnown else { return }
         logger.error("messages for the broker cannot be stored: \(text)", metadata: ["path": "\(path ?? "")"])
     }

@@ -294,9 +294,9 @@ struct APISessionTests {
     @Test func framesWaitWhileTheyAreNotHandled() throws {
         var session = session()
         session.receive(ByteBuffer(bytes: hello), now: Self.start)
-        #expect(session.next(handlesFrames: false) == nil)
+        #expect(session.next(.nothing) == nil)
         session.advance(to: Self.start + .seconds(10))
-        #expect(session.next(handlesFrames: false) == .close(.handshakeTimedOut))
+        #expect(session.next(.nothing) == .close(.handshakeTimedOut))
     }
 
     // MARK: Time

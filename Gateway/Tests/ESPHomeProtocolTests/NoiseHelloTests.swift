@@ -76,7 +76,7 @@ struct NoiseHelloTests {
         // A frame begins with three bytes, and the message of the handshake with one for its status.
         let found = try initiator.cipher(after: Array(bytes.readableBytesView.dropFirst(4)))
         var cipher = try #require(found)
-        let hello = cipher.encrypt([0, 1, 0, 0])
+        let hello = Array(cipher.encrypt([0, 1, 0, 0]))
         #expect(effects(&session, frame(hello)).count == 1)
         #expect(session.isReady)
     }

@@ -30,11 +30,11 @@ struct AnnouncementTests {
 
     @Test func textOfTheConfigurationIsEscaped() throws {
         var settings = GatewaySettings(stateDirectory: "/state")
-        settings.friendlyName = "Hall & <Kitchen>"
+        settings.friendlyName = "Hall & <Kitchen> ]]>"
         settings.isEncrypted = false
         settings.port = 7000
         let file = Announcement.serviceFile(settings, address: "C0:DE:00:00:00:0A")
-        #expect(file.contains("friendly_name=Hall &amp; &lt;Kitchen></txt-record>"))
+        #expect(file.contains("friendly_name=Hall &amp; &lt;Kitchen&gt; ]]&gt;</txt-record>"))
         #expect(file.contains("<port>7000</port>"))
         #expect(!file.contains("api_encryption"))
         #expect(isWellFormed(file))
@@ -53,6 +53,12 @@ struct AnnouncementTests {
         let advice = StateError.failed("it cannot be read", "/state", number).advice
         #expect(advice.hasPrefix("run the command as the user of the service, or name") == isRefused)
         #expect(advice.hasSuffix("name a directory that this user can write to with --state-dir"))
+    }
+
+    @Test(arguments: [ENOSPC, EDQUOT])
+    func adviceOnAFullDiskIsToFreeSpace(number: Int32) {
+        let error = StateError.failed("the key cannot be written", "/state", number)
+        #expect(error.advice == "free some space there, or name another directory with --state-dir")
     }
 
     @Test func gatewayWithoutPortIsNotAnnounced() {

@@ -263,7 +263,7 @@ struct FleetSettingsTests {
         ),
         (
             ["--publish", "a\u{1}"],
-            "--publish: \"a\u{1}\" is not valid; use a topic without wildcards, of at most 200 bytes"
+            "--publish: \"a\\u{1}\" is not valid; use a topic without wildcards, of at most 200 bytes"
         ),
         (["--publish", "a/#"], "--publish: \"a/#\" is not valid; use a topic without wildcards, of at most 200 bytes"),
     ])

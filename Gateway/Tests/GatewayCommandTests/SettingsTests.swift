@@ -122,17 +122,17 @@ struct SettingsTests {
     @Test(arguments: [
         (#"{"prot": 6053}"#, #"gateway.json: "prot": there is no such setting"#),
         (#"{"port": 70000}"#, #"gateway.json: "port": 70000 is not valid; use a number from 0 to 65535"#),
-        (#"{"port": "6053"}"#, #"gateway.json: "port": the value is not an integer"#),
-        (#"{"adapters": "hci0"}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
+        (#"{"port": "6053"}"#, #"gateway.json: "port": "6053" is not valid; use an integer"#),
+        (#"{"adapters": "hci0"}"#, #"gateway.json: "adapters": "hci0" is not valid; use a list of strings"#),
         (#"{"mqtt": {"host": "broker"}}"#, #"gateway.json: "mqtt": the value is not a string"#),
         (#"{"bindKeys": {"a": "b"}}"#, #"gateway.json: "bindKeys": the value is not a list of strings"#),
-        (#"{"port": {}}"#, #"gateway.json: "port": the value is not an integer"#),
-        (#"{"mqttCommands": {"a": true}}"#, #"gateway.json: "mqttCommands": the value is not true or false"#),
-        (#"{"adapters": [{"name": "hci0"}]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
-        (#"{"adapters": ["hci0", {}]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
-        (#"{"adapters": ["hci0", 1]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
-        (#"{"adapters": [["hci0"]]}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
-        (#"{"name": [{}]}"#, #"gateway.json: "name": the value is not a string"#),
+        (#"{"port": {}}"#, #"gateway.json: "port": {} is not valid; use an integer"#),
+        (#"{"mqttCommands": {"a": true}}"#, #"gateway.json: "mqttCommands": {"a": …} is not valid; use true or false"#),
+        (#"{"adapters": [{"name": "hci0"}]}"#, #""adapters": [{"name": …}] is not valid; use a list of strings"#),
+        (#"{"adapters": ["hci0", {}]}"#, #""adapters": ["hci0", {}] is not valid; use a list of strings"#),
+        (#"{"adapters": ["hci0", 1]}"#, #""adapters": ["hci0", 1] is not valid; use a list of strings"#),
+        (#"{"adapters": [["hci0"]]}"#, #""adapters": [["hci0"]] is not valid; use a list of strings"#),
+        (#"{"name": [{}]}"#, #"gateway.json: "name": [{}] is not valid; use a string"#),
         (#"{"adapters": ["usb"]}"#, #"gateway.json: "adapters": "usb" is not valid; use hci0"#),
         (#"{"adapters": ["hci0", "hci0"]}"#, "it is given twice"),
         (#"{"adapters": ["serial:/dev/ttyS1", "9600"]}"#, "serial: needs a path and a baud rate"),
@@ -142,18 +142,19 @@ struct SettingsTests {
         (#"{"friendlyName": ""}"#, "use a text of 1 to 120 bytes without control characters"),
         (#"{"friendlyName": "Hall\u001b[2J"}"#, "use a text of 1 to 120 bytes without control characters"),
         (#"{"host": ""}"#, "use a text that is not empty"),
-        (#"{"port": true}"#, #"gateway.json: "port": the value is not an integer"#),
-        (#"{"connectionLimit": true}"#, #"gateway.json: "connectionLimit": the value is not an integer"#),
-        (#"{"name": false}"#, #"gateway.json: "name": the value is not a string"#),
-        (#"{"adapters": true}"#, #"gateway.json: "adapters": the value is not a list of strings"#),
-        (#"{"plaintext": 1}"#, #"gateway.json: "plaintext": the value is not true or false"#),
-        (#"{"plaintext": 0.0}"#, #"gateway.json: "plaintext": the value is not true or false"#),
-        (#"{"mqttCommands": 0}"#, #"gateway.json: "mqttCommands": the value is not true or false"#),
+        (#"{"port": true}"#, #"gateway.json: "port": true is not valid; use an integer"#),
+        (#"{"connectionLimit": true}"#, #"gateway.json: "connectionLimit": true is not valid; use an integer"#),
+        (#"{"name": false}"#, #"gateway.json: "name": false is not valid; use a string"#),
+        (#"{"adapters": true}"#, #"gateway.json: "adapters": true is not valid; use a list of strings"#),
+        (#"{"plaintext": 1}"#, #"gateway.json: "plaintext": 1 is not valid; use true or false"#),
+        (#"{"plaintext": 0.0}"#, "is not valid; use true or false"),
+        (#"{"mqttCommands": 0}"#, #"gateway.json: "mqttCommands": 0 is not valid; use true or false"#),
         (#"{"api": false, "readings": "none"}"#, "nothing else to do"),
-        (#"{"mqtt": "broker"}"#, #""broker" is not valid; use mqtt://HOST"#),
+        (#"{"mqtt": "broker"}"#, #"gateway.json: "mqtt": it is not valid; use mqtt://HOST"#),
         (#"{"mqtt": "mqtt://me:secret@broker"}"#, "is not valid; use mqtt://HOST"),
         (#"{"mqttFormat": "xml"}"#, "use one of gateway, theengs"),
-        (#"{"mqttCommands": "yes"}"#, "the value is not true or false"),
+        (#"{"mqttCommands": "yes"}"#, #""mqttCommands": "yes" is not valid; use true or false"#),
+        (#"{"port": "a\nb"}"#, #""port": "a\u{A}b" is not valid; use an integer"#),
         (#"{"mqttIdleTimeout": 0}"#, "use a number from 1 to 3600"),
         (#"{"mqttCommands": true}"#, #"gateway.json: "mqttCommands": commands need a broker; name one with mqtt"#),
         (
@@ -182,6 +183,13 @@ struct SettingsTests {
         (#"{"mqttStoreDays": 0}"#, "use a number from 1 to 3650"),
         (#"{"mqttTopic": "a/#"}"#, "use a topic without wildcards"),
         (#"{"http": "gateway"}"#, #""gateway" is not valid; use a port"#),
+        (#"{"httpNames": ["a.b", "gw.example.org:8053"]}"#, #""gw.example.org:8053" is not valid; use a host"#),
+        (#"{"httpNames": ["http://gw.example.org"]}"#, #""http://gw.example.org" is not valid; use a host"#),
+        (#"{"httpNames": [""]}"#, #""httpNames": "" is not valid; use a host name without scheme, port and path"#),
+        (#"{"httpNames": ["a\u001b[2J"]}"#, #""a\u{1B}[2J" is not valid; use a host name"#),
+        (#"{"http": "a\u001b[2J"}"#, #""a\u{1B}[2J" is not valid; use a port"#),
+        (#"{"adapters": ["a\nb"]}"#, #""a\u{A}b" is not valid"#),
+        (#"{"a\nb": 1}"#, #""a\u{A}b": there is no such setting"#),
         (#"{"readings": "xml"}"#, #""xml" is not valid; use one of json, none"#),
         (#"{"bindKeys": ["A4:C1:38:00:00:01"]}"#, "number 1 is not valid; use an address and 32 hexadecimal digits"),
         (#"{"bindKeys": ["A4:C1:38:00:00:01=0123"]}"#, "number 1 is not valid; use an address and 32 hexadecimal"),
@@ -215,7 +223,12 @@ struct SettingsTests {
     @Test func faultInEnvironmentNamesTheVariable() {
         #expect(fault(environment: ["BLE_GATEWAY_PRT": "1"])?.hasPrefix("environment variable BLE_GATEWAY_PRT") == true)
         #expect(
-            fault(environment: ["BLE_GATEWAY_PORT": "x"])?.hasPrefix("environment variable BLE_GATEWAY_PORT") == true
+            fault(environment: ["BLE_GATEWAY_PORT": "605O"])
+                == #"environment variable BLE_GATEWAY_PORT: "605O" is not valid; use an integer"#
+        )
+        #expect(
+            fault(environment: ["BLE_GATEWAY_PLAINTEXT": "maybe"])
+                == #"environment variable BLE_GATEWAY_PLAINTEXT: "maybe" is not valid; use true or false"#
         )
         #expect(fault(environment: ["BLE_ADAPTER": "x", "BLE_GATEWAY_CONFIG": "x"]) == nil)
     }
@@ -236,6 +249,18 @@ struct SettingsTests {
         let message = try #require(fault(environment: environment))
         #expect(message.hasPrefix("environment variable BLE_GATEWAY_MQTT_PASSWORD: "))
         #expect(!message.contains("5ecret"), "\(message)")
+        #expect(fault(file: #"{"mqtt": ["mqtt://me:5ecret@broker"]}"#)?.contains("5ecret") == false)
+        #expect(fault(file: #"{"mqttPassword": 5}"#) == #"gateway.json: "mqttPassword": the value is not a string"#)
+    }
+
+    /// The password may be at any place, as in an address without a host.
+    @Test(arguments: [
+        "mqtt://me:5ecret@broker", "me:5ecr@5ecret@broker:1883", "mqtt://me:5ecret", "mqtt://me:5ecr@5ecret/", "5ecret",
+    ])
+    func noErrorShowsAPasswordInAnAddress(address: String) throws {
+        let message = try #require(fault(options: [.mqtt: .string(address)]))
+        #expect(message.hasPrefix("--mqtt: it is not valid; use mqtt://HOST"), "\(message)")
+        #expect(!message.contains("5ec"), "\(message)")
     }
 
     /// The fault of a file stays if the broker comes from another place.

@@ -1,4 +1,5 @@
 import BLE
+import GatewayTestSupport
 import NIOCore
 import NIOEmbedded
 import Testing

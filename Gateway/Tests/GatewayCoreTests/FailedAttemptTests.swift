@@ -118,7 +118,7 @@ struct FailedAttemptTests {
     @Test func latestFailureIsRememberedBeyondTheLimit() async throws {
         try await withTable(adapterCount: 2) { world in
             let table = world.table
-            let count = UInt64(DeviceTable.failedAttemptLimit) + 1
+            let count = UInt64(FailedAttempts.limit) + 1
             let chosen = table.state.withLock { state -> [Int?] in
                 for address in 1...count { table.attemptFailed(address, through: 0, &state) }
                 let latest = table.adapter(for: count, &state)?.index
@@ -132,7 +132,7 @@ struct FailedAttemptTests {
     @Test func failureIsForgottenAfterItsLifetime() async throws {
         try await withTable(adapterCount: 2) { world in
             let table = world.table
-            let lifetime = DeviceTable.failedAttemptLifetime
+            let lifetime = FailedAttempts.lifetime
             let chosen = table.state.withLock { state -> [Int?] in
                 let time = ContinuousClock.now
                 table.attemptFailed(1, through: 0, &state, at: time)

@@ -2,6 +2,7 @@ import BLE
 import ESPHomeMessages
 import ESPHomeProtocol
 import Foundation
+import GatewayTestSupport
 import NIOCore
 import Testing
 

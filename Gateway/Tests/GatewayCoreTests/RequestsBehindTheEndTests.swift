@@ -120,6 +120,26 @@ struct RequestsBehindTheEndTests {
         }
     }
 
+    /// The request waits in the session, because the client has too many that are not finished.
+    @Test func unpairThatWaitsIsPerformedAlthoughTheClientDisconnects() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let address = world.devices[0].address.value
+            var read = ESPHomeBluetoothGATTReadRequest()
+            read.address = address
+            read.handle = UInt32(try await publishSilentValue(on: world.devices[0]))
+            try await client.connect(address)
+            try #require(try await client.pair(address))
+            try await client.send(.readRequest, together: Array(repeating: read, count: 512))
+            try await client.send(.deviceRequest, APIClient.request(address, .unpair))
+            try await client.send(.disconnectRequest)
+            _ = try await client.next(.disconnectResponse)
+            let other = try await world.client()
+            while try await !other.requestConnection(address).connected {}
+            #expect(await world.adapter.bonds().isEmpty)
+        }
+    }
+
     @Test func requestsAtTheEndAreFinishedOnce() async throws {
         try await withTable(adapterCount: 1) { world in
             let (table, address) = (world.table, world.device.address.value)

@@ -1,9 +1,11 @@
 import BLE
+import ESPHomeMessages
+import ESPHomeProtocol
 import Testing
 
 @testable import GatewayCore
 
-/// The state of a scan while the controller is reset.
+/// The state of scans while the controller is reset, and their mode when clients go.
 @Suite(.timeLimit(.minutes(2)))
 struct ScanStateTests {
     @Test func adapterThatIsResetDoesNotScanForNewClients() async throws {
@@ -16,6 +18,31 @@ struct ScanStateTests {
             #expect(!scanner.isScanning(0))
             runner.handle(.poweredOn(try await world.adapters[0].information), world.table.adaptersChanged)
             #expect(scanner.isScanning(0))
+        }
+    }
+
+    @Test func modeOfAClientThatHasGoneDoesNotStay() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let other = try await world.client()
+            let last = try await world.client()
+            func waitForMode(_ mode: ESPHomeBluetoothScannerMode) async throws {
+                _ = try await client.next(.scannerStateResponse, as: ESPHomeBluetoothScannerStateResponse.self) {
+                    $0.mode == mode
+                }
+            }
+            try await client.send(.subscribeAdvertisementsRequest, [8, 1])
+            try await waitForMode(.active)
+            // The client that requests the mode receives no advertisements.
+            try await other.send(.scannerSetModeRequest)
+            try await waitForMode(.passive)
+            try await last.send(.scannerSetModeRequest, [8, 1])
+            try await waitForMode(.active)
+            // The last request of those that remain counts, and then the configuration.
+            try await last.close()
+            try await waitForMode(.passive)
+            try await other.close()
+            try await waitForMode(.active)
         }
     }
 }

@@ -1,5 +1,6 @@
 import BLE
 import BluetoothSensors
+import GatewayTestSupport
 import Testing
 
 @testable import GatewayCore

@@ -81,12 +81,18 @@ struct Device: Sendable {
 }
 
 /// Runs `body` with a gateway and two devices, and stops the gateway.
+///
+/// - Parameters:
+///   - linkEndTimeout: see ``GatewayConfiguration/linkEndTimeout``.
+///   - whenStopped: is called when the gateway has ended, and before its adapter is closed.
 func withGateway<Result: Sendable>(
     connectionLimit: Int = 20,
     clientLimit: Int = 16,
     hasSecondAdapter: Bool = false,
     otherAdapters: [AdapterSpecification] = [],
     failedAttemptTime: Duration = .seconds(5),
+    linkEndTimeout: Duration = .seconds(2),
+    whenStopped: (World) async -> Void = { _ in },
     air: String = #function,
     line: Int = #line,
     _ body: (World) async throws -> Result
@@ -99,6 +105,8 @@ func withGateway<Result: Sendable>(
     configuration.connectionLimit = connectionLimit
     configuration.clientLimit = clientLimit
     configuration.failedAttemptTime = failedAttemptTime
+    configuration.linkEndTimeout = linkEndTimeout
+    configuration.connectionEndTimeout = .seconds(60)
     configuration.adapters = otherAdapters + (hasSecondAdapter ? [.virtual(name: name)] : [])
     let adapter = try await Adapter.open(.virtual(name: name))
     let gateway = Gateway(configuration: configuration, adapters: [adapter])
@@ -115,6 +123,7 @@ func withGateway<Result: Sendable>(
         let result = try await body(world)
         run.cancel()
         try await run.value
+        await whenStopped(world)
         await adapter.close()
         return result
     } catch {

@@ -71,6 +71,18 @@ struct MQTTPublisherTests {
         #expect(announcements.map(\.payload.isEmpty) == [false, true])
     }
 
+    @Test func fileThatCannotBeReadIsNamedWithWhatToDo() throws {
+        var configuration = MQTTConfiguration(
+            broker: try #require(BrokerAddress(parsing: "mqtts://127.0.0.1:1")),
+            gateway: "hall",
+            logger: LogRecorder().logger
+        )
+        configuration.authorityPath = "/nowhere/ca.pem"
+        let unreadable = configuration
+        let error = #expect(throws: MQTTError.self) { _ = try MQTTPublisher(unreadable) }
+        #expect(error?.description == "MQTT: /nowhere/ca.pem cannot be read; name a file that this user can read")
+    }
+
     // MARK: Brokers that misbehave
 
     private func makePublisher(_ broker: SocketBroker, _ log: LogRecorder = LogRecorder()) throws -> MQTTPublisher {

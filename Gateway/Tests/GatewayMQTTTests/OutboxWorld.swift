@@ -1,7 +1,5 @@
 import Foundation
 import GRDB
-import Logging
-import Synchronization
 
 @testable import GatewayMQTT
 
@@ -28,29 +26,6 @@ let refuseInsertions = """
     CREATE TRIGGER refuse BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'no space'); END
     """
 let allowInsertions = "DROP TRIGGER refuse"
-
-/// Records the messages of a logger, with their levels.
-final class LogRecorder: Sendable {
-    private let recorded = Mutex<[String]>([])
-
-    var lines: [String] { recorded.withLock { $0 } }
-    var logger: Logger { Logger(label: "test", factory: { _ in Handler(recorder: self) }) }
-
-    private struct Handler: LogHandler {
-        let recorder: LogRecorder
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            recorder.recorded.withLock { $0.append("\(event.level): \(event.message)") }
-        }
-    }
-}
 
 /// A broker that confirms each message at once, or not at all.
 struct TestBroker {

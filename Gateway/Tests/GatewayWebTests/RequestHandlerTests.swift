@@ -3,38 +3,18 @@ import NIOEmbedded
 import NIOHTTP1
 import Testing
 
+@testable import GatewayTestSupport
 @testable import GatewayWeb
-
-/// Content that is made at once, or when the test fulfills a promise.
-private final class Content: WebContent {
-    let pending: EventLoopPromise<WebResponse>
-
-    init(_ eventLoop: any EventLoop) {
-        pending = eventLoop.makePromise()
-    }
-
-    var name: String { "the content is" }
-
-    func acceptsAnyHost(path: String) -> Bool { path == "/open" }
-
-    func response(path: String, on eventLoop: any EventLoop) -> EventLoopFuture<WebResponse>? {
-        switch path {
-        case "/", "/open": eventLoop.makeSucceededFuture(WebResponse(.ok, "text/plain", "content"))
-        case "/slow": pending.futureResult
-        default: nil
-        }
-    }
-}
 
 /// A connection to the web server in memory.
 private final class Connection {
     let channel: EmbeddedChannel
-    let content: Content
+    let content: TestContent
 
     init() throws {
         let channel = EmbeddedChannel()
         self.channel = channel
-        content = Content(channel.eventLoop)
+        content = TestContent(channel.eventLoop)
         try WebServer.configure(channel, content: content, hosts: HostPolicy(names: []))
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }

@@ -48,7 +48,7 @@ extension BluetoothHost {
         return notifyOnLoop(notification)
     }
 
-    /// Notifies the clients if the links of all of them have room.
+    /// Sends a notification if the links of all its clients have room.
     ///
     /// - Precondition: this is called on the host's loop.
     /// - Returns: false if no client was notified.

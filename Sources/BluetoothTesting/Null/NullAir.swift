@@ -326,7 +326,7 @@ final class NullAir {
         for number in 0..<hostCount {
             // The port is not accessed during the delivery, because the host sends packets from there.
             guard let delivery = traffic.ports[number].takeDelivery() else { continue }
-            if let batch = delivery.receiver?.beginBatch() { delivery.packets.forEach { batch.receive($0) } }
+            if let batch = delivery.receiver?.beginBatch() { delivery.packets.withEach { batch.receive($0) } }
             delivery.packets.removeAll()
         }
         withExtendedLifetime(air) {}

@@ -27,7 +27,7 @@ final class PacketQueue {
     }
 
     /// Calls `body` with each packet. `body` must not use the queue.
-    func forEach(_ body: (RawSpan) -> Void) {
+    func withEach(_ body: (RawSpan) -> Void) {
         let buffer = buffer
         let bytes = buffer.bytes
         var start = 0

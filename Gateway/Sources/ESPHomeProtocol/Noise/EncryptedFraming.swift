@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 
 /// Frames of encrypted sessions: 0x01, the length in 16 bits, and that many bytes.
@@ -19,7 +20,7 @@ enum EncryptedFraming {
     /// Appends a frame to `buffer`.
     ///
     /// - Parameter content: at most 65,535 bytes.
-    static func encode(_ content: [UInt8], into buffer: inout ByteBuffer) {
+    static func encode(_ content: some Collection<UInt8>, into buffer: inout ByteBuffer) {
         buffer.writeInteger(indicator)
         buffer.writeInteger(UInt16(content.count))
         buffer.writeBytes(content)
@@ -44,13 +45,14 @@ struct SessionCiphers {
         return Message(MessageType(rawValue: type), payload: buffer)
     }
 
-    mutating func encrypt(_ message: Message) -> [UInt8] {
+    mutating func encrypt(_ message: Message) -> Data {
         var plaintext: [UInt8] = []
         plaintext.reserveCapacity(message.payload.readableBytes + Self.headerLength)
-        for field in [message.type.rawValue, UInt16(message.payload.readableBytes)] {
-            plaintext.append(UInt8(field >> 8))
-            plaintext.append(UInt8(field & 0xFF))
-        }
+        let (type, length) = (message.type.rawValue, UInt16(message.payload.readableBytes))
+        plaintext.append(UInt8(type >> 8))
+        plaintext.append(UInt8(type & 0xFF))
+        plaintext.append(UInt8(length >> 8))
+        plaintext.append(UInt8(length & 0xFF))
         plaintext.append(contentsOf: message.payload.readableBytesView)
         return encrypting.encrypt(plaintext)
     }

@@ -33,7 +33,7 @@ struct NoiseSymmetricState {
 
     /// Encrypts `plaintext` with the hash as associated data. A key must have been mixed before.
     mutating func encryptAndHash(_ plaintext: [UInt8]) -> [UInt8] {
-        let ciphertext = cipher!.encrypt(plaintext, authenticating: hash)
+        let ciphertext = Array(cipher!.encrypt(plaintext, authenticating: hash))
         mixHash(ciphertext)
         return ciphertext
     }
@@ -42,7 +42,7 @@ struct NoiseSymmetricState {
     mutating func decryptAndHash(_ ciphertext: [UInt8]) -> [UInt8]? {
         guard let plaintext = cipher?.decrypt(ciphertext, authenticating: hash) else { return nil }
         mixHash(ciphertext)
-        return plaintext
+        return Array(plaintext)
     }
 
     /// Returns the ciphers of the session: the initiator's, and the responder's.

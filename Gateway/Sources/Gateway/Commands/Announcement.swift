@@ -78,7 +78,9 @@ struct Announcement: AsyncParsableCommand {
     }
 
     private static func escaped(_ text: String) -> String {
+        // The characters "]]>" must not be in a text (XML 1.0, 2.4).
         text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
+            .replacingOccurrences(of: ">", with: "&gt;")
     }
 }
 

@@ -93,14 +93,7 @@ struct Fleet: AsyncParsableCommand {
                 ServiceReporter(manager: manager, logger: logger, serves: {}, answers: { _ = service.status })
             )
         }
-        var group = ServiceGroupConfiguration(
-            services: services,
-            gracefulShutdownSignals: .stopping,
-            logger: Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
-        group.maximumGracefulShutdownDuration = .seconds(15)
-        group.maximumCancellationDuration = .seconds(5)
-        try await ServiceGroup(configuration: group).run()
+        try await StopLimits.fleet.group(of: services).run()
     }
 
     /// Returns the settings from these options, the environment and the file.

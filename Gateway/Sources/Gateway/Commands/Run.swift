@@ -128,15 +128,8 @@ struct GatewayProcess {
                 )
             )
         }
-        var group = ServiceGroupConfiguration(
-            services: services,
-            gracefulShutdownSignals: .stopping,
-            logger: Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
-        group.maximumGracefulShutdownDuration = .seconds(10)
-        group.maximumCancellationDuration = .seconds(5)
         defer { writer?.finish(timeout: .seconds(1)) }
-        try await ServiceGroup(configuration: group).run()
+        try await StopLimits.run.group(of: services).run()
         logger.notice("stopped")
     }
 

@@ -52,6 +52,9 @@ final class FleetService: Service {
     private static let unfinishedByteLimit = 64 << 20
     /// How long the last lines may take.
     private static let stopTimeout = Duration.seconds(5)
+    /// The longest time between the request to end and the end: that of the lines, and of the three sessions, which end one
+    /// after the other.
+    static let longestEnd = stopTimeout + MQTTSession.longestEnd * 3
 
     private let configuration: Configuration
     private let logger: Logger

@@ -122,7 +122,12 @@ struct GatewaySettings: Equatable {
     private mutating func readMQTT(_ values: SettingsReader) throws(SettingsError) {
         if let (text, value) = try values.text(.mqtt) {
             guard let address = BrokerAddress(parsing: text) else {
-                throw value.invalid("use mqtt://HOST, mqtt://USER@HOST:PORT or mqtts://…, without a password")
+                // The address may have a password, at a place that only its author knows.
+                throw SettingsError(
+                    place: value.place,
+                    value: nil,
+                    advice: "it is not valid; use mqtt://HOST, mqtt://USER@HOST:PORT or mqtts://…, without a password"
+                )
             }
             broker = address
         }
@@ -183,7 +188,14 @@ struct GatewaySettings: Equatable {
             }
             http = address
         }
-        httpNames = try values.texts(.httpNames)
+        let advice = "use a host name without scheme, port and path, as in gateway.example.org"
+        httpNames = try values.texts(.httpNames, advice, Self.isHostName)
+    }
+
+    /// Whether a text can be the name of a host in a request of a browser.
+    private static func isHostName(_ text: String) -> Bool {
+        let isAllowed: (Character) -> Bool = { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
+        return (1...253).contains(text.count) && text.allSatisfy(isAllowed) && text.last != "."
     }
 
     /// Whether a name can be a host name, and is short enough for clients.
@@ -249,8 +261,15 @@ private struct SettingsReader {
         }?.text
     }
 
-    func texts(_ setting: Setting) throws(SettingsError) -> [String] {
+    func texts(
+        _ setting: Setting,
+        _ advice: String,
+        _ isValid: (String) -> Bool
+    ) throws(SettingsError) -> [String] {
         guard let value = try first(setting), case .stringArray(let texts) = value.content else { return [] }
+        for text in texts where !isValid(text) {
+            throw SettingsError(place: value.place, value: text.quotedForError, advice: advice)
+        }
         return texts
     }
 
@@ -310,7 +329,7 @@ private struct SettingsReader {
         guard let value = try first(.adapters), case .stringArray(let texts) = value.content else { return [] }
         var adapters: [AdapterSpecification] = []
         for text in texts {
-            let invalid = { SettingsError(place: value.place, value: "\"\(text)\"", advice: $0) }
+            let invalid = { SettingsError(place: value.place, value: text.quotedForError, advice: $0) }
             let adapter: AdapterSpecification
             do throws(AdapterSpecificationError) {
                 adapter = try AdapterSpecification(parsing: text)

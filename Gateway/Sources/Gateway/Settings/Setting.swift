@@ -75,6 +75,14 @@ enum Setting: String, CaseIterable {
         }
     }
 
+    /// Whether the value is a key or a password, or an address that may have one by mistake. Errors do not show it.
+    var isSecret: Bool {
+        switch self {
+        case .bindKeys, .mqtt, .mqttPassword: true
+        default: false
+        }
+    }
+
     /// The type of the value.
     var type: ConfigType {
         switch self {

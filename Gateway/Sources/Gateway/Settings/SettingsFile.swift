@@ -1,3 +1,4 @@
+import ESPHomeProtocol
 import Foundation
 
 /// The configuration file: a JSON object with a member for each setting.
@@ -21,23 +22,46 @@ struct SettingsFile {
         }
     }
 
-    /// A JSON value of which only its type matters.
-    private struct TypedValue: Decodable {
+    /// A JSON value, as far as errors show it.
+    struct Value: Decodable {
+        /// The greatest number of characters of a value in an error.
+        static let textLimit = 80
+
         /// Whether the value is true or false.
         let isFlag: Bool
+        /// The value in one line.
+        let text: String
 
         init(from decoder: any Decoder) throws {
-            isFlag = (try? decoder.singleValueContainer().decode(Bool.self)) != nil
+            let container = try decoder.singleValueContainer()
+            let flag = try? container.decode(Bool.self)
+            isFlag = flag != nil
+            let full: String =
+                if let flag {
+                    "\(flag)"
+                } else if let number = try? container.decode(Int.self) {
+                    "\(number)"
+                } else if let number = try? container.decode(Double.self) {
+                    "\(number)"
+                } else if let string = try? container.decode(String.self) {
+                    "\"\(string)\""
+                } else if let list = try? container.decode([Value].self) {
+                    "[\(list.map(\.text).joined(separator: ", "))]"
+                } else if let members = try? container.decode([String: Value].self) {
+                    "{\(members.keys.sorted().map { "\"\($0)\": …" }.joined(separator: ", "))}"
+                } else {
+                    "null"
+                }
+            text = full.printable(limit: Self.textLimit)
         }
     }
 
-    /// Returns the keys whose values are true or false. ``object()`` has numbers for them, as `JSONSerialization` does.
+    /// Returns the values by their keys. ``object()`` has numbers for true and false, as `JSONSerialization` does.
     ///
     /// - Throws: ``SettingsError`` if the contents are not a JSON object.
-    func flagKeys() throws(SettingsError) -> Set<String> {
+    func values() throws(SettingsError) -> [String: Value] {
         do {
-            let values = try JSONDecoder().decode([String: TypedValue].self, from: Data(contents))
-            return Set(values.filter(\.value.isFlag).keys)
+            return try JSONDecoder().decode([String: Value].self, from: Data(contents))
         } catch {
             throw SettingsError(place: path, value: nil, advice: "the file must hold a JSON object")
         }

@@ -1,4 +1,5 @@
 import Configuration
+import ESPHomeProtocol
 import Foundation
 
 /// A place that settings come from: the options of the command, the environment, or a file.
@@ -6,6 +7,8 @@ struct SettingsSource {
     private let snapshot: any ConfigSnapshot
     /// Whether lists come from texts that are split at commas.
     private var splitsAtCommas = false
+    /// The value of a setting as errors show it; nil if this place does not have it.
+    private var valueText: @Sendable (Setting) -> String? = { _ in nil }
     /// Names the place of a setting in an error.
     private let place: @Sendable (Setting) -> String
 
@@ -15,7 +18,7 @@ struct SettingsSource {
             uniqueKeysWithValues: values.map { ($0.key, ConfigValue($1, isSecret: false)) }
         )
         let provider = InMemoryProvider(name: "options", values: values)
-        return SettingsSource(snapshot: provider.snapshot()) { $0.option ?? $0.rawValue }
+        return SettingsSource(snapshot: provider.snapshot(), place: { $0.option ?? $0.rawValue })
     }
 
     /// Settings in environment variables `BLE_GATEWAY_…`. An empty variable counts as absent.
@@ -27,16 +30,19 @@ struct SettingsSource {
         let others = [SettingsFile.environmentVariable]
         for variable in variables.keys.sorted() where !(known + others).contains(variable) {
             throw SettingsError(
-                place: "environment variable \(variable)",
+                place: "environment variable \(variable.printable(limit: SettingsFile.Value.textLimit))",
                 value: nil,
                 advice: "there is no such setting; use one of \(known.joined(separator: ", "))"
             )
         }
         let provider = EnvironmentVariablesProvider(environmentVariables: variables)
             .prefixKeys(with: ConfigKey(["ble", "gateway"]))
-        return SettingsSource(snapshot: provider.snapshot(), splitsAtCommas: true) {
-            "environment variable \($0.environmentVariable)"
-        }
+        return SettingsSource(
+            snapshot: provider.snapshot(),
+            splitsAtCommas: true,
+            valueText: { variables[$0.environmentVariable]?.quotedForError },
+            place: { "environment variable \($0.environmentVariable)" }
+        )
     }
 
     /// Settings in a file of JSON.
@@ -45,19 +51,20 @@ struct SettingsSource {
     ///   an object or a list of others than strings, or if only one of value and setting is true or false.
     static func file(_ file: SettingsFile) throws(SettingsError) -> SettingsSource {
         let object = try file.object()
-        let flagKeys = try file.flagKeys()
+        let values = try file.values()
         for (key, value) in object.sorted(by: { $0.key < $1.key }) {
-            let place = "\(file.path): \"\(key)\""
+            let place = "\(file.path): \(key.quotedForError)"
             guard let setting = Setting(rawValue: key) else {
                 let known = Setting.allCases.map(\.rawValue).joined(separator: ", ")
                 throw SettingsError(place: place, value: nil, advice: "there is no such setting; use one of \(known)")
             }
             // The snapshot has no value for an object, and its error about such a list does not name the type.
             let isOtherList = (value as? [Any])?.allSatisfy { $0 is String } == false
-            guard !(value is [String: Any]), !isOtherList else { throw setting.wrongType(at: place) }
+            let text = values[key]?.text
+            guard !(value is [String: Any]), !isOtherList else { throw setting.wrongType(text, at: place) }
             // The snapshot takes numbers for true or false, and the reverse. Null stands for an absent setting.
-            let isFlag = flagKeys.contains(key)
-            guard isFlag == (setting.type == .bool) || value is NSNull else { throw setting.wrongType(at: place) }
+            let isFlag = values[key]?.isFlag ?? false
+            guard isFlag == (setting.type == .bool) || value is NSNull else { throw setting.wrongType(text, at: place) }
         }
         do {
             let snapshot = try JSONSnapshot(
@@ -65,7 +72,11 @@ struct SettingsSource {
                 providerName: file.path,
                 parsingOptions: .default
             )
-            return SettingsSource(snapshot: snapshot) { "\(file.path): \"\($0.rawValue)\"" }
+            return SettingsSource(
+                snapshot: snapshot,
+                valueText: { values[$0.rawValue]?.text },
+                place: { "\(file.path): \"\($0.rawValue)\"" }
+            )
         } catch {
             throw SettingsError(place: file.path, value: nil, advice: "the file is not valid: \(error.oneLine)")
         }
@@ -85,7 +96,7 @@ struct SettingsSource {
             }
             return LocatedValue(content: content, place: place)
         } catch {
-            throw setting.wrongType(at: place)
+            throw setting.wrongType(valueText(setting), at: place)
         }
     }
 
@@ -113,20 +124,30 @@ struct LocatedValue {
     func invalid(_ advice: String) -> SettingsError {
         let text =
             switch content {
-            case .string(let text): "\"\(text)\""
+            case .string(let text): text.quotedForError
             case .int(let number): "\(number)"
             case .bool(let flag): "\(flag)"
-            case .stringArray(let texts): "\(texts)"
+            case .stringArray(let texts): "[\(texts.map(\.quotedForError).joined(separator: ", "))]"
             default: "the value"
             }
         return SettingsError(place: place, value: text, advice: advice)
     }
 }
 
+extension String {
+    /// The text in quotation marks, in one line and without control characters. A long text is shortened.
+    var quotedForError: String { "\"\(printable(limit: SettingsFile.Value.textLimit))\"" }
+}
+
 extension Setting {
     /// The error that a value has another type than the setting.
-    fileprivate func wrongType(at place: String) -> SettingsError {
-        SettingsError(place: place, value: nil, advice: "the value is not \(type.words)")
+    ///
+    /// - Parameter value: the value as text. It is not shown if it may be a key or a password.
+    fileprivate func wrongType(_ value: String?, at place: String) -> SettingsError {
+        guard let value, !isSecret else {
+            return SettingsError(place: place, value: nil, advice: "the value is not \(type.words)")
+        }
+        return SettingsError(place: place, value: value, advice: "use \(type.words)")
     }
 }
 

@@ -69,11 +69,16 @@ struct StateError: Error, Equatable, CustomStringConvertible {
 
     /// A failed system call, with its error number.
     static func failed(_ action: String, _ path: String, _ number: Int32) -> StateError {
-        let advice = StateDirectory.advice
+        let advice =
+            switch number {
+            case _ where isRefusal(number): "run the command as the user of the service, or \(StateDirectory.advice)"
+            case ENOSPC, EDQUOT: "free some space there, or name another directory with --state-dir"
+            default: StateDirectory.advice
+            }
         return StateError(
             path: path,
             failure: "\(action): \(String(cString: strerror(number)))",
-            advice: isRefusal(number) ? "run the command as the user of the service, or \(advice)" : advice
+            advice: advice
         )
     }
 

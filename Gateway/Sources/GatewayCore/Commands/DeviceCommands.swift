@@ -107,19 +107,8 @@ public final class DeviceCommands: Sendable {
             return Array(state.sessions.values)
         }
         cancelAll(DeviceCommandError(.stopped, "the gateway stops"))
-        let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
-        let waits = [
-            Task {
-                for session in sessions { await session.finished() }
-                continuation.finish()
-            },
-            Task {
-                try? await Task.sleep(for: timeout)
-                continuation.finish()
-            },
-        ]
-        // The gateway's own task may be cancelled, which would end the iteration.
-        await Task { for await _ in ends {} }.value
-        for wait in waits { wait.cancel() }
+        await wait(atMost: timeout) {
+            for session in sessions { await session.finished() }
+        }
     }
 }

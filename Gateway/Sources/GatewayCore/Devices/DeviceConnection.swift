@@ -25,6 +25,8 @@ final class DeviceConnection: Sendable {
     private struct State {
         var phase = Phase.connecting
         var task: Task<Void, Never>?
+        /// Cancels ``task`` if the operations before a disconnection do not end soon.
+        var drainTimer: Task<Void, Never>?
         /// Whether the client or the gateway has ended the connection.
         var isEndRequested = false
         /// Whether the device could not be connected; not if the client has ended the attempt early.
@@ -128,6 +130,7 @@ final class DeviceConnection: Sendable {
         let task = Task(executorPreference: adapter.taskExecutor) {
             await predecessor?.value
             let error = await self.run(linkMade)
+            self.state.withLock(\.drainTimer)?.cancel()
             await ended(.disconnected(self.address, error: error))
         }
         state.withLock { $0.task = task }
@@ -189,22 +192,19 @@ final class DeviceConnection: Sendable {
 
     /// Disconnects after the earlier operations, if they end soon. Cancels an attempt to connect.
     func disconnect() {
-        let task = state.withLock { state -> Task<Void, Never>? in
-            guard !state.isEndRequested else { return nil }
+        state.withLock { state in
+            guard !state.isEndRequested else { return }
             state.isEndRequested = true
             switch state.phase {
             case .connecting: state.task?.cancel()
             case .connected:
                 submit(.disconnect, &state)
-                return state.task
+                state.drainTimer = Task { [task = state.task] in
+                    guard (try? await Task.sleep(for: Self.drainTimeout)) != nil else { return }
+                    task?.cancel()
+                }
             case .ending: break
             }
-            return nil
-        }
-        guard let task else { return }
-        Task {
-            try? await Task.sleep(for: Self.drainTimeout)
-            task.cancel()
         }
     }
 

@@ -5,64 +5,6 @@ import Synchronization
 
 /// The connections to devices, and the slots for them.
 final class DeviceTable: Sendable {
-    /// A client's request to connect to a device.
-    struct Request {
-        let address: UInt64
-        /// The type of the address; nil if the client does not know it.
-        let isRandom: Bool?
-        let usesCache: Bool
-        let client: Client
-        /// The adapters that have refused the connection, because they hold no further one.
-        var refusals: Set<Int> = []
-    }
-
-    /// An attempt to connect that has failed.
-    struct FailedAttempt {
-        /// The position of its adapter.
-        let adapter: Int
-        let time: ContinuousClock.Instant
-    }
-
-    struct State {
-        /// The connections, also those that are being made or that end, the oldest first.
-        var connections: [DeviceConnection] = []
-        /// The clients that are informed about slots.
-        var subscribers: [Client] = []
-        /// Requests to connect to devices whose connections end because their clients have gone; one for each device.
-        var waiting: [UInt64: Request] = [:]
-        /// The last change of what is saved about each device that is not connected, with its number.
-        var changes: [UInt64: (number: UInt64, task: Task<Void, Never>)] = [:]
-        var lastChange: UInt64 = 0
-        /// The connections for commands, by device.
-        var slots: [UInt64: DeviceSlot] = [:]
-        /// The last attempt to connect to each device, if it has failed, until the next attempt.
-        var failedAttempts = RecencyTable<UInt64, FailedAttempt>(limit: DeviceTable.failedAttemptLimit)
-        /// How many links the adapters hold, by their positions.
-        var capacities: [Int: LinkCapacity] = [:]
-        var isStopping = false
-        /// The slots of the last call of the closure for them.
-        var lastSlots: ConnectionSlots?
-
-        /// The number of slots in use.
-        var usedCount: Int { connections.count + slots.count }
-
-        /// The number of slots in use through an adapter.
-        func usedCount(of adapter: Int) -> Int {
-            connections.count { $0.adapterIndex == adapter } + slots.values.count { $0.adapterIndex == adapter }
-        }
-
-        /// The number of links through an adapter.
-        func linkCount(of adapter: Int) -> Int {
-            connections.count { $0.adapterIndex == adapter && $0.hasLink }
-                + slots.values.count { $0.adapterIndex == adapter && $0.isConnected.load(ordering: .relaxed) }
-        }
-    }
-
-    /// Maximum number of devices whose last attempt is known to have failed. Beyond it, the oldest is forgotten.
-    static let failedAttemptLimit = 1024
-    /// How long a failed attempt counts.
-    static let failedAttemptLifetime = Duration.seconds(300)
-
     let limit: Int
     let adapters: AdapterSet
     let failedAttemptTime: Duration
@@ -174,7 +116,8 @@ final class DeviceTable: Sendable {
 
     /// Connects to a device. The client is sent the outcome.
     ///
-    /// While a connection of the same client is ending, the message about its end is the outcome.
+    /// While a connection of the same client is ending, the message about its end is the outcome. A further request of a
+    /// client that waits replaces the earlier one, and both have one outcome.
     func connect(_ address: UInt64, isRandom: Bool?, usesCache: Bool, for client: Client) {
         let request = Request(address: address, isRandom: isRandom, usesCache: usesCache, client: client)
         state.withLock { state in
@@ -185,9 +128,13 @@ final class DeviceTable: Sendable {
             guard let connection = state.connections.first(where: { $0.address == address }) else {
                 return start(request, &state)
             }
-            if connection.client === client {
-                connection.confirm()
-            } else if connection.client.hasEnded.load(ordering: .relaxed), state.waiting[address] == nil {
+            if connection.client === client { return connection.confirm() }
+            // The outcome is sent once, that of the last request.
+            if state.waiting[address]?.client === client {
+                state.waiting[address] = request
+                return
+            }
+            if connection.client.hasEnded.load(ordering: .relaxed), state.waiting[address] == nil {
                 state.waiting[address] = request
             } else {
                 client.send(.disconnected(address, error: ClientErrorCode.alreadyOpen))
@@ -246,8 +193,7 @@ final class DeviceTable: Sendable {
         _ state: inout State,
         at now: ContinuousClock.Instant = .now
     ) -> AdapterRunner? {
-        let lastAttempt = state.failedAttempts.remove(address)
-        let failed = lastAttempt.flatMap { now - $0.time < Self.failedAttemptLifetime ? $0.adapter : nil }
+        let failed = state.failedAttempts.take(address, at: now)
         var candidates: [AdapterChoice.Candidate] = []
         let usable = adapters.runners.filter { $0.usableAdapter != nil }
         let bonded = usable.filter { $0.hasBond(with: address) }
@@ -322,8 +268,7 @@ final class DeviceTable: Sendable {
         _ state: inout State,
         at now: ContinuousClock.Instant = .now
     ) {
-        _ = state.failedAttempts.remove(address)
-        state.failedAttempts.insert(FailedAttempt(adapter: adapter, time: now), for: address)
+        state.failedAttempts.record(address, through: adapter, at: now)
     }
 
     /// Disconnects a device, or cancels the attempt to connect to it. The client is sent the end.
@@ -426,45 +371,24 @@ final class DeviceTable: Sendable {
             return state.connections
         }
         for connection in connections { connection.cancel() }
-        // A task group would wait for its children, so the wait is for one of two tasks outside.
-        let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
-        let waits = [
-            Task {
+        await waitForEnds(atMost: timeout)
+    }
+
+    /// Waits until no connection and no change of bonds is left, for a limited time.
+    ///
+    /// - Returns: whether none is left.
+    @discardableResult
+    func waitForEnds(atMost timeout: Duration) async -> Bool {
+        await wait(atMost: timeout) { [self] in
+            while true {
+                let (connections, changes) = state.withLock { state in
+                    (state.connections, state.changes.values.map { $0.task })
+                }
+                guard !connections.isEmpty || !changes.isEmpty else { return }
                 for connection in connections { await connection.finished() }
                 // Some have waited for the ends of connections.
-                for change in state.withLock({ $0.changes.values.map { $0.task } }) { await change.value }
-                continuation.finish()
-            },
-            Task {
-                try? await Task.sleep(for: timeout)
-                continuation.finish()
-            },
-        ]
-        // The gateway's own task may be cancelled, which would end the iteration.
-        await Task { for await _ in ends {} }.value
-        for wait in waits { wait.cancel() }
-    }
-
-    var statuses: [GatewayStatus.ConnectionStatus] {
-        let (connections, slots) = state.withLock { ($0.connections, $0.slots.sorted { $0.key < $1.key }.map(\.value)) }
-        return connections.map { connection in
-            GatewayStatus.ConnectionStatus(
-                address: "\(connection.device)",
-                isConnected: connection.isConnected,
-                client: connection.client.networkAddress
-            )
-        }
-            + slots.map { slot in
-                GatewayStatus.ConnectionStatus(
-                    address: "\(slot.device)",
-                    isConnected: slot.isConnected.load(ordering: .relaxed),
-                    client: "MQTT"
-                )
+                for change in changes { await change.value }
             }
-    }
-
-    /// The number of connections through an adapter.
-    func connectionCount(of adapter: Int) -> Int {
-        state.withLock { $0.usedCount(of: adapter) }
+        }
     }
 }

@@ -15,7 +15,10 @@ final class Scanner: Sendable {
         var batches: BatchQueue
         /// Whether the timer of batches runs. It outlives full batches, because setting it wakes the event loop.
         var isTimerSet = false
+        /// The mode of the last request; the configured one if there is none.
         var mode: ScanMode
+        /// The last request for a mode of each client, in the order of the requests.
+        var requests: [(client: Client, mode: ScanMode)] = []
         var adapterStates: [AdapterState]
         var demands: [AsyncStream<ScanMode?>.Continuation?]
         var reported: AdapterState = .idle
@@ -77,26 +80,51 @@ final class Scanner: Sendable {
 
     /// Sends a client no more advertisements. After the last one, adapters scan as configured.
     func unsubscribe(_ client: Client) {
+        state.withLock { unsubscribe(client, &$0) }
+    }
+
+    /// Forgets a client that has gone, with its request for a mode.
+    func remove(_ client: Client) {
         state.withLock { state in
-            client.receivesAdvertisements.store(false, ordering: .relaxed)
-            let demand = state.demand
-            state.subscribers.removeAll { $0 === client }
-            // Also after a client that has set the mode and receives no advertisements.
-            if state.subscribers.isEmpty { state.mode = configuredMode }
-            if state.demand != demand { updateDemand(state) }
+            state.requests.removeAll { $0.client === client }
+            unsubscribe(client, &state)
         }
     }
 
-    /// Changes how all adapters scan. The last request of any client counts, while a client receives advertisements.
-    func setMode(_ mode: ScanMode) {
+    private func unsubscribe(_ client: Client, _ state: inout State) {
+        client.receivesAdvertisements.store(false, ordering: .relaxed)
+        let demand = state.demand
+        let hadSubscribers = !state.subscribers.isEmpty
+        state.subscribers.removeAll { $0 === client }
+        if state.subscribers.isEmpty {
+            // With the last subscriber, the requests of clients that receive no advertisements end too.
+            state.requests.removeAll { hadSubscribers || $0.client === client }
+        }
+        let mode = state.requests.last?.mode ?? configuredMode
+        let isChanged = state.mode != mode
+        state.mode = mode
+        if state.demand != demand { updateDemand(state) }
+        if isChanged { informSubscribers(&state) }
+    }
+
+    /// Changes how all adapters scan, while a client receives advertisements. The last request of any client counts, until
+    /// its client has gone.
+    func setMode(_ mode: ScanMode, for client: Client) {
         state.withLock { state in
+            state.requests.removeAll { $0.client === client }
+            state.requests.append((client, mode))
             let isChanged = state.mode != mode
             state.mode = mode
             if isChanged { updateDemand(state) }
-            // Advertisements that were received before the change are sent before it.
-            send(state.batches.takeAll(), state)
-            for client in state.subscribers { client.send(message(state)) }
+            informSubscribers(&state)
         }
+    }
+
+    /// Sends the state of the scans to the clients.
+    private func informSubscribers(_ state: inout State) {
+        // Advertisements that were received before the change are sent before it.
+        send(state.batches.takeAll(), state)
+        for client in state.subscribers { client.send(message(state)) }
     }
 
     private func updateDemand(_ state: borrowing State) {
@@ -137,9 +165,7 @@ final class Scanner: Sendable {
             let summary = Self.summary(of: state.adapterStates)
             guard summary != state.reported else { return }
             state.reported = summary
-            // Advertisements that were received before the change are sent before it.
-            send(state.batches.takeAll(), state)
-            for client in state.subscribers { client.send(message(state)) }
+            informSubscribers(&state)
         }
     }
 

@@ -11,8 +11,11 @@ import NIOCore
 /// Advertisements wait in a bounded queue. Other messages are written up to ``unsentByteLimit``; beyond it, the client
 /// is disconnected.
 ///
-/// Nothing is read either while the client has too many unfinished requests. That time does not count as its silence,
-/// as long as the client takes its answers.
+/// ## Clients with many requests
+///
+/// While the client has too many unfinished requests, further ones wait in its session. Pings are answered, because the
+/// client would otherwise take the gateway for dead. Nothing is read any more once too many requests wait. That time does
+/// not count as the client's silence, as long as the client takes its answers.
 final class ClientHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -80,15 +83,25 @@ final class ClientHandler: ChannelDuplexHandler {
         performEffects()
     }
 
-    /// Whether requests of the client are handled: it reads answers, and has not too many unfinished requests.
-    private var acceptsRequests: Bool {
-        guard let context, let client else { return false }
-        return context.channel.isWritable && !client.hasTooManyRequests
+    /// The messages of the client that are handled: none while it does not read answers, and no requests while it has too
+    /// many unfinished ones.
+    private var handling: APISession.MessageHandling {
+        guard let context, let client, context.channel.isWritable else { return .nothing }
+        return client.hasTooManyRequests ? .control : .all
     }
 
-    /// Reads from the client only while its requests are handled.
+    /// Whether messages of the client can be handled, or wait.
+    private var acceptsMessages: Bool {
+        switch handling {
+        case .all: true
+        case .control: session.hasRoomForWaitingMessages
+        case .nothing: false
+        }
+    }
+
+    /// Reads from the client only while its messages can be handled, or wait.
     func read(context: ChannelHandlerContext) {
-        if client == nil || isEnding || acceptsRequests {
+        if client == nil || isEnding || acceptsMessages {
             context.read()
         } else {
             isReadSuspended = true
@@ -103,9 +116,9 @@ final class ClientHandler: ChannelDuplexHandler {
 
     /// Handles requests that wait, and reads from the client again.
     private func resumeReading() {
-        guard !isEnding, acceptsRequests else { return }
+        guard !isEnding, handling != .nothing else { return }
         performEffects()
-        guard isReadSuspended, acceptsRequests else { return }
+        guard !isEnding, isReadSuspended, acceptsMessages else { return }
         isReadSuspended = false
         context?.read()
     }
@@ -121,15 +134,15 @@ final class ClientHandler: ChannelDuplexHandler {
 
     // MARK: Session
 
-    /// Leaves out the time in which the client's requests wait and nothing is read from it. Silence still counts while
-    /// the client does not take its answers.
+    /// Leaves out the time in which nothing is read from the client, because too many of its requests wait. Silence still
+    /// counts while the client does not take its answers.
     private func excuseSilence() {
         guard isReadSuspended, let context, context.channel.isWritable else { return }
         session.excuseSilence(until: context.eventLoop.now)
     }
 
     private func performEffects() {
-        while !isEnding, let effect = session.next(handlesFrames: acceptsRequests) {
+        while !isEnding, let effect = session.next(handling) {
             if !isAdmitted, session.isReady { admit() }
             guard !isEnding else { return }
             switch effect {
@@ -158,6 +171,7 @@ final class ClientHandler: ChannelDuplexHandler {
             excuseSilence()
             session.advance(to: context.eventLoop.now)
             performEffects()
+            resumeReading()
             setTimer()
         }
     }
@@ -194,6 +208,25 @@ final class ClientHandler: ChannelDuplexHandler {
     }
 
     // MARK: Output
+
+    /// Sends outputs in their order, and flushes them together. Whenever the channel is not writable, it flushes at once.
+    func send(_ outputs: [Client.Output]) {
+        let isFlushedLater = isFlushScheduled
+        // This turn of the event loop needs no task for the flush.
+        isFlushScheduled = true
+        for output in outputs {
+            switch output {
+            case .message(let message): send(message)
+            case .advertisements(let batches): for batch in batches { send(batch) }
+            case .end(let reason): end(reason)
+            }
+            // The socket may take the bytes. Only what it does not take counts against the client.
+            if let context, !context.channel.isWritable { context.flush() }
+        }
+        guard !isFlushedLater else { return }
+        isFlushScheduled = false
+        context?.flush()
+    }
 
     /// Sends a message. A client that does not read is disconnected.
     func send(_ message: Message) {
@@ -233,8 +266,13 @@ final class ClientHandler: ChannelDuplexHandler {
     /// bytes is disconnected.
     private func write(_ bytes: ByteBuffer) {
         guard let context else { return }
-        let unsent = try? context.channel.syncOptions?.getOption(ChannelOptions.bufferedWritableBytes)
-        if let unsent, unsent + bytes.readableBytes > Self.unsentByteLimit { return finish(.slowClient) }
+        // A channel with so many bytes is not writable, so most writes need not ask for their number.
+        if !context.channel.isWritable,
+            let unsent = try? context.channel.syncOptions?.getOption(ChannelOptions.bufferedWritableBytes),
+            unsent + bytes.readableBytes > Self.unsentByteLimit
+        {
+            return finish(.slowClient)
+        }
         context.write(wrapOutboundOut(bytes), promise: nil)
         guard !isFlushScheduled else { return }
         isFlushScheduled = true

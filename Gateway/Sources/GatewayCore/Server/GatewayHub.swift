@@ -108,7 +108,7 @@ final class GatewayHub: Sendable {
         }
         events.record(.clientDisconnected, client.networkAddress, "\(reason)")
         Counter(label: "ble_gateway_clients_closed_total", dimensions: [("reason", reason.label)]).increment()
-        scanner.unsubscribe(client)
+        scanner.remove(client)
         devices.remove(client)
         var details = metadata(of: client)
         if let suppressedCount, suppressedCount > 0 { details["suppressed"] = "\(suppressedCount)" }
@@ -162,7 +162,7 @@ final class GatewayHub: Sendable {
         switch request {
         case .subscribeAdvertisements: scanner.subscribe(client)
         case .unsubscribeAdvertisements: scanner.unsubscribe(client)
-        case .setScannerMode(let isActive): scanner.setMode(isActive ? .active : .passive)
+        case .setScannerMode(let isActive): scanner.setMode(isActive ? .active : .passive, for: client)
         case .subscribeConnectionsFree: devices.subscribe(client)
         case .connect(let address, let isRandom, let usesCache):
             devices.connect(address, isRandom: isRandom, usesCache: usesCache, for: client)

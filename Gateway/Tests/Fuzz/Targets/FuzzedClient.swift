@@ -54,7 +54,7 @@ struct FuzzedClient {
     /// The frame of a message.
     mutating func frame(_ message: Message) -> [UInt8] {
         if case .encrypted(var ciphers) = state {
-            let content = ciphers.encrypt(message)
+            let content = Array(ciphers.encrypt(message))
             state = .encrypted(ciphers)
             return frame(content)
         }

@@ -15,6 +15,8 @@ public enum GatewayFuzzTarget: String, CaseIterable, Sendable {
     case http = "gateway-http"
     /// Texts of the settings.
     case settings = "gateway-settings"
+    /// The files of the program: its journal, its configuration file and its key.
+    case files = "gateway-files"
 
     /// Processes `input` as bytes from outside.
     public func run(_ input: [UInt8]) {
@@ -25,6 +27,7 @@ public enum GatewayFuzzTarget: String, CaseIterable, Sendable {
         case .commands: CommandFuzzing.run(FuzzScript(input))
         case .http: HTTPFuzzing.run(FuzzScript(input))
         case .settings: SettingFuzzing.run(FuzzScript(input))
+        case .files: FileFuzzing.run(FuzzScript(input))
         }
     }
 
@@ -37,6 +40,7 @@ public enum GatewayFuzzTarget: String, CaseIterable, Sendable {
         case .commands: commandSeeds.map(\.octets)
         case .http: httpSeeds.map(\.octets)
         case .settings: settingSeeds.map(\.octets)
+        case .files: fileSeeds.map(\.octets)
         }
     }
 

@@ -96,3 +96,23 @@ var settingSeeds: [FuzzScript] {
     let steps = texts.map { FuzzScript.Step(0, Array($0.utf8)) }
     return [FuzzScript(steps)] + steps.map { FuzzScript([$0]) }
 }
+
+/// Records of a journal, configuration files, and files with a key.
+var fileSeeds: [FuzzScript] {
+    let number = [UInt8](repeating: 7, count: 8)
+    let message: [UInt8] = [1] + number + number + [3, 0] + Array("a/b{}".utf8)
+    let finished: [UInt8] = [2] + number + number
+    // A complete record, with a topic of one byte and a payload of one byte.
+    let record: [UInt8] = [
+        0x15, 0, 0, 0, 0x6D, 0x4C, 0xC3, 0xA2, 1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x74, 0xAA,
+    ]
+    let settings = [
+        #"{"port": 6053, "adapters": ["hci0", "serial:/dev/ttyACM0,115200"], "encryption": true, "name": null}"#,
+        #"{"a": {"b": [null, -1.5e3, "\u00e9", [], false]}, "a": 18446744073709551615}"#, "{}", "[]", "{", "",
+    ]
+    let keys = ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", "\n"]
+    var steps = [FuzzScript.Step(0, record + record), FuzzScript.Step(1, message), FuzzScript.Step(1, finished)]
+    steps += settings.map { FuzzScript.Step(2, Array($0.utf8)) }
+    steps += keys.map { FuzzScript.Step(3, Array($0.utf8)) }
+    return [FuzzScript(steps)] + steps.map { FuzzScript([$0]) }
+}

@@ -1,38 +1,19 @@
 import NIOCore
 import NIOEmbedded
 
+@testable import GatewayTestSupport
 @testable import GatewayWeb
 
 /// Runs a script against one connection to the web server, whose content is made at once or later.
 ///
 /// The low three bits of an action select what happens; see ``perform(_:)``.
 final class HTTPFuzzing {
-    private final class Content: WebContent {
-        let pending: EventLoopPromise<WebResponse>
-
-        init(_ eventLoop: any EventLoop) {
-            pending = eventLoop.makePromise()
-        }
-
-        var name: String { "the content is" }
-
-        func acceptsAnyHost(path: String) -> Bool { path == "/open" }
-
-        func response(path: String, on eventLoop: any EventLoop) -> EventLoopFuture<WebResponse>? {
-            switch path {
-            case "/", "/open": eventLoop.makeSucceededFuture(WebResponse(.ok, "text/plain", "content"))
-            case "/slow": pending.futureResult
-            default: nil
-            }
-        }
-    }
-
     private static let pieceLimit = 64
     /// Longer than all deadlines of a connection together.
     private static let longTime = TimeAmount.seconds(600)
 
     private let channel = EmbeddedChannel()
-    private let content: Content
+    private let content: TestContent
     private var hasAnswered = false
 
     static func run(_ script: FuzzScript) {
@@ -42,7 +23,7 @@ final class HTTPFuzzing {
     }
 
     private init() {
-        content = Content(channel.eventLoop)
+        content = TestContent(channel.eventLoop)
         do {
             try WebServer.configure(channel, content: content, hosts: HostPolicy(names: ["gw.example.org"]))
             let address = try SocketAddress(ipAddress: "192.0.2.1", port: 1)

@@ -78,7 +78,7 @@ struct SessionFuzzing {
         default:
             session.receive(ByteBuffer(bytes: step.octets), now: now)
             hasSentOthers = hasSentOthers || !step.octets.isEmpty
-            takeEffects(handlesFrames: false)
+            takeEffects(choice & 1 == 0 ? .nothing : .control)
         }
     }
 
@@ -125,13 +125,18 @@ struct SessionFuzzing {
         )
     }
 
-    private mutating func takeEffects(handlesFrames: Bool = true) {
-        while let effect = session.next(handlesFrames: handlesFrames) {
+    private mutating func takeEffects(_ handling: APISession.MessageHandling = .all) {
+        var isEnding = false
+        while let effect = session.next(handling) {
             require(!isClosed, "an effect after the end: \(effect)")
             switch effect {
             case .write(let bytes): _ = client.read(bytes)
             case .timeRequest: require(session.isReady, "a request before Hello")
-            case .request(let request): check(request)
+            case .request(let request):
+                require(handling != .nothing, "a request that has to wait is handled: \(request)")
+                // Requests that wait are handled before the client's end.
+                isEnding = isEnding || handling == .control
+                check(request)
             case .close(let reason):
                 isClosed = true
                 require(!session.isReady, "a session that has ended is ready")
@@ -140,6 +145,7 @@ struct SessionFuzzing {
                 }
             }
         }
+        require(!isEnding || isClosed, "a request that has to wait is handled")
         if kind == .wrongKey || kind == .unknown {
             require(!session.isReady, "a client without the key is accepted")
         }

@@ -250,8 +250,8 @@ struct ATTRouter: ~Copyable {
         if !isGateClosed, client.isLearningDatabase { isStoredCacheOutdated = true }
     }
 
-    /// Whether the stored cache of the peer's database is to be dropped, because the client's knowledge has changed, or
-    /// may have been changed by another device, while the peer was not verified. True once.
+    /// Whether the stored cache of the peer's database is to be dropped: while the peer was not verified, the client's
+    /// knowledge has changed, or another device may have changed it. True once.
     mutating func takeIsStoredCacheOutdated() -> Bool {
         defer { isStoredCacheOutdated = false }
         return isStoredCacheOutdated

@@ -29,7 +29,7 @@ extension LinkSecurityEngine {
     }
 
     /// Whether the peer is certainly the bonded device: it has verified its identity, and the link has been encrypted
-    /// since then. Only such a peer may change what is stored with its bond.
+    /// since then. Only such a peer may change the state that is stored with its bond.
     var isVerificationValid: Bool { isIdentityVerified || state.current.key?.followsVerifiedKey == true }
 
     /// Whether an encryption uses the key that the bond has now.

@@ -1,8 +1,8 @@
 import Logging
 import Synchronization
 
-/// Keeps the messages of a logger.
-final class LogRecorder: Sendable {
+/// Keeps the messages of a logger, with their levels.
+package final class LogRecorder: Sendable {
     private struct Handler: LogHandler {
         let recorder: LogRecorder
         var metadata: Logger.Metadata = [:]
@@ -20,13 +20,18 @@ final class LogRecorder: Sendable {
 
     private let recorded = Mutex<[(level: Logger.Level, message: String)]>([])
 
-    var logger: Logger { Logger(label: "test", factory: { _ in Handler(recorder: self) }) }
+    package init() {}
+
+    package var logger: Logger { Logger(label: "test", factory: { _ in Handler(recorder: self) }) }
 
     /// All messages, in their order.
-    var messages: [String] { recorded.withLock { $0.map(\.message) } }
+    package var messages: [String] { recorded.withLock { $0.map(\.message) } }
+
+    /// All messages with their levels, in their order, as "level: message".
+    package var lines: [String] { recorded.withLock { $0.map { "\($0.level): \($0.message)" } } }
 
     /// The messages of a level, in their order.
-    func messages(_ level: Logger.Level) -> [String] {
+    package func messages(_ level: Logger.Level) -> [String] {
         recorded.withLock { recorded in recorded.filter { $0.level == level }.map(\.message) }
     }
 }

@@ -1,0 +1,1 @@
+../../../../Sources/Gateway/Fleet/JournalRecord.swift

@@ -1,0 +1,1 @@
+../../../../Sources/Gateway/State/KeyFile.swift

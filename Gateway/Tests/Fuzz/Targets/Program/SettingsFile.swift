@@ -1,0 +1,1 @@
+../../../../Sources/Gateway/Settings/SettingsFile.swift
