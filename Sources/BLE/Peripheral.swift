@@ -175,7 +175,7 @@ public struct Peripheral: Sendable {
     /// sent. A client that disconnects is no error.
     ///
     /// - Parameters:
-    ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes.
+    ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes, and at most 512.
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
@@ -200,7 +200,7 @@ public struct Peripheral: Sendable {
     /// A client that disconnects while the call waits is no error and does not delay the others.
     ///
     /// - Parameters:
-    ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes.
+    ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes, and at most 512.
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,

@@ -111,7 +111,7 @@ extension RemotePeripheral {
     /// Writes the value of a characteristic.
     ///
     /// - Parameters:
-    ///   - value: at most 512 bytes; without response, at most ATT_MTU - 3 bytes; signed, at most ATT_MTU - 15 bytes.
+    ///   - value: at most 512 bytes; without response, also at most ATT_MTU - 3; signed, also at most ATT_MTU - 15.
     ///   - characteristic: a characteristic of this peer.
     ///   - kind: the procedure. The peer decides whether it accepts it; a peer ignores a write without response that it
     ///     does not accept.
@@ -144,7 +144,7 @@ extension RemotePeripheral {
     /// Writes the value of an attribute.
     ///
     /// - Parameters:
-    ///   - value: at most 512 bytes; without response, at most ATT_MTU - 3 bytes; signed, at most ATT_MTU - 15 bytes.
+    ///   - value: at most 512 bytes; without response, also at most ATT_MTU - 3; signed, also at most ATT_MTU - 15.
     ///   - handle: the handle of a characteristic's value or of a descriptor.
     ///   - kind: the procedure.
     /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses, ``BLEError/invalidArgument(_:)`` if the value

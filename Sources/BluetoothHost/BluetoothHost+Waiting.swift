@@ -23,12 +23,14 @@ struct LoopFunction<Argument: ~Copyable & ~Escapable>: Sendable {
 extension BluetoothHost {
     nonisolated var isOnLoop: Bool { loop.isIsolatingCurrentContext() == true }
 
-    /// Calls a function at once if this is the loop's thread; otherwise queues it on the loop.
+    /// Calls a function at once if this is the loop's thread; otherwise queues it on the loop. What this thread submits
+    /// later is sent later.
     nonisolated func call<Argument: Sendable>(_ function: LoopFunction<Argument>, _ argument: Argument) {
         if isOnLoop {
             function(self, argument)
         } else {
             loop.execute { function(self, argument) }
+            submissions.endBatch()
         }
     }
 
@@ -42,9 +44,10 @@ extension BluetoothHost {
     /// nothing if the host has ended: it holds nothing then, and a stopped loop would keep the closure and with it the
     /// host.
     ///
-    /// A call of a method of the host by the same task also waits in the queue of the loop, so the release takes effect
-    /// before that call. Calls that begin at once on the loop, and submissions that join earlier ones, may come first. The
-    /// release is queued also on the loop itself, because objects of apps may be released in the middle of a turn.
+    /// A call of a method of the host by the same task also waits in the queue of the loop. So the release takes effect
+    /// before that call, and before later submissions of the thread. Calls that begin at once on the loop may come
+    /// first. The release is queued also on the loop itself, because objects of apps may be released in the middle of a
+    /// turn.
     package nonisolated func cleanUp(_ body: @escaping @Sendable (isolated BluetoothHost) -> Void) {
         guard !calls.hasEnded else { return }
         loop.execute { [self] in
@@ -53,10 +56,12 @@ extension BluetoothHost {
                 host.endInput()
             }
         }
+        if !isOnLoop { submissions.endBatch() }
     }
 
+    /// Sends the oldest batch of submissions.
     fileprivate func sendSubmissions() {
-        for submission in submissions.takeAll() {
+        for submission in submissions.takeFirst() {
             switch submission {
             case .write(let value, let handle, let link):
                 submit(WriteCall(value: value, handle: handle, link: link, caller: .submission))

@@ -28,8 +28,8 @@ open class CBCentral: CBPeer, @unchecked Sendable {
         super.init(identifier: identifier)
     }
 
-    /// Maximum number of bytes of a value in one notification or indication: ATT_MTU - 3.
-    open var maximumUpdateValueLength: Int { mtu.withLock { max(0, $0 - 3) } }
+    /// Maximum number of bytes of a value in one notification or indication: ATT_MTU - 3, but at most 512.
+    open var maximumUpdateValueLength: Int { CBPeripheral.longestPacketValue(mtu: mtu.withLock { $0 }) }
 
     func setMTU(_ mtu: Int) {
         self.mtu.withLock { $0 = mtu }

@@ -13,7 +13,7 @@ enum HCIGenerator {
             let changed = try tree.write(GeneratedFiles(try Tables(try tree.tables())))
             for path in changed { print(path) }
         } catch {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\(error)\n".utf8))
             exit(1)
         }
     }

@@ -246,6 +246,28 @@ struct DatabaseCacheTests {
         #expect(conversation.cache?.services.count == 4)
     }
 
+    @Test("A database without a hash that changes while it is learned for the first time is learned again")
+    func serviceChangedDuringTheFirstLearningIsNotLost() throws {
+        var plain = ServiceDefinition.genericAttribute
+        plain.characteristics.removeAll { $0.uuid == .databaseHash }
+        let conversation = try Conversation([plain])
+        var changes = 0
+        conversation.onRequest = { [unowned conversation] request in
+            // The services are known by now.
+            guard changes == 0, request.first == 0x08, request.suffix(2) == [0x03, 0x28] else { return }
+            changes += 1
+            guard (try? conversation.server.publish([added])) != nil,
+                let handle = conversation.server.serviceChanged
+            else { return }
+            conversation.session.serviceChangedConfirmed(revision: conversation.session.databaseRevision)
+            conversation.client.indicationReceived(from: handle)
+        }
+        conversation.trust()
+        #expect(changes == 1)
+        #expect(conversation.cache?.services.count == 2)
+        #expect(conversation.caches.count == 1 && conversation.requests.count { $0 == hashRequest } == 2)
+    }
+
     @Test("Service Changed discards the cache at once, including the stored one")
     func serviceChangedDiscardsTheCacheAtOnce() throws {
         let conversation = try Conversation(services)

@@ -297,6 +297,20 @@ struct ServerTests {
         #expect(fixture.send([0x52] + first + value + [1]).action == .nothing)
     }
 
+    @Test("A value that the server sends by itself has at most 512 bytes", arguments: [(23, 20), (517, 512)])
+    func sentValueHasAtMost512Bytes(mtu: Int, length: Int) throws {
+        let fixture = try ServerFixture([stored()])
+        fixture.session.mtu = mtu
+        let handle = fixture.service.characteristics[0].valueHandle
+        let value = [UInt8](repeating: 1, count: 600)
+        var notification = PacketBuffer()
+        fixture.session.notify(value.rawSpan, of: handle, into: &notification)
+        #expect([UInt8](copying: notification.bytes) == [0x1B] + fixture.handle(0) + Array(value.prefix(length)))
+        var indication = PacketBuffer()
+        fixture.session.indicate(value.rawSpan, of: handle, into: &indication)
+        #expect([UInt8](copying: indication.bytes) == [0x1D] + fixture.handle(0) + Array(value.prefix(length)))
+    }
+
     @Test("A client with robust caching that missed a change gets the error once")
     func clientThatMissedAChangeGetsOutOfSyncOnce() throws {
         let fixture = try ServerFixture([stored()])

@@ -140,6 +140,24 @@ struct LongerMPSTests {
         #expect(end.channels[channel(0x40)]?.mps == Int(Self.longer))
     }
 
+    @Test("The greatest capacities are no limit, and cause no overflow")
+    func longerMPSIsRequestedAtOnceWithTheGreatestCapacity() throws {
+        var end = ChannelEndpoint()
+        let configuration = CreditBasedChannel.Configuration(
+            mtu: 100,
+            mps: 64,
+            receiveByteCapacity: .max,
+            sendByteCapacity: .max
+        )
+        try end.services.register(.init(configuration: configuration), at: spsm)
+        _ = end.answers(to: [0x17, 1, 10, 0, 0x80, 0, 100, 0, 100, 0, 9, 0, 0x60, 0])
+        #expect(end.channels[channel(0x40)]?.receiveCredits == 65_535)
+        for _ in 0..<2 { try end.channels.send([1], on: channel(0x40)) }
+        #expect(end.frames().count == 2)
+        try end.channels.reconfigure(list(0x40), mtu: 100, mps: Self.longer)
+        #expect(end.commands() == [[0x19, 1, 6, 0, 100, 0, 0xB0, 0x07, 0x40, 0]])
+    }
+
     @Test("SDUs that the app has not read leave less room for credits")
     func unreadSDUsDelayTheRequest() throws {
         var end = try openEnd()

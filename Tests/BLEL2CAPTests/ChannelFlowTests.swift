@@ -41,6 +41,24 @@ struct ChannelFlowTests {
         #expect(end.channels[channel(0x40)]?.unsentCount == 0)
     }
 
+    @Test("K-frames are at most 4,096 bytes long, even if the peer's MPS is longer")
+    func framesAreAtMost4096BytesLong() throws {
+        var end = ChannelEndpoint()
+        try end.services.register(.init(), at: spsm)
+        // An MTU of 65,000, an MPS of 65,533, and 20 credits.
+        _ = end.answers(to: [0x14, 1, 10, 0, 0x80, 0, 0x60, 0, 0xE8, 0xFD, 0xFD, 0xFF, 20, 0])
+        let unit = (0..<65_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        try end.channels.send(unit, on: channel(0x40))
+        #expect(end.channels[channel(0x40)]?.unsentByteCount == 65_000)
+        let first: [UInt8] = [0xE8, 0xFD] + unit[..<4094]
+        #expect(end.nextFrame()?.payload == first)
+        #expect(end.channels[channel(0x40)]?.unsentByteCount == 65_000 - 4094)
+        let payloads = end.frames().map(\.payload)
+        #expect(payloads.map(\.count) == Array(repeating: 4096, count: 14) + [65_002 - 15 * 4096])
+        #expect(Array(payloads.joined()) == Array(unit[4094...]))
+        #expect(end.channels[channel(0x40)]?.unsentByteCount == 0)
+    }
+
     @Test("Credits that cannot be sent yet are not granted, and come together later")
     func creditsThatCannotBeSentAreNotGranted() throws {
         var end = try openEnd(.init(mtu: 23, mps: 23, receiveByteCapacity: 400))

@@ -84,9 +84,13 @@ struct ConversationTests {
             try await peer.write(value, to: handle, kind: number % 60 == 0 ? .withResponse : .withoutResponse)
             if number % 100 == 0 { #expect(try await peer.read(handle) == value) }
         }
+        // The MTU has room for 514 bytes, but an attribute value has at most 512.
         let mtu = await peer.mtu
-        let tooLong = [UInt8](repeating: 0, count: mtu - 2)
-        await #expect(throws: BLEError.self) { try await peer.write(tooLong, to: handle, kind: .withoutResponse) }
+        #expect(mtu == 517)
+        for length in [513, mtu - 2] {
+            let tooLong = [UInt8](repeating: 0, count: length)
+            await #expect(throws: BLEError.self) { try await peer.write(tooLong, to: handle, kind: .withoutResponse) }
+        }
         for number in 601...620 {
             try await peer.write([UInt8(number & 0xFF), UInt8(number >> 8)], to: handle, kind: .withoutResponse)
         }

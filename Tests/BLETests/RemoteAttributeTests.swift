@@ -63,6 +63,13 @@ struct RemoteAttributeTests {
                 #expect(try await peer.read(temperature) == long)
                 try await peer.write([1], to: temperature)
             }
+            try await peer.write(long, to: temperature, kind: .withoutResponse)
+            #expect(try await peer.read(temperature) == long)
+            // The MTU has room for 514 bytes, but an attribute value has at most 512.
+            let tooLong = "a write without response carries at most 512 bytes on this link, not 513"
+            await #expect(throws: BLEError.invalidArgument(tooLong)) {
+                try await peer.write(long + [0], to: temperature, kind: .withoutResponse)
+            }
             try await peer.write([2], to: temperature, kind: .withoutResponse)
             #expect(try await peer.read(temperature) == [2])
             let subscription = try await peer.subscribe(to: temperature)

@@ -63,6 +63,15 @@ struct ErrorTests {
         #expect(EngineError(error) == expected)
     }
 
+    @Test func reportThatCannotBeWrittenIsLost() async {
+        await #expect(processExitsWith: .success) {
+            // Each write to this file fails, as on a full disk.
+            let full = open("/dev/full", O_WRONLY)
+            precondition(full >= 0 && dup2(full, STDERR_FILENO) >= 0)
+            ProgrammerError.note("a line that is lost")
+        }
+    }
+
     @Test("Errors without a specific description still have one")
     func everyErrorHasADescription() {
         #expect(CBError(.connectionTimeout).userInfo.isEmpty)

@@ -105,6 +105,21 @@ struct ManagerLifetimeTests {
         #expect(engine.takeCalls() == [.stop])
     }
 
+    @Test("A peripheral that the app keeps over a reset is reported as no longer valid")
+    func peripheralKeptOverAResetIsReportedAsInvalid() {
+        let reports = Reports()
+        let fixture = CentralFixture()
+        let peripheral = fixture.manager.peripheral(KnownPeripheral(identifier: UUID(), name: "kept over a reset"))
+        fixture.say(.stateChanged(.resetting))
+        fixture.say(.stateChanged(.poweredOn))
+        fixture.manager.connect(peripheral)
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        let lines = reports.lines.waiting.filter { $0.contains("name = kept over a reset") }
+        #expect(lines.count == 2)
+        #expect(lines.allSatisfy { $0.contains("is no longer valid: its manager was released or reset") })
+        #expect(fixture.takeCalls().isEmpty)
+    }
+
     @Test("A call that reaches an engine after its end is reported and answered")
     func callsOnStoppedEnginesAreReported() throws {
         let reports = Reports()

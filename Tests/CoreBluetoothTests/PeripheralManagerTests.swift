@@ -550,6 +550,7 @@ struct PeripheralManagerTests {
             .mtuChanged(RemoteCentral(link: fixture.remote.link, identifier: fixture.remote.identifier, mtu: 23))
         )
         #expect(central.maximumUpdateValueLength == 20)
+        #expect(CBCentral(identifier: UUID(), mtu: 517).maximumUpdateValueLength == 512)
         fixture.say(.configured(fixture.remote, PeripheralFixture.valueHandle, []))
         fixture.subscribe()
         fixture.say(.disconnected(fixture.remote))

@@ -223,6 +223,18 @@ struct PeripheralTests {
         #expect(fixture.takeTold().isEmpty)
     }
 
+    @Test("A write without response has at most 512 bytes, also if the MTU has room for more")
+    func writeWithoutResponseHasAtMost512Bytes() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral(mtu: 517)
+        let (_, _, location) = fixture.discover(peripheral)
+        #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 512)
+        peripheral.writeValue(Data(count: 513), for: location, type: .withoutResponse)
+        #expect(fixture.takeCalls().isEmpty)
+        peripheral.writeValue(Data(count: 512), for: location, type: .withoutResponse)
+        #expect(fixture.takeCalls() == [.writeWithoutResponse(Array(repeating: 0, count: 512), 0x0015)])
+    }
+
     @Test("Room for writes without response ends, and is reported with one callback")
     func roomForWritesIsReportedWithOneCallback() {
         let fixture = CentralFixture()

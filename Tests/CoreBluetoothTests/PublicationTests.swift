@@ -50,6 +50,39 @@ struct PublicationTests {
         #expect(fixture.service.includedServices == [])
     }
 
+    @Test("A value that the app stores while its service is not published is not one that the host answers with")
+    func storedValueDoesNotBecomeCachedByAnotherPublication() throws {
+        try fixture.publish()
+        fixture.say(.stateChanged(.resetting))
+        fixture.characteristic.value = Data([1])
+        fixture.say(.stateChanged(.poweredOn))
+        try #require(!fixture.service.hasCachedValueThatChanges)
+        _ = fixture.takeCalls()
+        fixture.manager.add(fixture.service)
+        guard case .publish(let definition) = fixture.takeCalls().last else { throw CBError(.unknown) }
+        #expect(definition.characteristics.map(\.value) == [.handled])
+        fixture.answer(.publish(definition), .success(try published(definition, at: 0x0010)))
+        #expect(fixture.characteristic.value == Data([1]))
+        fixture.characteristic.value = Data([2])
+        #expect(fixture.characteristic.value == Data([2]))
+        _ = fixture.takeTold()
+        let handle = PeripheralFixture.valueHandle
+        fixture.say(.access(fixture.remote, AccessRequest(identifier: 7, kind: .read(handle, offset: 0))))
+        #expect(fixture.takeTold() == ["read 0"])
+    }
+
+    @Test("A value that is sent before the publication is reported has no subscribers, and is not refused")
+    func valueBeforeThePublicationIsReportedIsNotRefused() throws {
+        fixture.manager.add(fixture.service)
+        guard case .publish(let definition) = fixture.takeCalls().last else { throw CBError(.unknown) }
+        #expect(fixture.manager.updateValue(Data([1]), for: fixture.characteristic, onSubscribedCentrals: nil))
+        #expect(fixture.takeCalls().isEmpty)
+        fixture.answer(.publish(definition), .success(try published(definition, at: 0x0010)))
+        #expect(fixture.manager.updateValue(Data([2]), for: fixture.characteristic, onSubscribedCentrals: nil))
+        fixture.manager.remove(fixture.service)
+        #expect(!fixture.manager.updateValue(Data([3]), for: fixture.characteristic, onSubscribedCentrals: nil))
+    }
+
     @Test func includedServiceThatWasRemovedBeforeItsPublicationIsRefused() {
         fixture.service.includedServices = [battery]
         fixture.manager.add(battery)

@@ -79,13 +79,21 @@ public final class L2CAPChannel: Sendable {
     /// Closes the channel once all written bytes have been sent, and waits until the controller has sent them.
     ///
     /// If the peer stops reading, the call keeps waiting. If the task is cancelled, the channel is closed at once.
-    public func finish() async {
+    ///
+    /// If the channel ends earlier, by the peer or with the link, unsent bytes are lost, and the result is that end.
+    /// After `byUs`, all bytes were passed to the link, unless the app has called ``close()``. A link that is lost just
+    /// then may lose the last bytes. An app that must know that the peer has them all needs an answer from the peer.
+    ///
+    /// - Returns: how the channel has ended; nil if the task was cancelled before.
+    @discardableResult
+    public func finish() async -> ChannelEnd? {
         await host.finishChannel(identifier)
-        if await signals.waitForEnd() == .cancelled {
+        guard await signals.waitForEnd() == .done else {
             await close()
-        } else {
-            await host.flush(identifier.link)
+            return nil
         }
+        await host.flush(identifier.link)
+        return signals.end
     }
 
     /// Closes the channel at once; unsent bytes are lost.

@@ -12,8 +12,9 @@ enum DatabaseKnowledge {
     case certain(DatabaseCache)
 }
 
-/// The indications that a client has confirmed while it knew nothing about the database, for example before the
-/// server's identity was verified. One of them may have been Service Changed. The server does not repeat it.
+/// The indications that a client has confirmed while it did not know the handle of Service Changed. That is so before the
+/// server's identity is verified, and while the client learns the database for the first time. One of them may have been
+/// Service Changed. The server does not repeat it.
 struct EarlyIndications {
     /// Maximum number of handles. Beyond it, each handle counts as indicated.
     private static let limit = 8
@@ -52,14 +53,12 @@ extension Client {
         guard case .none = knowledge else { return }
         let serviceChanged = cache?.genericAttribute(.serviceChanged)?.valueHandle
         let isOutdated = if let cache { hasConfirmedChange(of: cache) } else { false }
-        // The early indications say nothing about a cache that the client makes from now on.
-        earlyIndications = EarlyIndications()
         if isOutdated { return drop(serviceChanged: serviceChanged) }
         learn(cache, serviceChanged: serviceChanged)
     }
 
     /// Whether the client has confirmed the only indication that a cache without a hash is not valid any more, while it
-    /// knew nothing about the database. The server does not repeat that indication.
+    /// did not know the handle of Service Changed. The server does not repeat that indication.
     ///
     /// ``trust(_:)`` drops such a cache. If the link ends before that, the owner deletes the stored cache.
     package func hasConfirmedChange(of cache: DatabaseCache) -> Bool {
@@ -72,12 +71,23 @@ extension Client {
         if case .learning = knowledge { true } else { false }
     }
 
+    /// Whether an attribute is the server's Service Changed, as far as the client knows. The client then needs its
+    /// indications to keep its cache valid.
+    package func isServiceChanged(_ handle: AttributeHandle) -> Bool {
+        switch knowledge {
+        case .none: false
+        case .learning(_, let serviceChanged): serviceChanged == handle
+        case .certain(let cache): cache.genericAttribute(.serviceChanged)?.valueHandle == handle
+        }
+    }
+
     /// Takes an indication. If it is the server's Service Changed, the client drops its cache and learns the database
     /// again (Vol 3, Part G, 7.1). The owner then calls ``nextRequest(mtu:into:)`` if the bearer is free.
     public func indicationReceived(from handle: AttributeHandle) {
         switch knowledge {
         case .none: earlyIndications.add(handle)
         case .learning(_, handle): learnAgain(serviceChanged: handle)
+        case .learning(_, nil): earlyIndications.add(handle)
         case .learning: break
         case .certain(let cache):
             guard cache.genericAttribute(.serviceChanged)?.valueHandle == handle else { return }
@@ -123,6 +133,8 @@ extension Client {
     }
 
     private func learn(_ cache: DatabaseCache?, serviceChanged: AttributeHandle?) {
+        // They say nothing about a cache that the client makes from now on.
+        earlyIndications = EarlyIndications()
         knowledge = .learning(isOutdated: false, serviceChanged: serviceChanged)
         performInBackground(LearnDatabase(known: cache, supportedFeatures: supportedFeatures))
     }
@@ -133,6 +145,11 @@ extension Client {
         do throws(ClientError) {
             let learnt = try run.output()
             if isOutdated { return learn(nil, serviceChanged: serviceChanged) }
+            if serviceChanged == nil, hasConfirmedChange(of: learnt) {
+                // Once more at most: the handle is known then.
+                return learn(nil, serviceChanged: learnt.genericAttribute(.serviceChanged)?.valueHandle)
+            }
+            earlyIndications = EarlyIndications()
             knowledge = .certain(learnt)
             if learnt != run.procedure.known { cacheChanged(learnt) }
         } catch {

@@ -117,15 +117,18 @@ extension ServerSession {
         return needsAuthorization && !security.isAuthorized ? [] : configuration
     }
 
-    /// Writes a notification; the value is cut to the length that fits.
+    /// Maximum length of a value that the server sends by itself, in bytes (Vol 3, Part F, 3.2.9 and 3.4.7).
+    private var longestSentValue: Int { min(mtu - 3, maximumAttributeValueLength) }
+
+    /// Writes a notification; the value is cut to the length that fits, and to 512 bytes.
     public func notify(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
-        HandleValueNotification(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
+        HandleValueNotification(handle: handle, value: value.extracting(first: min(value.byteCount, longestSentValue)))
             .encode(into: &buffer)
     }
 
-    /// Writes an indication; the value is cut to the length that fits.
+    /// Writes an indication; the value is cut to the length that fits, and to 512 bytes.
     public func indicate(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
-        HandleValueIndication(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
+        HandleValueIndication(handle: handle, value: value.extracting(first: min(value.byteCount, longestSentValue)))
             .encode(into: &buffer)
     }
 }

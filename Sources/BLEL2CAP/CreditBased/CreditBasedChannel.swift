@@ -174,10 +174,13 @@ public struct CreditBasedChannel {
     public var unreadCount: Int { inbound.count }
     /// The longest SDU that the peer receives, in bytes; zero until the channel is open.
     public var peerMTU: Int { outbound.mtu }
-    /// The longest K-frame payload that the peer receives, in bytes; zero until the channel is open.
+    /// The longest K-frame payload that the peer receives, in bytes; zero until the channel is open. This device sends
+    /// at most 4,096 bytes in a K-frame, so that it does not delay the link's other packets for long.
     public var peerMPS: Int { outbound.mps }
     /// The number of K-frames that this device may send.
     public var sendCredits: Int { outbound.credits }
     /// The number of SDUs that are not sent completely.
     public var unsentCount: Int { outbound.count }
+    /// The number of bytes of SDUs that are not sent.
+    package var unsentByteCount: Int { outbound.byteCount }
 }

@@ -17,6 +17,9 @@ import BLEByteCoding
 struct InboundFlow {
     /// How many times the capacity the peer's credits may claim after a change to a longer MPS.
     static let reconfigurationFactor = 16
+    /// The greatest capacity. Greater ones are taken as this one, so that the limit for reconfigurations does not
+    /// overflow.
+    private static let maximumCapacity = Int.max / reconfigurationFactor
 
     private enum State {
         case idle
@@ -38,7 +41,7 @@ struct InboundFlow {
     init(_ configuration: CreditBasedChannel.Configuration) {
         mtu = Int(configuration.mtu)
         mps = Int(configuration.mps)
-        capacity = configuration.receiveByteCapacity
+        capacity = min(configuration.receiveByteCapacity, InboundFlow.maximumCapacity)
         ensureCapacity()
     }
 

@@ -2,7 +2,13 @@ import BLEByteCoding
 
 /// The sending direction of a channel: cuts SDUs into K-frames as the peer's credits allow
 /// (Vol 3, Part A, 3.4.3 and 10.1).
+///
+/// K-frames may be shorter than the peer's MPS. They are no longer than ``maximumPayloadLength``, because the number of
+/// K-frames that wait for the link is limited, not their bytes. So they do not delay other packets for long.
 struct OutboundFlow {
+    /// The longest K-frame payload that is sent, in bytes, even if the peer's MPS is longer.
+    static let maximumPayloadLength = 4096
+
     /// The peer's MTU. MPS and credits are the peer's as well.
     private(set) var mtu: Int
     private(set) var mps: Int
@@ -24,6 +30,9 @@ struct OutboundFlow {
     /// The number of SDUs that are not sent completely.
     var count: Int { queue.count }
 
+    /// The number of bytes of SDUs that are not sent.
+    var byteCount: Int { queue.cost - queue.count * SDUQueue.overhead - offset }
+
     var canSend: Bool { credits > 0 && !queue.isEmpty }
 
     /// Queues an SDU. An empty queue accepts an SDU of any length up to the MTU.
@@ -40,7 +49,7 @@ struct OutboundFlow {
     mutating func writeFrame(into buffer: inout PacketBuffer) -> Bool {
         guard credits > 0, let unit = queue.first else { return false }
         credits -= 1
-        var room = mps
+        var room = min(mps, OutboundFlow.maximumPayloadLength)
         if offset == 0 {
             buffer.append(UInt16(truncatingIfNeeded: unit.count))
             room -= 2

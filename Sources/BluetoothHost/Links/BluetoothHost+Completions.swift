@@ -18,12 +18,23 @@ package struct PeerLink: Hashable, Sendable {
 // Operations for APIs whose own calls return immediately. Outcomes are delivered to closures on the loop, in the order
 // in which they occur.
 extension BluetoothHost {
+    /// The timer of an action; see ``run(after:_:)``.
+    package struct ActionTimer: Sendable {
+        fileprivate let token: TimerQueue.Token
+    }
+
     /// Whether the controller is up.
     package var isPoweredOn: Bool { power == .on }
 
-    /// Calls `action` on the loop after `delay`.
-    package func run(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
-        _ = schedule(.action(action), after: delay)
+    /// Calls `action` on the loop after `delay`, unless the timer is cancelled before.
+    @discardableResult
+    package func run(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ActionTimer {
+        ActionTimer(token: schedule(.action(action), after: delay))
+    }
+
+    /// Cancels a timer. Does nothing if its action has run.
+    package func cancel(_ timer: ActionTimer) {
+        timers.cancel(timer.token)
     }
 
     /// The link to a peer, whichever side initiated it; nil if there is none. A link on which the peer claims a bond

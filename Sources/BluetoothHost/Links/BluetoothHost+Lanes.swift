@@ -176,7 +176,9 @@ extension BluetoothHost {
     }
 
     private func writeSent(_ call: borrowing WriteCall, on link: Link) {
-        if call.opensFastPath { submissions.openFastPath(to: call.link, maximumLength: link.att.mtu - 3) }
+        if call.opensFastPath {
+            submissions.openFastPath(to: call.link, maximumLength: link.att.longestCommandValue)
+        }
         end(call, .success(()))
     }
 

@@ -47,6 +47,9 @@ package final class ValueSubscription: @unchecked Sendable {
 //
 // An API of the host may have subscribers that are no subscriptions, and write the configuration for them. If one of
 // them outlives the last subscription, the configuration is cleared when it is removed, unless that API clears it itself.
+//
+// Two configurations are never cleared. One is that of an attribute which the server has reported as changed since: another
+// attribute may have its handle now. The other is that of Service Changed, if the host's cache needs its indications.
 extension BluetoothHost {
     /// Starts a subscription, and waits until the peer has confirmed the write of the configuration.
     ///
@@ -154,14 +157,15 @@ extension BluetoothHost {
         withExtendedLifetime(before) {}
     }
 
-    /// Returns the configuration of an attribute, if it is to be cleared at the peer: a subscription has set it, and
-    /// there is no subscriber any more.
+    /// Returns the configuration of an attribute that is to be cleared at the peer. A subscription has set it, no subscriber
+    /// is left, and the host's client does not need the values.
     private func takeUnusedConfiguration(
         of handle: AttributeHandle,
         on identifier: LinkIdentifier
     ) -> AttributeHandle? {
         guard let link = links[identifier], !link.control.isDisconnecting else { return nil }
-        return link.att.subscribers.removeConfiguration(of: handle)
+        let configuration = link.att.subscribers.removeConfiguration(of: handle)
+        return link.att.client.isServiceChanged(handle) ? nil : configuration
     }
 
     private func write(

@@ -1,11 +1,18 @@
 import BluetoothTypes
+import DequeModule
 import Synchronization
 
 /// A bounded queue of packets that apps on other threads submit without waiting for the loop.
 ///
 /// A call that waits for the loop costs two thread switches, more than the packet itself. So a call that needs no
 /// result is submitted: up to ``limit`` writes per link and ``limit`` notifications. Beyond that, the caller waits for
-/// the loop. The loop takes all submissions together, in their order, before any call that was made later.
+/// the loop.
+///
+/// ## Batches
+///
+/// The loop is woken once for each batch, and takes the batch whole. A submission joins the last batch while the loop
+/// has not taken it. A call that is queued on the loop ends the batch (``endBatch()``). So a thread's submissions before a
+/// call are taken before it, and its later submissions after it.
 ///
 /// ## The fast path
 ///
@@ -28,7 +35,10 @@ final class SubmissionQueue: Sendable {
     }
 
     private struct State {
-        var submissions: [Submission] = []
+        /// The last batch. If it is not empty, the loop was woken for it, and further submissions join it.
+        var openBatch: [Submission] = []
+        /// The batches that have ended and are not taken yet, the oldest first. The loop was woken for each.
+        var endedBatches = Deque<[Submission]>()
         /// The fast paths by connection handle, which finds them without hashing.
         private var fastPaths: [FastPath?] = []
         var valueCount = 0
@@ -62,6 +72,8 @@ final class SubmissionQueue: Sendable {
     static let limit = 128
 
     private let state = Mutex(State())
+    /// Whether the open batch has submissions. It is changed under the lock.
+    private let hasOpenBatch = Atomic(false)
     /// The characteristics whose values may be submitted.
     let properties = PublishedProperties()
 
@@ -78,7 +90,7 @@ final class SubmissionQueue: Sendable {
             else { return false }
             path.count += 1
             state[write.link] = path
-            SubmissionQueue.append(.write(write.value, to: write.handle, on: write.link), to: &state, wakeLoop)
+            append(.write(write.value, to: write.handle, on: write.link), to: &state, wakeLoop)
             return true
         }
     }
@@ -88,7 +100,7 @@ final class SubmissionQueue: Sendable {
         state.withLock { state in
             guard state.valueCount < SubmissionQueue.limit else { return false }
             state.valueCount += 1
-            SubmissionQueue.append(
+            append(
                 .notification(notification.value, of: notification.handle, to: notification.clients),
                 to: &state,
                 wakeLoop
@@ -97,17 +109,37 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    private static func append(_ submission: Submission, to state: inout State, _ wakeLoop: () -> Void) {
-        state.submissions.append(submission)
-        if state.submissions.count == 1 { wakeLoop() }
+    private func append(_ submission: Submission, to state: inout State, _ wakeLoop: () -> Void) {
+        state.openBatch.append(submission)
+        guard state.openBatch.count == 1 else { return }
+        // Stored first: a thread whose call comes behind this wake-up on the loop then finds the batch in `endBatch`.
+        hasOpenBatch.store(true, ordering: .releasing)
+        wakeLoop()
     }
 
-    /// Takes all submissions. The next submission wakes the loop again.
-    func takeAll() -> [Submission] {
+    /// Takes the oldest batch; it is empty if there is none. Called once for each time the loop was woken.
+    func takeFirst() -> [Submission] {
         state.withLock { state in
-            let submissions = state.submissions
-            state.submissions = []
-            return submissions
+            if let batch = state.endedBatches.popFirst() { return batch }
+            hasOpenBatch.store(false, ordering: .releasing)
+            let batch = state.openBatch
+            state.openBatch = []
+            return batch
+        }
+    }
+
+    /// Ends the open batch: the next submission wakes the loop again.
+    ///
+    /// Call this on the thread of a call, after the call was queued on the loop. If it came before, another thread
+    /// could wake the loop in between. This thread's next submission would then join a batch that is taken before the
+    /// call.
+    func endBatch() {
+        guard hasOpenBatch.load(ordering: .acquiring) else { return }
+        state.withLock { state in
+            guard !state.openBatch.isEmpty else { return }
+            hasOpenBatch.store(false, ordering: .releasing)
+            state.endedBatches.append(state.openBatch)
+            state.openBatch = []
         }
     }
 

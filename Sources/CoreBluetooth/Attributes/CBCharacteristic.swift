@@ -17,6 +17,9 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
         var value: Data?
         /// The value that the app stores in a published characteristic for which it answers requests.
         var keptValue: Data?
+        /// Whether the local characteristic was published without a value. The app then answers requests after each
+        /// later publication too.
+        var isAnsweredByApp = false
         var descriptors: [CBDescriptor]?
         var isNotifying = false
         var subscriptions: [Subscription] = []
@@ -133,12 +136,12 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     }
 
     /// The value. If the app answers reads and writes, the host does not use it after the publication: it is then a place
-    /// where the app can keep its value.
+    /// where the app can keep its value. It stays such a place when the service is removed, and published again.
     open override var value: Data? {
         get { content.withLock { $0.keptValue ?? $0.value } }
         set {
             change(evenIf: .answeredByApp) { content in
-                if content.publication == .none { content.value = newValue }
+                if content.publication == .none, !content.isAnsweredByApp { content.value = newValue }
                 content.keptValue = newValue
             }
         }
@@ -168,6 +171,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     func setPublished(_ isPublished: Bool) {
         content.withLock { content in
             content.publication = !isPublished ? .none : content.value == nil ? .answeredByApp : .answeredByHost
+            if content.publication == .answeredByApp { content.isAnsweredByApp = true }
             if !isPublished { content.subscriptions = [] }
         }
     }

@@ -166,7 +166,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     func connect(_ peripheral: CBPeripheral, _ request: ConnectionRequest, _ command: String = #function) -> Bool {
         guard acceptsCommands(command), manages(peripheral) else { return false }
         guard let isConnected = peripheral.wishConnection(request) else {
-            ProgrammerError.report("\(peripheral) is no longer valid: its manager was released or reset")
+            reportInvalid(peripheral)
             return false
         }
         guard isConnected else { return true }
@@ -194,9 +194,19 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
 
     func manages(_ peripheral: CBPeripheral) -> Bool {
-        guard !peripheral.isManaged(by: self) else { return true }
+        guard let manager = peripheral.content.withLock({ $0.manager }) else {
+            reportInvalid(peripheral)
+            return false
+        }
+        guard manager !== self else { return true }
         ProgrammerError.report("\(peripheral) is another manager's, not \(self)'s")
         return false
+    }
+
+    private func reportInvalid(_ peripheral: CBPeripheral) {
+        ProgrammerError.report(
+            "\(peripheral) is no longer valid: its manager was released or reset; retrieve or discover it again"
+        )
     }
 
     /// Returns the object for a peripheral: the object that the app keeps, or a new one.

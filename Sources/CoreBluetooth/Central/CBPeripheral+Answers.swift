@@ -16,10 +16,6 @@ extension CBPeripheral {
         let connection: UInt64
     }
 
-    func isManaged(by manager: CBCentralManager) -> Bool {
-        content.withLock { $0.manager } === manager
-    }
-
     /// The target of a command to the host; nil if the peripheral is not connected.
     ///
     /// Read it before the check that an attribute was discovered on this connection. The attribute then never belongs to an

@@ -55,6 +55,10 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Maximum length of an attribute value (Vol 3, Part F, 3.2.9).
     static let longestValue = 512
 
+    /// Returns the maximum length of a value in one packet, in bytes. A long MTU has room for more than an attribute
+    /// value.
+    static func longestPacketValue(mtu: Int) -> Int { min(longestValue, max(0, mtu - 3)) }
+
     let engine: (any CentralEngine)?
     let deliveryQueue: DispatchQueue
     let content: Mutex<Content>
@@ -103,11 +107,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Always false: Apple's notification service is not offered.
     open var ancsAuthorized: Bool { false }
 
-    /// Maximum number of bytes to write at once: 512 with a response, ATT_MTU - 3 without one.
+    /// Maximum number of bytes to write at once: 512 with a response; ATT_MTU - 3 without one, but also at most 512.
     open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         switch type {
         case .withResponse: CBPeripheral.longestValue
-        case .withoutResponse: content.withLock { max(0, $0.mtu - 3) }
+        case .withoutResponse: content.withLock { CBPeripheral.longestPacketValue(mtu: $0.mtu) }
         }
     }
 

@@ -116,8 +116,8 @@ protocol CentralEngine: AnyObject, Sendable {
         _ completion: @escaping Completion<Void>
     )
 
-    /// Writes a value of at most ATT_MTU - 3 bytes by a Write Command. Completes when the host has room for another
-    /// one.
+    /// Writes a value of at most ATT_MTU - 3 and at most 512 bytes by a Write Command. Completes when the host has room
+    /// for another one.
     func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,

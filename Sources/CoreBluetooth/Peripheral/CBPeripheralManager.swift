@@ -249,7 +249,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         onSubscribedCentrals centrals: [CBCentral]?
     ) -> Bool {
         guard acceptsCommands() else { return false }
-        guard let handle = content.withLock({ $0.database.handle(of: characteristic) }) else {
+        let (published, isPending) = content.withLock { content in
+            let handle = content.database.handle(of: characteristic)
+            return (handle, handle == nil && content.database.awaitsPublication(characteristic))
+        }
+        guard let handle = published else {
+            if isPending { return true }
             ProgrammerError.report("\(characteristic) is not published by \(self)")
             return false
         }

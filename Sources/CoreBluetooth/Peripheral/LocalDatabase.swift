@@ -44,6 +44,14 @@ struct LocalDatabase {
         characteristics.first { $0.value === characteristic }?.key
     }
 
+    /// Whether the characteristic belongs to a service that was added and whose publication is not handled yet. It then
+    /// has no subscribers.
+    func awaitsPublication(_ characteristic: CBMutableCharacteristic) -> Bool {
+        entries.contains { entry in
+            entry.published == nil && (entry.service.characteristics ?? []).contains { $0 === characteristic }
+        }
+    }
+
     /// The characteristics, in the order of their handles.
     var allCharacteristics: [CBMutableCharacteristic] {
         characteristics.sorted { $0.key < $1.key }.map(\.value)

@@ -10,7 +10,10 @@ package enum ProgrammerError {
 
     /// Standard error; tests and the fuzzer replace it.
     package static let output = Mutex(
-        Output { line in FileHandle.standardError.write(Data("CoreBluetooth: \(line)\n".utf8)) }
+        Output { line in
+            // A line that cannot be written is lost: standard error may be closed, or its disk full.
+            try? FileHandle.standardError.write(contentsOf: Data("CoreBluetooth: \(line)\n".utf8))
+        }
     )
 
     /// Reports a call that has no effect, and why, as the system's log does on Apple's platforms.

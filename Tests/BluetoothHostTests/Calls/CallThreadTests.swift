@@ -106,6 +106,49 @@ struct CallThreadTests {
         await server.close()
     }
 
+    /// A submitted write, a procedure and another submitted write, while the loop is busy.
+    @Test func procedureBetweenSubmittedWritesIsSentBetweenThem() async throws {
+        let server = try await Adapter.open(.virtual(name: "procedure between writes"))
+        let client = try await Adapter.open(.virtual(name: "procedure between writes"))
+        let value = CharacteristicDefinition(
+            uuid: "FFF1",
+            properties: [.write, .writeWithoutResponse],
+            permissions: .write,
+            value: .handled
+        )
+        let received = Recorder<[UInt8]>()
+        let serving = server.host
+        let definition = ServiceDefinition(uuid: "FFF0", characteristics: [value])
+        let service = try await serving.publish([definition]) { client, request in
+            guard case .write(let write, let isCommand) = request.kind else { return }
+            received.append(write.value)
+            if !isCommand { serving.submitAnswer(request.identifier, on: client, with: .success([])) }
+        }
+        let handle = try #require(service.first?.characteristics.first).valueHandle
+        let advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
+        let peer = try await client.central.connect(to: server.information.identityAddress)
+        let host = client.host
+        let link = try #require(await host.linkIdentifiers().first)
+        let areCallsMade = DispatchSemaphore(value: 0)
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            host.loop.execute {
+                host.submissions.openFastPath(to: link, maximumLength: 20)
+                continuation.resume()
+                areCallsMade.wait()
+            }
+        }
+        let isFirstSubmitted = try? host.writeAtOnce([1], to: handle, on: link)
+        host.begin { $0.begin(WriteValue(handle: handle, value: [2]), on: link) { _ in } }
+        let isLastSubmitted = try? host.writeAtOnce([3], to: handle, on: link)
+        areCallsMade.signal()
+        #expect(isFirstSubmitted == true && isLastSubmitted == true)
+        while received.all.count < 3 { await Task.yield() }
+        #expect(received.all == [[1], [2], [3]])
+        withExtendedLifetime((advertising, peer)) {}
+        await client.close()
+        await server.close()
+    }
+
     /// A queue whose loop was released, and the identifier that the loop had.
     private static func abandonedQueue() -> (queue: LoopQueue, loop: ObjectIdentifier) {
         let loop = DispatchEventLoop(label: "abandoned")

@@ -42,7 +42,7 @@ struct SubmissionQueueTests {
         #expect(submitter.queue.inspect() == (2, 1))
         submitter.queue.removeFastPath(to: link)
         #expect(!submitter.post(to: link))
-        #expect(submitter.queue.takeAll().count == 2)
+        #expect(submitter.queue.takeFirst().count == 2)
         #expect(submitter.queue.inspect() == (0, 0))
     }
 
@@ -65,18 +65,36 @@ struct SubmissionQueueTests {
         #expect(!submitter.notify())
         submitter.queue.valueSent()
         #expect(submitter.notify())
-        #expect(submitter.queue.takeAll().count == 2 * SubmissionQueue.limit + 3)
+        #expect(submitter.queue.takeFirst().count == 2 * SubmissionQueue.limit + 3)
     }
 
     @Test("The loop is woken again for submissions after it has taken all")
     func loopIsWokenAgainAfterTakingAll() {
         let submitter = Submitter()
-        #expect(submitter.queue.takeAll().isEmpty)
+        #expect(submitter.queue.takeFirst().isEmpty)
         #expect(submitter.notify() && submitter.notify())
         #expect(submitter.wakeUps == 1)
-        #expect(submitter.queue.takeAll().count == 2)
+        #expect(submitter.queue.takeFirst().count == 2)
         #expect(submitter.notify())
         #expect(submitter.wakeUps == 2)
+    }
+
+    @Test("A call ends the batch; the loop is woken for each batch, and takes the oldest first")
+    func callEndsTheBatch() {
+        let submitter = Submitter()
+        submitter.queue.endBatch()
+        #expect(submitter.notify())
+        submitter.queue.endBatch()
+        submitter.queue.endBatch()
+        #expect(submitter.notify() && submitter.notify())
+        #expect(submitter.wakeUps == 2)
+        submitter.queue.endBatch()
+        #expect(submitter.queue.takeFirst().count == 1)
+        #expect(submitter.notify())
+        #expect(submitter.wakeUps == 3)
+        #expect(submitter.queue.takeFirst().count == 2)
+        #expect(submitter.queue.takeFirst().count == 1)
+        #expect(submitter.queue.takeFirst().isEmpty)
     }
 }
 
@@ -131,6 +149,18 @@ struct SubmissionTests {
         // All of them were sent, so the same number can be submitted again.
         for _ in 0..<SubmissionQueue.limit { try await host.writeWithoutResponse([0], to: 0x0003, on: link) }
         #expect(sentPDUs().filter { $0 == [0x52, 0x03, 0x00, 0] }.count == SubmissionQueue.limit)
+    }
+
+    @Test("A write that is submitted after a call is sent after it, although earlier writes are not sent yet")
+    func submittedWriteFollowsEarlierCalls() async throws {
+        let (host, link) = (fixture.host, try connect())
+        host.submissions.openFastPath(to: link, maximumLength: 20)
+        try await host.writeWithoutResponse([1], to: 0x0003, on: link)
+        host.begin { $0.begin(ReadValue(handle: 0x0005), on: link) { _ in } }
+        try await host.writeWithoutResponse([2], to: 0x0003, on: link)
+        #expect(fixture.controller.data.isEmpty)
+        #expect(sentPDUs() == [[0x52, 0x03, 0x00, 1], [0x0A, 0x05, 0x00], [0x52, 0x03, 0x00, 2]])
+        #expect(host.submissions.inspect().submissions == 0)
     }
 
     @Test func requestForAChannelFollowsSubmittedWrites() async throws {

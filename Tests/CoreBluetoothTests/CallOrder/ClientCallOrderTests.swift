@@ -284,7 +284,7 @@ struct ClientCallOrderTests {
                     }
                 }
                 let delay = generator.delay(upTo: 60)
-                device.adapter.host.assumeIsolated { $0.run(after: delay, answer) }
+                device.adapter.host.assumeIsolated { _ = $0.run(after: delay, answer) }
             default: break
             }
         }

@@ -281,7 +281,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Indications are confirmed one after the other; a value longer than the MTU is truncated")
+    @Test("Indications are confirmed one after the other; a value longer than 512 bytes is truncated")
     func indicationsAreConfirmedOneAfterTheOther() throws {
         try World.run(seed: 43) { world in
             let pair = try await LampAndPhone(world)
@@ -292,7 +292,7 @@ struct AttributeEngineTests {
             #expect(configuration == .indication)
             let values = (1...3).map { [UInt8](repeating: $0, count: 600) }
             for value in values { pair.lamp.engine.update(value, of: handle, to: [central.link]) { _ in } }
-            for value in values { #expect(await pair.phone.value(of: handle) == Array(value.prefix(514))) }
+            for value in values { #expect(await pair.phone.value(of: handle) == Array(value.prefix(512))) }
         }
     }
 

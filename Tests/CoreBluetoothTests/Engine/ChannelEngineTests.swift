@@ -22,6 +22,38 @@ struct ChannelEngineTests {
         return octets
     }
 
+    /// Opens a channel from the phone to the lamp, and all its streams.
+    private func openChannel(_ pair: LampAndPhone) async throws -> (near: ChannelStreams, far: ChannelStreams) {
+        let peripheral = await pair.connect()
+        let psm = try await outcome { pair.lamp.engine.publishChannel(requiresEncryption: false, $0) }.get()
+        let near = try await outcome { pair.phone.engine.openChannel(psm, to: peripheral, $0) }.get()
+        let far = try await pair.lamp.events.next { event in
+            if case .channelOpened(_, psm, let result) = event { result } else { nil }
+        }.get()
+        for stream in [near.input, near.output, far.input, far.output] as [Stream] { stream.open() }
+        return (near, far)
+    }
+
+    /// Writes the received bytes back, each piece before the next one is read.
+    ///
+    /// - Parameter rest: the bytes that are not written yet.
+    /// - Returns: the number of bytes that were read.
+    private func echo(_ rest: inout [UInt8], on streams: ChannelStreams) -> Int {
+        var count = 0
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            while !rest.isEmpty {
+                guard streams.output.hasSpaceAvailable else { return count }
+                let written = streams.output.write(rest, maxLength: rest.count)
+                rest.removeFirst(written)
+            }
+            guard streams.input.hasBytesAvailable else { return count }
+            let length = streams.input.read(&buffer, maxLength: buffer.count)
+            rest = Array(buffer.prefix(length))
+            count += length
+        }
+    }
+
     @Test("A channel to a published PSM transfers bytes both ways, until one side closes its streams")
     func channelTransfersBytesBothWaysUntilItIsClosed() throws {
         try World.run(seed: 48) { world in
@@ -70,6 +102,60 @@ struct ChannelEngineTests {
             try await world.sleep(for: .seconds(10))
             #expect(near.output.streamStatus == .error && near.input.streamStatus == .error)
             #expect((near.output.streamError as? CBError)?.code == .connectionTimeout)
+        }
+    }
+
+    @Test("A channel whose streams are closed ends, although the peer does not read")
+    func closedChannelEndsAlthoughThePeerDoesNotRead() throws {
+        try World.run(seed: 52) { world in
+            let pair = try await LampAndPhone(world)
+            let (near, far) = try await openChannel(pair)
+            let piece = [UInt8](repeating: 5, count: 1000)
+            for _ in 0..<1000 {
+                while near.output.hasSpaceAvailable { _ = near.output.write(piece, maxLength: piece.count) }
+                try await world.sleep(for: .milliseconds(50))
+            }
+            near.input.close()
+            near.output.close()
+            try await world.sleep(for: .seconds(20))
+            #expect(await pair.phoneDevice.adapter.host.inspect().channels == 1)
+            try await world.sleep(for: .seconds(80))
+            #expect(await pair.phoneDevice.adapter.host.inspect().channels == 0)
+            #expect(await pair.lampDevice.adapter.host.inspect().channels == 0)
+            #expect(far.output.streamStatus == .atEnd)
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while far.input.hasBytesAvailable { _ = far.input.read(&buffer, maxLength: buffer.count) }
+            #expect(far.input.streamStatus == .atEnd)
+        }
+    }
+
+    @Test("A closed channel sends everything to a peer that answers before it reads on")
+    func closedChannelSendsEverythingToAnEchoingPeer() throws {
+        try World.run(seed: 53) { world in
+            let pair = try await LampAndPhone(world)
+            let (near, far) = try await openChannel(pair)
+            let piece = [UInt8](repeating: 5, count: 1000)
+            var (written, read) = (0, 0)
+            var rest: [UInt8] = []
+            for _ in 0..<1000 {
+                while near.output.hasSpaceAvailable { written += near.output.write(piece, maxLength: piece.count) }
+                read += echo(&rest, on: far)
+                try await world.sleep(for: .milliseconds(50))
+            }
+            // Neither side can send any more.
+            #expect(read < written && !rest.isEmpty)
+            near.input.close()
+            near.output.close()
+            for _ in 0..<10_000 where far.output.streamStatus == .open {
+                read += echo(&rest, on: far)
+                try await world.sleep(for: .milliseconds(50))
+            }
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while far.input.hasBytesAvailable { read += far.input.read(&buffer, maxLength: buffer.count) }
+            #expect(read == written)
+            // The answer to the request to disconnect is on its way.
+            try await world.sleep(for: .seconds(1))
+            #expect(await pair.phoneDevice.adapter.host.inspect().channels == 0)
         }
     }
 

@@ -173,7 +173,7 @@ struct ManagersOnHostTests {
     func managersConnectReadSubscribeWriteNotifyAndDisconnect() async {
         let lamp = Lamp(air: "virtual:managers")
         let phone = Phone(air: "virtual:managers")
-        for expected in ["added true", "advertising true", "subscribed 514", "unsubscribed"] {
+        for expected in ["added true", "advertising true", "subscribed 512", "unsubscribed"] {
             #expect(await lamp.told.next { $0 } == expected)
         }
         // The lamp may answer the write first or notify the value first.

@@ -137,6 +137,15 @@ struct SharedHostTests {
         #expect(HostRegistry.host(on: "hci:7", for: .peripheral) === adapter)
     }
 
+    @Test("A manager without the name of an adapter uses hci0, whether or not it exists yet")
+    func unnamedAdapterIsHCI0EvenIfItIsPluggedInLater() {
+        let unnamed = HostRegistry.host(on: nil, for: .central, environment: nil)
+        #expect(HostRegistry.host(on: "hci0", for: .peripheral) === unnamed)
+        #expect(HostRegistry.host(on: "", for: .peripheral, environment: "") === unnamed)
+        let other = HostRegistry.host(on: "hci7", for: .central)
+        #expect(HostRegistry.host(on: nil, for: .central, environment: "hci7") === other)
+    }
+
     /// Another object may have the address of an object that was released. A key that named such an object would find the
     /// host of another adapter.
     @Test func registryKeyOfAReleasedAdapterIsNotUsedAgain() async throws {

@@ -16,7 +16,10 @@ extension ATTRouter {
     ) -> Inbound {
         switch bearer.receive(pdu, unsentCount: unsentCount) {
         case .response:
-            if isDatabaseOutOfSync(pdu) { client.discardDatabase() }
+            if ATTRouter.isDatabaseOutOfSync(pdu) {
+                subscribers.forgetConfigurations(in: .all)
+                client.discardDatabase()
+            }
             return .client(bearer.client.receive(pdu, mtu: bearer.mtu, into: &buffer))
         case .request, .command:
             return .server(note(session.receive(pdu, on: &bearer.serverState, into: &buffer), on: bearer))
@@ -30,7 +33,7 @@ extension ATTRouter {
         case .notification: return ATTRouter.decodeNotification(pdu)
         case .indication:
             bearer.transactions.confirmationWillBeSent()
-            return ATTRouter.decodeIndication(pdu)
+            return takeIndication(pdu)
         case .violation(let violation): return .dropped(violation)
         // This host sends its indications on the fixed channel.
         case .confirmation, .ignoredCommand, .dead: return .done
@@ -40,11 +43,6 @@ extension ATTRouter {
     private func note(_ action: ServerAction, on bearer: EnhancedBearer) -> ServerAction {
         if case .respond = action { bearer.transactions.responseWillBeSent() }
         return action
-    }
-
-    private func isDatabaseOutOfSync(_ response: RawSpan) -> Bool {
-        response[checked: 0] == ATTOpcode.errorResponse.rawValue
-            && response[checked: 4] == ATTErrorCode.databaseOutOfSync.rawValue
     }
 
     /// Gives the client an app's answer to a request on an enhanced bearer.

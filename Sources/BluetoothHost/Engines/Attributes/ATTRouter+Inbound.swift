@@ -56,6 +56,7 @@ extension ATTRouter {
             return .unverifiedResponse(nil)
         case .response:
             enhanced?.fixedChannelAnswered()
+            if ATTRouter.isDatabaseOutOfSync(pdu) { subscribers.forgetConfigurations(in: .all) }
             return .client(client.receive(pdu, mtu: bearer.mtu, into: &buffer))
         case .request(.exchangeMTURequest):
             return answerMTURequest(pdu, into: &buffer)
@@ -72,7 +73,7 @@ extension ATTRouter {
         case .notification: return ATTRouter.decodeNotification(pdu)
         case .indication:
             bearer.confirmationWillBeSent()
-            return ATTRouter.decodeIndication(pdu)
+            return takeIndication(pdu)
         case .confirmation: return indicationInFlight.take().map { .confirmed($0) } ?? .done
         case .violation(let violation): return .dropped(violation)
         case .ignoredCommand, .dead: return .done
@@ -176,13 +177,31 @@ extension ATTRouter {
     }
 
     /// A malformed indication is dropped and not confirmed.
-    static func decodeIndication(_ pdu: RawSpan) -> Inbound {
+    mutating func takeIndication(_ pdu: RawSpan) -> Inbound {
         do throws(PacketDecodingError) {
             let indication = try HandleValueIndication(decoding: pdu)
+            if let range = changedHandles(indication.handle, indication.value) {
+                subscribers.forgetConfigurations(in: range)
+            }
             return .indication(indication.handle, offset: pdu.byteCount - indication.value.byteCount)
         } catch {
             return .malformed(.handleValueIndication, error)
         }
+    }
+
+    /// The handles that an indication of Service Changed reports as affected (Vol 3, Part G, 7.1); nil for another
+    /// indication. The range may be invalid.
+    private func changedHandles(_ handle: AttributeHandle, _ value: RawSpan) -> HandleRange? {
+        guard value.byteCount == 4, client.isServiceChanged(handle) else { return nil }
+        var reader = ByteReader(value)
+        guard let start = try? reader.readUInt16(), let end = try? reader.readUInt16() else { return nil }
+        return HandleRange(start: AttributeHandle(start), end: AttributeHandle(end))
+    }
+
+    /// Whether a response is the error Database Out Of Sync: the client's handles are not valid any more.
+    static func isDatabaseOutOfSync(_ response: RawSpan) -> Bool {
+        response[checked: 0] == ATTOpcode.errorResponse.rawValue
+            && response[checked: 4] == ATTErrorCode.databaseOutOfSync.rawValue
     }
 
     /// Writes the confirmation of an indication (Vol 3, Part G, 4.11). The caller takes the effects of the client before it

@@ -234,9 +234,13 @@ extension ATTRouter {
         return nil
     }
 
+    /// Maximum length of the value of a Write Command, in bytes (Vol 3, Part F, 3.2.9 and 3.4.5.3).
+    var longestCommandValue: Int { min(bearer.mtu - 3, maximumAttributeValueLength) }
+
     @inline(__always)
     func checkLength(of value: [UInt8], isSigned: Bool) throws(HostError) {
-        let limit = bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
+        let room = bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
+        let limit = min(room, maximumAttributeValueLength)
         guard value.count <= limit else {
             let kind = isSigned ? "signed write" : "write without response"
             throw .invalidArgument("a \(kind) carries at most \(limit) bytes on this link, not \(value.count)")

@@ -1,3 +1,4 @@
+import BLEATT
 import BluetoothTypes
 
 /// The apps that take the values of a link's remote attributes.
@@ -44,6 +45,17 @@ struct Subscribers {
     /// Records that the attribute's configuration is being cleared, and need not be cleared again.
     mutating func forgetConfiguration(of handle: AttributeHandle) {
         configurations[handle] = nil
+    }
+
+    /// Forgets the configurations of attributes that the server has changed: other attributes may have their handles now.
+    ///
+    /// - Parameter range: the handles that were affected. It may be invalid.
+    mutating func forgetConfigurations(in range: HandleRange) {
+        guard !configurations.isEmpty else { return }
+        configurations = configurations.filter { handle, configuration in
+            (handle < range.start || handle > range.end)
+                && (configuration < range.start || configuration > range.end)
+        }
     }
 
     /// - Returns: the attribute's configuration, if it is to be cleared: the peer may send its values, but there is no

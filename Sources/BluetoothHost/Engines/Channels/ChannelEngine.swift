@@ -101,7 +101,8 @@ struct ChannelEngine {
             peerMTU: channel.peerMTU,
             peerMPS: channel.peerMPS,
             unreadCount: channel.unreadCount,
-            unsentCount: channel.unsentCount
+            unsentCount: channel.unsentCount,
+            unsentByteCount: channel.unsentByteCount
         )
     }
 

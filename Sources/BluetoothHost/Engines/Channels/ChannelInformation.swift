@@ -12,4 +12,6 @@ package struct ChannelInformation: Hashable, Sendable {
     package let unreadCount: Int
     /// The number of SDUs that are not completely sent yet.
     package let unsentCount: Int
+    /// The number of bytes of SDUs that are not sent yet.
+    package let unsentByteCount: Int
 }

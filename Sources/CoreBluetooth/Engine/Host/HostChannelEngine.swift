@@ -5,9 +5,18 @@ import Foundation
 /// A channel of the host, for its streams.
 ///
 /// The engine reads from the host only as fast as the app reads. This stops the peer when the app is slow.
+///
+/// After ``close()`` no app reads, so received bytes are dropped. Otherwise a peer that answers each SDU before it
+/// reads the next one would wait forever, and so would the bytes to send. The channel ends once all bytes are sent, or
+/// when none was sent for ``progressTimeout``.
 final class HostChannelEngine: ChannelEngine {
     /// Maximum number of bytes in each direction here, in addition to the bytes in the host.
     private static let capacity = 16384
+    /// The time in which a closing channel must send at least one byte. It is checked at this interval.
+    ///
+    /// It is longer than the longest supervision timeout, 32 s (Vol 6, Part B, 4.5.2). So a link that recovers keeps the
+    /// channel.
+    private static let progressTimeout = Duration.seconds(40)
 
     private struct State {
         var deliver: (@Sendable (ChannelEvent) -> Void)?
@@ -16,11 +25,13 @@ final class HostChannelEngine: ChannelEngine {
         var outbound: [UInt8] = []
         /// Whether the app waits for space, because a call of ``send(_:)`` has left none.
         var isRoomAwaited = false
-        /// Whether the channel ends after all bytes are sent.
+        /// Whether the channel ends after all bytes are sent. Received bytes are dropped.
         var isClosing = false
         var isDrainPosted = false
         /// The number of bytes that were passed to the streams and not read by the app.
         var unread = 0
+        /// The timer of a closing channel; see ``progressTimeout``.
+        var progressTimer: BluetoothHost.ActionTimer?
     }
 
     private let host: BluetoothHost
@@ -66,8 +77,16 @@ final class HostChannelEngine: ChannelEngine {
     }
 
     func close() {
-        state.withLock { $0.isClosing = true }
-        postDrain()
+        let isClosing = state.withLock { state in
+            defer { state.isClosing = true }
+            return state.isClosing
+        }
+        guard !isClosing else { return }
+        run { engine, host in
+            engine.receive(on: host)
+            engine.drain(on: host)
+            if let unsent = engine.unsentCount(on: host) { engine.awaitProgress(from: unsent, on: host) }
+        }
     }
 
     // MARK: From the host
@@ -80,7 +99,11 @@ final class HostChannelEngine: ChannelEngine {
         case .peerReconfigured: break
         case .ended(let end, let unread):
             for unit in unread { tell(.received(unit)) }
-            state.withLock { $0.outbound = [] }
+            let timer = state.withLock { state in
+                state.outbound = []
+                return state.progressTimer.take()
+            }
+            if let timer { host.cancel(timer) }
             tell(.closed(EngineError(end)))
         }
     }
@@ -111,10 +134,15 @@ final class HostChannelEngine: ChannelEngine {
         deliver?(event)
     }
 
-    /// Reads received bytes from the host, up to the limit of unread bytes.
+    /// Reads received bytes from the host, up to the limit of unread bytes. Drops them all if the channel is closing.
     private func receive(on host: isolated BluetoothHost) {
         while true {
-            let room = HostChannelEngine.capacity - state.withLock { $0.unread }
+            let (unread, isClosing) = state.withLock { ($0.unread, $0.isClosing) }
+            if isClosing {
+                _ = host.readAll(from: identifier)
+                return
+            }
+            let room = HostChannelEngine.capacity - unread
             guard room > 0 else { return }
             let units = host.read(from: identifier, octets: room)
             guard !units.isEmpty else { return }
@@ -138,6 +166,32 @@ final class HostChannelEngine: ChannelEngine {
         }
         if isReady { tell(.readyToSend) }
         if isDone { host.finishChannel(identifier) }
+    }
+
+    /// The number of bytes here and in the host that are not sent; nil if the channel has ended.
+    private func unsentCount(on host: isolated BluetoothHost) -> Int? {
+        guard let information = host.information(on: identifier) else { return nil }
+        return information.unsentByteCount + state.withLock { $0.outbound.count }
+    }
+
+    /// Closes a closing channel if it sends none of its `unsent` bytes for ``progressTimeout``. Ends with the channel.
+    private func awaitProgress(from unsent: Int, on host: isolated BluetoothHost) {
+        let timer = host.run(after: HostChannelEngine.progressTimeout) { [weak self] in
+            self?.checkProgress(from: unsent)
+        }
+        state.withLock { $0.progressTimer = timer }
+    }
+
+    /// Called on the loop.
+    private func checkProgress(from earlierCount: Int) {
+        host.assumeIsolated { host in
+            guard let unsent = unsentCount(on: host) else { return }
+            if unsent < earlierCount {
+                awaitProgress(from: unsent, on: host)
+            } else {
+                host.closeChannel(identifier)
+            }
+        }
     }
 }
 

@@ -48,9 +48,20 @@ package enum HostRegistry {
     ///
     /// - Parameter adapter: the adapter's name; nil for the adapter that the environment names, otherwise hci0.
     static func host(on adapter: String?, for role: Role) -> SharedHost {
+        let environment = unsafe getenv(AdapterSpecification.environmentVariable).map { unsafe String(cString: $0) }
+        return host(on: adapter, for: role, environment: environment)
+    }
+
+    /// Returns the host on an adapter, open or not.
+    ///
+    /// - Parameters:
+    ///   - adapter: the adapter's name; nil for the adapter that the environment names, otherwise hci0.
+    ///   - environment: the value of the environment variable that names the adapter; nil if it is not set.
+    static func host(on adapter: String?, for role: Role, environment: String?) -> SharedHost {
         let specification: AdapterSpecification
         do throws(TransportError) {
-            specification = try self.specification(adapter)
+            // Each attempt to open the host checks whether hci0 exists, because it may be plugged in later.
+            specification = try AdapterSpecification.resolve(adapter, environment: environment) { true }
         } catch {
             let failure = OpeningFailure(error)
             return SharedHost { _ in .failure(failure) }
@@ -59,7 +70,16 @@ package enum HostRegistry {
         return hosts.withLock { hosts in
             let key = Key(adapter: specification, role: isVirtual ? role : nil)
             if let host = hosts[key] { return host }
-            let host = SharedHost { await open(specification, $0) }
+            let host = SharedHost { options in
+                do throws(TransportError) {
+                    let specification = try AdapterSpecification.resolve(adapter, environment: environment) {
+                        AdapterInventory.read().adapters.contains { $0.index == 0 }
+                    }
+                    return await open(specification, options)
+                } catch {
+                    return .failure(OpeningFailure(error))
+                }
+            }
             hosts[key] = host
             return host
         }
@@ -78,15 +98,6 @@ package enum HostRegistry {
         var isOpen = true
         for host in hosts.withLock({ Array($0.values) }) where await !host.settle() { isOpen = false }
         return isOpen
-    }
-
-    private static func specification(_ adapter: String?) throws(TransportError) -> AdapterSpecification {
-        guard let adapter, !adapter.isEmpty else { return try .default() }
-        do throws(AdapterSpecificationError) {
-            return try AdapterSpecification(parsing: adapter)
-        } catch {
-            throw .invalidSpecification(error)
-        }
     }
 
     private static func open(
