@@ -9,7 +9,7 @@ import Foundation
 public struct CBCharacteristicValue: Sendable {
     /// The characteristic.
     public let characteristic: CBCharacteristic
-    /// The value; at most ATT_MTU - 3 bytes.
+    /// The value; at most ATT_MTU - 3 and at most 512 bytes.
     public let value: Data
     /// The number of values that were dropped before this one because the reader was too slow. Values that were dropped
     /// because the manager's queue was blocked are not counted here.
