@@ -7,7 +7,7 @@ import Testing
 @testable import ESPHomeProtocol
 @testable import GatewayCore
 
-/// What waits for the ends of connections.
+/// A connection that has not ended, and the wait for it.
 @Suite(.timeLimit(.minutes(2)))
 struct ConnectionEndTests {
     /// Starts a client that is connected to the device.

@@ -48,7 +48,7 @@ extension BluetoothHost {
         return notifyOnLoop(notification)
     }
 
-    /// Sends a notification if the links of all its clients have room.
+    /// Sends a notification to its clients, if the outbound queues of all their links have room.
     ///
     /// - Precondition: this is called on the host's loop.
     /// - Returns: false if no client was notified.

@@ -7,8 +7,8 @@ extension BluetoothHost {
     /// Restores the saved state of a bonded peer.
     ///
     /// Called after a link was encrypted with the key of a bond, or a bond was made on it, and the link's security is
-    /// published. Later calls for the same link only store the changes of the time in which the peer was not verified,
-    /// and repeat Service Changed if the peer has not confirmed it. If the client's knowledge of the peer's database has
+    /// published. Later calls for the same link only store the changes of the time in which the peer was not verified.
+    /// They also repeat Service Changed if the peer has not confirmed it. If the client's knowledge of the peer's database has
     /// changed in that time, any device may have caused that, so the client learns the database again.
     ///
     /// The server restores the peer's configurations, and sends Service Changed if services have changed since the last
