@@ -15,6 +15,10 @@ final class ScriptedController: Transport {
         var states: UInt64 = 0x0000_03FF_FFFF_FFFF
         /// Whether it supports Write Authenticated Payload Timeout.
         var watchesAuthenticatedPayload = false
+        /// Whether it supports connected isochronous streams in both roles.
+        var hasStreams = false
+        /// Whether it receives the synchronizations that connected devices transfer.
+        var receivesTransfers = false
         var advertisingSets: UInt8 = 4
     }
 
@@ -164,8 +168,6 @@ final class ScriptedController: Transport {
                 .success(.init(lmpFeatures: [.brEdrNotSupported, .leSupportedController]))
             )
         case LEReadLocalSupportedFeatures.opcode:
-            let features: LEFeatures =
-                profile.usesExtendedCommands ? [.encryption, .extendedAdvertising] : [.encryption]
             return Self.complete(LEReadLocalSupportedFeatures.self, .success(.init(leFeatures: features)))
         case ReadBDADDR.opcode:
             return Self.complete(
@@ -179,6 +181,18 @@ final class ScriptedController: Transport {
                     .init(
                         leACLDataPacketLength: profile.leBuffers.length,
                         totalNumLEACLDataPackets: profile.leBuffers.count
+                    )
+                )
+            )
+        case LEReadBufferSizeV2.opcode:
+            return Self.complete(
+                LEReadBufferSizeV2.self,
+                .success(
+                    .init(
+                        leACLDataPacketLength: profile.leBuffers.length,
+                        totalNumLEACLDataPackets: profile.leBuffers.count,
+                        isoDataPacketLength: 251,
+                        totalNumISODataPackets: 8
                     )
                 )
             )
@@ -226,6 +240,16 @@ final class ScriptedController: Transport {
         }
     }
 
+    private var features: LEFeatures {
+        var features: LEFeatures = [.encryption]
+        if profile.usesExtendedCommands { features.insert(.extendedAdvertising) }
+        if profile.hasStreams {
+            features.insert([.connectedIsochronousStreamCentral, .connectedIsochronousStreamPeripheral])
+        }
+        if profile.receivesTransfers { features.insert(.periodicAdvertisingSyncTransferRecipient) }
+        return features
+    }
+
     private var supportedCommands: SupportedCommands {
         var commands = SupportedCommands()
         for opcode in [
@@ -236,6 +260,15 @@ final class ScriptedController: Transport {
         if profile.watchesAuthenticatedPayload {
             commands.insert(SetEventMaskPage2.opcode)
             commands.insert(WriteAuthenticatedPayloadTimeout.opcode)
+        }
+        if profile.hasStreams {
+            for opcode in [LESetHostFeature.opcode, LEReadBufferSizeV2.opcode, LESetupISODataPath.opcode] {
+                commands.insert(opcode)
+            }
+        }
+        if profile.receivesTransfers {
+            commands.insert(LESetDefaultPeriodicAdvertisingSyncTransferParameters.opcode)
+            commands.insert(LESetPeriodicAdvertisingSyncTransferParameters.opcode)
         }
         if profile.usesExtendedCommands {
             for opcode in [

@@ -170,9 +170,14 @@ extension Central {
     ///
     /// The adapter is opened with ``Adapter/Configuration/usesConnectedStreams``. The peripherals accept the streams.
     ///
+    /// The call waits until each bonded peripheral is verified by encryption, unless the security policy does not require
+    /// that. If a peripheral is no longer verified later, its stream ends with Authentication Failure.
+    ///
     /// - Throws: ``BLEError/notSupported(_:)`` if the controller has no streams or the configuration does not allow them,
-    ///   ``BLEError/invalidArgument(_:)``, ``BLEError/controllerFailed(_:)`` if a controller or a peripheral refuses,
-    ///   ``BLEError/disconnected(_:)``, and ``BLEError/cancelled`` if the task is cancelled.
+    ///   ``BLEError/invalidArgument(_:)``, ``BLEError/security(_:)`` if a bonded peripheral cannot be verified,
+    ///   ``BLEError/controllerFailed(_:)`` if a controller or a peripheral refuses, ``BLEError/disconnected(_:)``,
+    ///   ``BLEError/notReady`` while the controller is being brought up again, or if too many openings wait,
+    ///   ``BLEError/closed`` after ``Adapter/close()``, and ``BLEError/cancelled`` if the task is cancelled.
     public func openStreams(
         to peripherals: [RemotePeripheral],
         _ parameters: ConnectedGroupParameters = ConnectedGroupParameters()

@@ -212,7 +212,7 @@ public final class Client {
         let opcode: ATTOpcode?
         if response[checked: 0] == ATTOpcode.errorResponse.rawValue {
             guard let error = try? ErrorResponse(decoding: response) else { return nil }
-            if error.error.asksForSecurity, mayElevateSecurity, !running.isBackground, !hasElevated {
+            if error.error.asksForSecurity, mayElevateSecurity, running.elevatesSecurity, !hasElevated {
                 elevate(error)
                 return nil
             }

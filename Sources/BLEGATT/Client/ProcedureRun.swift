@@ -6,6 +6,9 @@ import BluetoothTypes
 public class ProcedureRun {
     /// Whether it yields to waiting procedures after each response.
     let isBackground: Bool
+    /// Whether the client asks for more security if the server refuses a request because of insufficient security.
+    /// Otherwise the procedure receives the refusal. Set it before a client accepts the run.
+    package final var elevatesSecurity: Bool
     private final var isOver = false
     /// The opcode of the last request.
     private final var lastRequest: ATTOpcode?
@@ -13,6 +16,7 @@ public class ProcedureRun {
     @usableFromInline
     init(isBackground: Bool) {
         self.isBackground = isBackground
+        elevatesSecurity = !isBackground
     }
 
     /// Whether there is an outcome. A cancelled run has one before its response has arrived.

@@ -164,7 +164,8 @@ extension BluetoothHost {
     ) {
         // The reception's observer names the closure for the events. Until then they have none.
         observers.synchronizations[synchronization.identifier] = { _ in }
-        guard let link = links[synchronization.link] else {
+        // Another device may use the address of a bonded peer.
+        guard let link = links[synchronization.link], !link.session.security.isIdentityUnverified else {
             return stopSynchronization(synchronization.identifier)
         }
         let transfer = ReceivedSyncTransfer(
@@ -193,7 +194,8 @@ extension BluetoothHost {
         _ status: HCIErrorCode,
         to reception: SyncTransferReceptionIdentifier
     ) {
-        guard let peer = links[link]?.peer else { return }
-        deliver(.transferFailed(reception, FailedSyncTransfer(peer: peer, serviceData: serviceData, status: status)))
+        guard let link = links[link], !link.session.security.isIdentityUnverified else { return }
+        let transfer = FailedSyncTransfer(peer: link.peer, serviceData: serviceData, status: status)
+        deliver(.transferFailed(reception, transfer))
     }
 }

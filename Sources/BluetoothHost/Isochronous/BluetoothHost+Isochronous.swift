@@ -39,7 +39,8 @@ struct StreamOpening {
 extension BluetoothHost {
     // MARK: Opening
 
-    /// Opens one stream to the peer of each link, in one group. All open, or none.
+    /// Opens one stream to the peer of each link, in one group. All open, or none. If the gate of a link is closed,
+    /// this begins the verification of the peer, and the streams wait for it.
     ///
     /// - Returns: the number of the opening, for ``cancelStreamOpening(_:)``.
     package func openStreams(
@@ -57,8 +58,12 @@ extension BluetoothHost {
                     throw .invalidArgument("only the central of a connection can open isochronous streams")
                 }
             }
+            // A call with wrong arguments encrypts no link.
+            _ = try parameters.command(cigID: 0, streamCount: identifiers.count)
+            for identifier in identifiers { _ = try linkForOpening(identifier) }
             enableEvents(information.streamEvents)
-            let effects = try isochronous.open(number, to: identifiers, parameters)
+            let gatedLinks = Set(identifiers.filter { links[$0]?.isGateClosed == true })
+            let effects = try isochronous.open(number, to: identifiers, parameters, gatedLinks: gatedLinks)
             observers.streamOpenings[number] = StreamOpening(observe: observe, completion: completion)
             perform(effects)
         } catch {
@@ -113,8 +118,14 @@ extension BluetoothHost {
     }
 
     func streamRequested(_ event: LECISRequest) {
-        let link = links[event.aclConnectionHandle]?.identifier
-        perform(isochronous.requested(event, on: link, number: observers.makeIdentifier()))
+        let link = links[event.aclConnectionHandle]
+        let effects = isochronous.requested(
+            event,
+            on: link?.identifier,
+            isUnverified: link?.session.security.isIdentityUnverified == true,
+            number: observers.makeIdentifier()
+        )
+        perform(effects)
     }
 
     /// Accepts a request.

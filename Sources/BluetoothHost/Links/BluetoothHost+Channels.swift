@@ -50,7 +50,7 @@ extension BluetoothHost {
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> HostChannelIdentifier {
         defer { endInput() }
-        let link = try linkForChannel(identifier)
+        let link = try linkForOpening(identifier)
         let name = try link.channels.connect(to: psm, configuration: configuration)
         request([name], on: link, completion)
         return name
@@ -66,7 +66,7 @@ extension BluetoothHost {
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> [HostChannelIdentifier] {
         defer { endInput() }
-        let link = try linkForChannel(identifier)
+        let link = try linkForOpening(identifier)
         let names = try link.channels.connect(to: psm, count: count, configuration: configuration)
         request(names, on: link, completion)
         return names

@@ -8,13 +8,18 @@ import BluetoothTypes
 extension BluetoothHost {
     /// Runs a client procedure. Cancelling the task cancels the procedure.
     ///
-    /// - Parameter characteristic: see ``finish(_:on:characteristic:)``.
+    /// - Parameters:
+    ///   - characteristic: see ``finish(_:on:characteristic:)``.
+    ///   - elevatesSecurity: whether the link is made more secure if the server refuses a request because of
+    ///     insufficient security. The policy must allow it too.
     package nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P,
         on identifier: LinkIdentifier,
-        characteristic: AttributeHandle? = nil
+        characteristic: AttributeHandle? = nil,
+        elevatesSecurity: Bool = true
     ) async throws(HostError) -> P.Output {
         let run = TypedProcedureRun(procedure)
+        if !elevatesSecurity { run.elevatesSecurity = false }
         let elevationFailure = try await finish(run, on: identifier, characteristic: characteristic)
         do throws(ClientError) {
             return try run.output()

@@ -29,6 +29,8 @@ extension BluetoothHost {
         enhanced.phase = .preparing
         let identifier = link.identifier
         let run = TypedProcedureRun(PrepareEnhancedBearers())
+        // No app has asked for a value that needs security.
+        run.elevatesSecurity = false
         let caller = ProcedureCall.Caller.host { [weak self] _ in
             let isAccepted = (try? run.output()) ?? false
             self?.assumeIsolated { host in

@@ -60,6 +60,8 @@ extension BluetoothHost {
         guard configuration.mtu > Bearer.defaultMTU else { return }
         let identifier = link.identifier
         let run = TypedProcedureRun(ExchangeMTU(offered: configuration.mtu))
+        // No app has asked for a value that needs security.
+        run.elevatesSecurity = false
         let caller = ProcedureCall.Caller.host { [weak self] _ in
             let mtu = try? run.output()
             self?.assumeIsolated { host in

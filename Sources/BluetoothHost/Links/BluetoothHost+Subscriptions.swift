@@ -151,6 +151,12 @@ extension BluetoothHost {
         links[identifier]?.att.subscribers.forgetConfiguration(of: handle)
     }
 
+    /// Records that the server has changed its attributes, on a link whose client does not know the handle of Service
+    /// Changed. The configurations in the range are not cleared: other attributes may have these handles now.
+    package func attributesChanged(in range: HandleRange, on identifier: LinkIdentifier) {
+        links[identifier]?.att.subscribers.forgetConfigurations(in: range)
+    }
+
     private func dropSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
         // Code of the app that runs at the release may call the host.
         let before = links[identifier]?.att.subscribers.remove(subscriber, of: handle)

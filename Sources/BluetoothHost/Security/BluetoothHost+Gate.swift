@@ -2,15 +2,16 @@ import BLEL2CAP
 import BLESMP
 import BluetoothTypes
 
-// Operations of this host's client and channels that wait at a closed gate, until encryption has verified the identity
-// of a bonded peer (BLESA). See ``LinkSecurityEngine`` for the terms.
+// Operations of this host's client, channels and isochronous streams that wait at a closed gate, until encryption has
+// verified the identity of a bonded peer (BLESA). See ``LinkSecurityEngine`` for the terms.
 extension BluetoothHost {
     /// Encrypts a link with the key of its peer's bond. As the peripheral, sends a Security Request instead.
     func verifyIdentity(of link: Link) {
         require(.verification, of: link)
     }
 
-    /// Ends the procedures and channels that wait for the identity of a bonded peer, because it could not be verified.
+    /// Ends the procedures and the openings of channels and streams that wait for the identity of a bonded peer. It
+    /// could not be verified.
     func verificationFailed(_ error: HostError, on link: Link) {
         guard links[link.identifier] != nil, link.isGateClosed else { return }
         logger.debug("\(link.peer) is not verified: \(error)")
@@ -18,7 +19,7 @@ extension BluetoothHost {
         performClientEffects(of: link)
         link.att.elevationFailureWasTaken()
         pumpClient(of: link)
-        giveUpChannels(of: link, error)
+        giveUpOpenings(of: link, error)
     }
 
     /// Resumes the operations of a link, leaves them waiting, or ends them, depending on the gate.
@@ -31,16 +32,18 @@ extension BluetoothHost {
             pumpEnhancedBearers(of: link)
             pumpLanes(of: link)
             pumpChannels(of: link)
+            perform(isochronous.gateOpened(on: link.identifier))
             return linkMayFulfilAttempts(link)
         }
+        isochronous.gateClosed(on: link.identifier)
         // Procedures that have not started on these bearers continue on the fixed channel, where they wait.
         if case .failed(let error) = gate {
             endBearers(of: link, error)
         } else {
             endBearers(of: link, .channel(.ended(.byUs)))
         }
-        // The channels of a link that the app ends, end with the link.
-        if case .failed(.disconnected) = gate {} else { endUnverifiedChannels(of: link) }
+        // The channels and streams of a link that the app ends, end with the link.
+        if case .failed(.disconnected) = gate {} else { endUnverifiedOperations(of: link) }
         if !link.att.lanes.isEmpty { pumpLanes(of: link) }
         switch gate {
         case .open, .verifying: break
@@ -49,24 +52,26 @@ extension BluetoothHost {
         }
     }
 
-    /// Whether procedures have left their lane, or channels are being opened.
+    /// Whether procedures have left their lane, or channels or streams are being opened.
     private func hasWaitingOperations(_ link: Link) -> Bool {
-        !link.client.isIdle || link.channels.isOpening
+        !link.client.isIdle || link.channels.isOpening || isochronous.awaitsGate(of: link.identifier)
     }
 
-    /// Ends the channels of a link whose peer's identity is no longer verified, for example because encryption has
-    /// ended.
-    private func endUnverifiedChannels(of link: Link) {
-        guard link.session.security.isIdentityUnverified, link.channels.count > 0 else { return }
+    /// Ends the channels and isochronous streams of a link whose peer's identity is no longer verified, for example
+    /// because encryption has ended.
+    private func endUnverifiedOperations(of link: Link) {
+        guard link.session.security.isIdentityUnverified else { return }
+        perform(isochronous.peerIsUnverified(on: link.identifier))
+        guard link.channels.count > 0 else { return }
         link.channels.peerIsUnverified()
         pumpChannels(of: link)
     }
 
-    /// Returns the link for a new channel. If the gate is closed, this begins the verification, and the channel waits
-    /// for it.
+    /// Returns the link for a new channel or stream. If the gate is closed, this begins the verification, and the
+    /// channel or stream waits for it.
     ///
     /// - Throws: the reason why the peer's identity cannot be verified, if that is known already.
-    func linkForChannel(_ identifier: LinkIdentifier) throws(HostError) -> Link {
+    func linkForOpening(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         let link = try link(identifier)
         guard link.isGateClosed else { return link }
         if link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
@@ -82,19 +87,22 @@ extension BluetoothHost {
         return false
     }
 
-    /// Resumes or ends the channels that have waited for encryption on `link`.
+    /// Resumes or ends the channels that have waited for encryption on `link`. Ends the openings of streams that still
+    /// wait for it.
     func securitySettled(on link: Link) {
         guard links[link.identifier] != nil, !link.security.state.isBusy else { return }
         switch link.security.published.gate {
         case .open: break
-        case .failed(let error): giveUpChannels(of: link, error)
-        case .verifying, .unverified: giveUpChannels(of: link, .security(.timedOut))
+        case .failed(let error): giveUpOpenings(of: link, error)
+        case .verifying, .unverified: giveUpOpenings(of: link, .security(.timedOut))
         }
         pumpChannels(of: link)
     }
 
-    /// Ends the channels that are being opened. Requests that still wait in the client lane are not sent.
-    private func giveUpChannels(of link: Link, _ error: HostError) {
+    /// Ends the channels that are being opened, and the openings of streams that wait for the gate. Requests that still
+    /// wait in the client lane are not sent.
+    private func giveUpOpenings(of link: Link, _ error: HostError) {
         for channel in link.channels.openings { endOpening(of: channel, on: link, error) }
+        perform(isochronous.verificationFailed(error, on: link.identifier))
     }
 }

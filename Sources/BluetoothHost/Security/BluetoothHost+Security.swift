@@ -16,6 +16,9 @@ extension BluetoothHost {
         endInput()
     }
 
+    /// The security policy of the host. A pairing removes from it the out-of-band data that it has used.
+    package var currentSecurityPolicy: SecurityPolicy { pairing.policy }
+
     private func setPolicy(_ policy: SecurityPolicy, of link: Link) {
         inform(link) { security, context in security.setPolicy(policy, &context) }
     }

@@ -199,6 +199,26 @@ struct BondDatabaseTests {
         #expect(database[address(1)]?.isPrivileged == false, "any device could have replaced the bond")
     }
 
+    @Test(
+        "The privilege moves to the new bond of a verified peer with another identity address",
+        arguments: [true, false]
+    )
+    func privilegeMovesToTheNewIdentityOfAVerifiedPeer(usesOldBondAgain: Bool) {
+        var database = Sample.database(record(1, isPrivileged: true), limit: 6)
+        for value: UInt64 in 2...12 {
+            let (decision, effects) = database.admit(
+                Sample.outcome(address(value)),
+                from: address(usesOldBondAgain ? 1 : value - 1),
+                keeping: ServerSession.PersistentState()
+            )
+            let expected = usesOldBondAgain ? 2 : value
+            #expect(decision == .bonded)
+            #expect(database.records.filter(\.isPrivileged).map(\.bond.identity) == [address(expected)])
+            let saves: [KeptSecurity] = effects.compactMap { if case .save(let kept, _) = $0 { kept } else { nil } }
+            #expect(saves.last?.bonds.filter(\.isPrivileged).map(\.bond.identity) == [address(expected)])
+        }
+    }
+
     @Test("The state of a peer is kept when it pairs again, if it had verified its bond")
     func attributesOfProvenPeerStay() {
         let cache = Sample.cache(attributes: 1)

@@ -61,6 +61,29 @@ struct AdvertisingPlanPeriodicTests {
         #expect(fixture.settle() == [Fixture.disable(0), Self.off, Fixture.remove(0)])
     }
 
+    @Test("A train's longest interval has 65,535 steps of 1.25 ms")
+    func longestIntervalOfATrainIsAccepted() throws {
+        var fixture = Self.fixture()
+        var configuration = Self.configuration([2, 1, 6])
+        let longer = Duration.microseconds(81_918_751)
+        configuration.periodic?.interval = longer
+        let error = HostError.invalidArgument(
+            "a periodic advertising interval is 7.5 ms to 81.91875 s, not \(longer)"
+        )
+        #expect(throws: error) { try fixture.start(configuration) }
+        configuration.periodic?.interval = .microseconds(81_918_750)
+        try fixture.start(configuration)
+        let parameters = GAPCommand(
+            LESetPeriodicAdvertisingParameters(
+                advertisingHandle: 0,
+                periodicAdvertisingIntervalMin: 0xFFFF,
+                periodicAdvertisingIntervalMax: 0xFFFF,
+                periodicAdvertisingProperties: []
+            )
+        )
+        #expect(fixture.settle().contains(parameters))
+    }
+
     @Test("A train that the controller refuses beside connections blocks its advertisement, which is tried again later")
     func refusedTrainBlocksItsAdvertisement() throws {
         var fixture = Self.fixture()
@@ -178,6 +201,35 @@ struct AdvertisingPlanPeriodicTests {
         fixture.settle(commands: 4)
         let opcode = LESetPeriodicAdvertisingEnable.opcode
         #expect(fixture.refuse() == [.retryLater(.status(.unsupportedFeatureOrParameterValue, opcode))])
+    }
+
+    @Test("A train that the controller does not stop for new data keeps its data")
+    func refusedStopLeavesTheTrainWithItsData() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.settle()
+        let data = AdvertisingData(decoding: [UInt8](repeating: 0, count: 300))
+        try fixture.plan.setPeriodicData(data, of: advertisement, fixture.context.information)
+        let failure = CommandFailure.status(.commandDisallowed, LESetPeriodicAdvertisingEnable.opcode)
+        #expect(fixture.refuse(.commandDisallowed) == [.ignore(failure)])
+        #expect(fixture.settle() == [])
+        _ = fixture.plan.stop(advertisement, isOn: true)
+        #expect(fixture.settle() == [Fixture.disable(0), Self.off, Fixture.remove(0)])
+    }
+
+    @Test("A train that the controller does not stop for a new set-up is stopped later")
+    func refusedStopDelaysTheSetUp() throws {
+        var fixture = Self.fixture()
+        let advertisement = try fixture.start(Self.configuration([2, 1, 6]))
+        fixture.plan.remove(Fixture.call(1), of: advertisement)
+        fixture.settle(commands: 5)
+        _ = fixture.refuse(.memoryCapacityExceeded)
+        _ = fixture.advance(by: .seconds(1))
+        let failure = CommandFailure.status(.commandDisallowed, LESetPeriodicAdvertisingEnable.opcode)
+        #expect(fixture.refuse(.commandDisallowed) == [.retryLater(failure)])
+        #expect(fixture.next() == nil)
+        _ = fixture.advance(by: .seconds(1))
+        #expect(fixture.settle().prefix(2) == [Self.off, Fixture.parameters(0, [])])
     }
 
     /// The train runs on although its set is off. The controller refuses its parameters until it is stopped.

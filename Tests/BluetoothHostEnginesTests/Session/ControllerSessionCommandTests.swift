@@ -144,6 +144,44 @@ struct ControllerSessionCommandTests {
         #expect(fixture.session.commands.count == 0)
     }
 
+    @Test func controllerWhoseEventsCauseTooManyCommandsIsReset() {
+        var fixture = SessionFixture.on()
+        fixture.now = fixture.now + .seconds(60)
+        let request = CommandRequest(LELongTermKeyRequestNegativeReply(connectionHandle: 0x0040), .unawaited)
+        #expect(fixture.session.submit(request, at: fixture.now) == sent(request))
+        for _ in 1...CommandQueue.eventLimit { _ = fixture.session.submit(request, at: fixture.now) }
+        #expect(fixture.session.deadline == fixture.now + .seconds(4))
+        let dropped = SessionEffect.commandFailed(.unawaited, .aborted)
+        for _ in 1...3 { #expect(fixture.session.submit(request, at: fixture.now) == [dropped]) }
+        #expect(fixture.session.commands.count == CommandQueue.eventLimit + 1)
+        #expect(fixture.session.deadline == fixture.now)
+        let effects = fixture.advance(by: .zero)
+        #expect(effects.prefix(while: { $0 == dropped }).count == CommandQueue.eventLimit + 1)
+        let reason = "it has caused more than \(CommandQueue.eventLimit) commands that wait"
+        #expect(effects.suffix(2) == [.lost(reason: reason), .send(SessionFixture.packet(Reset()))])
+        #expect(fixture.session.power == .recovering)
+    }
+
+    @Test func commandsOfThePauseBeforeARecoveryDoNotDelayIt() {
+        var fixture = SessionFixture.on()
+        _ = fixture.session.failed("test", at: fixture.now)
+        let requests = (1...2).map { SessionFixture.request(by: $0) }
+        #expect(fixture.session.submit(requests[0], at: fixture.now) == sent(requests[0]))
+        #expect(fixture.session.submit(requests[1], at: fixture.now) == [])
+        let failed = requests.map { SessionEffect.commandFailed($0.tag, .aborted) }
+        #expect(fixture.advance(by: .seconds(1)) == failed + sent(CommandRequest(Reset(), .unawaited)))
+    }
+
+    @Test func commandsOfCallersAreNotLimited() {
+        var fixture = SessionFixture.on()
+        let count = UInt32(2 * CommandQueue.eventLimit)
+        for caller in 1...count { _ = fixture.session.submit(SessionFixture.request(by: caller), at: fixture.now) }
+        let answer = CommandRequest(LELongTermKeyRequestNegativeReply(connectionHandle: 0x0040), .unawaited)
+        #expect(fixture.session.submit(answer, at: fixture.now) == [])
+        #expect(fixture.session.commands.count == Int(count) + 1)
+        #expect(fixture.session.deadline == fixture.now + .seconds(4))
+    }
+
     @Test func earlyTimerDoesNothing() {
         var fixture = SessionFixture.on()
         _ = fixture.session.submit(SessionFixture.request(by: 1), at: fixture.now)

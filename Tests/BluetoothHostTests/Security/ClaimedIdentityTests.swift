@@ -100,6 +100,78 @@ struct ClaimedIdentityTests {
         #expect(accepted.all == [SecurityFixture.peer])
     }
 
+    @Test func streamsAreRejectedUntilTheCentralIsVerified() throws {
+        let fixture = try SecurityFixture(hasStreams: true)
+        let requests = Recorder<LinkIdentifier>()
+        try fixture.run { host in
+            _ = try host.observeStreamRequests { requests.append($0.link) }
+        }
+        let link = try fixture.connect(.peripheral)
+        func request(_ handle: ConnectionHandle) {
+            fixture.controller.forgetCommands()
+            fixture.emit {
+                LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: handle, cigID: 1, cisID: 2)
+                    .encodePacket(into: &$0)
+            }
+        }
+        func rejections() -> [LERejectCISRequest] {
+            fixture.controller.commands.compactMap { $0.decode(LERejectCISRequest.self) }
+        }
+        func rejection(_ handle: ConnectionHandle) -> LERejectCISRequest {
+            LERejectCISRequest(connectionHandle: handle, reason: .connectionRejectedDueToSecurityReasons)
+        }
+        request(0x0060)
+        #expect(rejections() == [rejection(0x0060)] && requests.all.isEmpty)
+        fixture.requestKey()
+        fixture.encryptionChanged()
+        request(0x0061)
+        #expect(rejections().isEmpty && requests.all == [link])
+        // The app has not answered when encryption ends.
+        fixture.encryptionChanged(isOn: false)
+        #expect(rejections() == [rejection(0x0061)])
+    }
+
+    @Test func transferredTrainsAreDroppedUntilTheCentralIsVerified() throws {
+        let fixture = try SecurityFixture(receivesTransfers: true)
+        let events = Recorder<DeviceAddress>()
+        try fixture.run { host in
+            _ = host.startReception(PeriodicSyncTransferParameters(), on: nil) { event in
+                switch event {
+                case .received(let transfer): events.append(transfer.peer)
+                case .failed(let transfer): events.append(transfer.peer)
+                case .ready, .ended: return nil
+                }
+                return { _ in }
+            }
+        }
+        try fixture.connect(.peripheral)
+        func transfer(_ train: UInt16, _ status: HCIErrorCode = .success) {
+            fixture.emit {
+                LEPeriodicAdvertisingSyncTransferReceived(
+                    status: status,
+                    connectionHandle: 0x0040,
+                    serviceData: 0,
+                    syncHandle: train,
+                    advertisingSID: 1,
+                    advertiserAddress: PeerAddress(SecurityFixture.peer),
+                    advertiserPHY: .le1M,
+                    periodicAdvertisingInterval: 80,
+                    advertiserClockAccuracy: 0
+                ).encodePacket(into: &$0)
+            }
+        }
+        transfer(1)
+        transfer(2, .connectionFailedToBeEstablished)
+        #expect(events.all.isEmpty)
+        #expect(fixture.count(LEPeriodicAdvertisingTerminateSync.self) == 1)
+        #expect(try fixture.run { $0.inspect().synchronizations } == 0)
+        fixture.requestKey()
+        fixture.encryptionChanged()
+        transfer(3)
+        #expect(events.all == [SecurityFixture.peer])
+        #expect(try fixture.run { $0.inspect().synchronizations } == 1)
+    }
+
     @Test func claimantIsAskedToEncryptAndDisconnectedInTime() throws {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(.peripheral)

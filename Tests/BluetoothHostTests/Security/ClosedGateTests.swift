@@ -148,6 +148,95 @@ struct ClosedGateTests {
         #expect(ends.all == [.disconnected(.controller(.connectionTerminatedByLocalHost))])
     }
 
+    /// Opens a stream to the peer of a link. The controller gives it the handle 0x0060.
+    private func openStream(
+        on link: LinkIdentifier,
+        of fixture: SecurityFixture
+    ) throws -> (Recorder<Result<[IsochronousStreamInformation], HostError>>, Recorder<DisconnectionReason>) {
+        fixture.controller.override = { command in
+            switch command.opcode {
+            case LESetCIGParameters.opcode:
+                ScriptedController.complete(
+                    LESetCIGParameters.self,
+                    .success(.init(cigID: 0, connectionHandles: [0x0060]))
+                )
+            case LEEnableEncryption.opcode: ScriptedController.status(command.opcode)
+            default: nil
+            }
+        }
+        let outcomes = Recorder<Result<[IsochronousStreamInformation], HostError>>()
+        let ends = Recorder<DisconnectionReason>()
+        try fixture.run { host in
+            _ = host.openStreams(
+                to: [link],
+                ConnectedGroupParameters(),
+                observe: { _ in { if case .ended(let reason) = $0 { ends.append(reason) } } },
+                completion: { outcomes.append($0) }
+            )
+        }
+        fixture.advance(.milliseconds(1))
+        return (outcomes, ends)
+    }
+
+    @Test("A stream is opened once encryption has verified the peer, and never to a peer without the key")
+    func streamWaitsForTheVerification() throws {
+        for hasKey in [true, false] {
+            let fixture = try SecurityFixture(hasStreams: true)
+            let link = try fixture.connect(.central)
+            let (outcomes, _) = try openStream(on: link, of: fixture)
+            #expect(fixture.count(LESetCIGParameters.self) == 0 && outcomes.all.isEmpty)
+            fixture.encryptionChanged(hasKey ? .success : .pinOrKeyMissing)
+            #expect(fixture.count(LESetCIGParameters.self) == (hasKey ? 1 : 0))
+            #expect(fixture.count(LECreateCIS.self) == (hasKey ? 1 : 0))
+            guard !hasKey else { continue }
+            #expect(outcomes.all == [.failure(.security(.keyMissing))])
+            let (later, _) = try openStream(on: link, of: fixture)
+            #expect(later.all == [.failure(.security(.keyMissing))])
+            #expect(fixture.count(LESetCIGParameters.self) == 0)
+        }
+    }
+
+    @Test("A stream ends at once if the encryption of its link ends")
+    func streamEndsWithTheEncryption() throws {
+        let fixture = try SecurityFixture(hasStreams: true)
+        let link = try fixture.connect(.central)
+        fixture.encryptionChanged()
+        let (outcomes, ends) = try openStream(on: link, of: fixture)
+        fixture.emit {
+            LECISEstablishedV2(
+                connectionHandle: 0x0060,
+                cigSyncDelay: 1000,
+                cisSyncDelay: 1000,
+                transportLatencyCToP: 1000,
+                transportLatencyPToC: 1000,
+                phyCToP: .le2M,
+                phyPToC: .le2M,
+                nse: 1,
+                bnCToP: 1,
+                bnPToC: 1,
+                ftCToP: 1,
+                ftPToC: 1,
+                maxPDUCToP: 100,
+                maxPDUPToC: 100,
+                isoInterval: 8,
+                maxSDUCToP: 100,
+                maxSDUPToC: 100,
+                sduIntervalCToP: 10_000,
+                sduIntervalPToC: 10_000,
+                framing: .unframed
+            ).encodePacket(into: &$0)
+        }
+        let stream = try #require(try outcomes.all.first?.get().first?.identifier)
+        fixture.controller.forgetCommands()
+        fixture.encryptionChanged(isOn: false)
+        let reason = DisconnectionReason.controller(.authenticationFailure)
+        #expect(ends.all == [reason])
+        let disconnects = fixture.controller.commands.compactMap { $0.decode(Disconnect.self) }
+        #expect(disconnects.map(\.connectionHandle) == [0x0060])
+        let call = fixture.start { try await $0.sendSDU([1], timeStamp: nil, on: stream) }
+        #expect(throws: HostError.disconnected(reason)) { try call.all.first?.get() }
+    }
+
     @Test("A link on which the peer has not proven its key for long serves nothing until it has ended")
     func linkWithoutAProvenKeyServesNothing() throws {
         let fixture = try SecurityFixture(watchesAuthenticatedPayload: true) {

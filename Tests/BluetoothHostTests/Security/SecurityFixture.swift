@@ -23,21 +23,28 @@ final class SecurityFixture {
     let events = Recorder<String>()
     private(set) var valueHandle = AttributeHandle.invalid
 
-    /// - Parameter bond: the peer's bond; nil for none.
+    /// - Parameters:
+    ///   - bond: the peer's bond; nil for none.
+    ///   - hasStreams: whether the host and its controller support connected isochronous streams.
     init(
         bond: Bond? = SecurityFixture.bond(),
         usesExtendedCommands: Bool = false,
         watchesAuthenticatedPayload: Bool = false,
+        hasStreams: Bool = false,
+        receivesTransfers: Bool = false,
         configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
     ) throws {
         fixture = HostFixture(
             profile: .init(
                 usesExtendedCommands: usesExtendedCommands,
                 leBuffers: (251, 255),
-                watchesAuthenticatedPayload: watchesAuthenticatedPayload
+                watchesAuthenticatedPayload: watchesAuthenticatedPayload,
+                hasStreams: hasStreams,
+                receivesTransfers: receivesTransfers
             )
         ) {
             $0.requestsMTU = false
+            if hasStreams { $0.hostFeatures.insert(.connectedIsochronousStreamHostSupport) }
             configure(&$0)
         }
         fixture.controller.override = { command in

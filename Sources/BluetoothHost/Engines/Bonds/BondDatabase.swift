@@ -187,18 +187,25 @@ struct BondDatabase {
         }
         do throws(SecurityError) {
             let effects = try add(record, inUse: inUse)
-            // The verified peer has another identity address now. Its earlier one is not used any more.
-            return (.bonded, effects + (ownsKey && peer != identity ? forgetResolvingKey(of: peer) : []))
+            guard isVerified, peer != identity else { return (.bonded, effects) }
+            return (.bonded, effects + demoteEarlierBond(of: peer, losesKey: ownsKey))
         } catch {
             return (.refused(error), [])
         }
     }
 
-    /// Removes the identity resolving key from a bond, because another bond has it now.
-    private mutating func forgetResolvingKey(of identity: DeviceAddress) -> [BondEffect] {
-        guard byIdentity[identity]?.bond.identityResolvingKey != nil else { return [] }
-        byIdentity[identity]?.bond.identityResolvingKey = nil
-        return save() + [.bondChanged(identity)]
+    /// Updates the earlier bond of a verified peer that has a bond under another identity address now. The earlier bond is
+    /// no longer privileged, so a peer cannot make further privileged bonds by itself.
+    ///
+    /// - Parameter losesKey: whether the new bond has the identity resolving key of the earlier one, which then loses it.
+    private mutating func demoteEarlierBond(of identity: DeviceAddress, losesKey: Bool) -> [BondEffect] {
+        guard var record = byIdentity[identity] else { return [] }
+        let losesKey = losesKey && record.bond.identityResolvingKey != nil
+        guard losesKey || record.isPrivileged else { return [] }
+        record.isPrivileged = false
+        if losesKey { record.bond.identityResolvingKey = nil }
+        byIdentity[identity] = record
+        return save() + (losesKey ? [.bondChanged(identity)] : [])
     }
 
     /// The other bonded peer that has given the same identity resolving key; nil if there is none.

@@ -31,6 +31,16 @@ struct CommandRequest: Equatable {
         self.tag = tag
         handle = nil
     }
+
+    /// Whether the command counts for ``CommandQueue/eventLimit``: no caller waits for its answer, or it encrypts a link.
+    /// Events of the controller cause most of these commands.
+    var isCausedByEvents: Bool {
+        switch tag {
+        case .unawaited, .strayLink: true
+        case .caller: opcode == LEEnableEncryption.opcode
+        case .bringUp, .plan, .isochronous: false
+        }
+    }
 }
 
 /// A command about one connection.

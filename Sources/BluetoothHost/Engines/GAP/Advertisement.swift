@@ -61,6 +61,11 @@ public struct Advertisement: Sendable {
 }
 
 /// The filter and the parameters of a scan.
+///
+/// While several scans run, the controller scans with their shortest interval, their longest window and all their PHYs,
+/// and actively if one of them is active. The window is cut to the interval. The host's own search for a peer or a
+/// periodic train counts as a scan. So a scan may receive more than it has requested, and reports what passes its
+/// filter.
 public struct ScanOptions: Sendable, Hashable {
     /// Only advertisers that list one of these services are reported; all advertisers if this is empty.
     public var serviceUUIDs: [BluetoothUUID]
@@ -70,15 +75,16 @@ public struct ScanOptions: Sendable, Hashable {
     public var isActive: Bool
     /// Whether each received packet is reported, or only new content.
     public var reportsDuplicates: Bool
-    /// The interval between the starts of scan windows: 2.5 ms to 10.24 s (legacy), in steps of 0.625 ms.
+    /// The interval between the starts of scan windows: 2.5 ms to 10.24 s, in steps of 0.625 ms. A value outside is
+    /// taken as the nearest one.
     public var interval: Duration
-    /// How long the radio listens in each interval.
+    /// How long the radio listens in each interval: 2.5 ms to the interval, in steps of 0.625 ms. A value outside is
+    /// taken as the nearest one.
     public var window: Duration
     /// The PHYs of the primary channels on which the radio listens: LE 1M, LE Coded, or both.
     ///
     /// PHYs that the controller cannot scan are not used; if none is left, LE 1M is used. A controller may support LE
     /// Coded and refuse to scan on it. A scan on both PHYs then uses LE 1M; a scan on LE Coded alone ends with the error.
-    /// While several scans run, each of them receives what the PHYs of all scans receive.
     ///
     /// A connection to an advertiser that a scan has received on LE Coded is initiated on LE 1M and LE Coded, to any other
     /// on LE 1M only. So a device that advertises on LE Coded only must be found by a scan before it is connected to.

@@ -62,7 +62,7 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
 
 /// The parameters and data of a periodic advertising train (Vol 3, Part C, 9.5).
 public struct PeriodicAdvertisingConfiguration: Sendable, Hashable {
-    /// The time between two events: 7.5 ms to 81.92 s, in steps of 1.25 ms.
+    /// The time between two events: 7.5 ms to 81.91875 s, in steps of 1.25 ms.
     public var interval: Duration
     /// The data of each event: up to 1,650 bytes, as far as the controller accepts it. Empty for a train with subevents.
     public var data: AdvertisingData
@@ -99,8 +99,8 @@ public struct PeriodicAdvertisingConfiguration: Sendable, Hashable {
                 "an advertisement of a periodic train is not connectable, not scannable, and uses extended PDUs"
             )
         }
-        guard interval >= .microseconds(7500), interval <= .milliseconds(81_918) else {
-            throw .invalidArgument("a periodic advertising interval is 7.5 ms to 81.92 s, not \(interval)")
+        guard interval >= .microseconds(7500), interval <= .microseconds(81_918_750) else {
+            throw .invalidArgument("a periodic advertising interval is 7.5 ms to 81.91875 s, not \(interval)")
         }
         if let subevents {
             guard information.canAdvertiseWithResponses else {

@@ -103,6 +103,23 @@ extension AdvertisingPlan {
             setUpPeriodicAgain()
         }
 
+        /// Records that the controller has refused to stop the periodic train. If the train was to stop for new data,
+        /// it continues with its data.
+        ///
+        /// - Returns: whether the advertisement fails, because it cannot be set up again while the train is on.
+        mutating func periodicStopRefused(_ failure: CommandFailure) -> Bool {
+            var isOff = failure.isOutcomeUnknown
+            if case .status(.unknownAdvertisingIdentifier, _) = failure { isOff = true }
+            // At its end, the set is removed next. If the controller refuses that too, the train is stopped again.
+            guard !isOff, !isEnding else {
+                periodicStopped()
+                return false
+            }
+            guard let next = nextPeriodicData else { return true }
+            if next.length > PeriodicAdvertisingDataFragment.maximumLength { nextPeriodicData = nil }
+            return false
+        }
+
         private mutating func takeNextPeriodicData() {
             guard let next = nextPeriodicData.take() else { return }
             earlierPeriodicData = earlierPeriodicData ?? periodicData

@@ -271,8 +271,8 @@ struct AdvertisingPlan {
             }
             return [.ignore(failure)] + finish(at: index) + [.reconsiderAddresses]
         case .stopPeriodic:
-            entries[index].periodicStopped()
-            return [.ignore(failure)]
+            let fails = entries[index].periodicStopRefused(failure)
+            return fails ? fail(at: index, failure, at: now) : [.ignore(failure)]
         case .updatePeriodicData(_, let data):
             if failure.isOutcomeUnknown {
                 entries[index].periodicDataMayBeSent(data)

@@ -71,7 +71,7 @@ public struct PeriodicTrainRequest: Hashable, Sendable {
 
 /// The parameters of a received periodic advertising train.
 public struct PeriodicTrain: Hashable, Sendable {
-    /// The time between two events: 7.5 ms to 81.92 s.
+    /// The time between two events: 7.5 ms to 81.91875 s.
     public let interval: Duration
     /// The PHY of the events.
     public let phy: PHY

@@ -5,24 +5,30 @@ import BluetoothTypes
 extension IsochronousEngine {
     /// Handles the request of a central for a stream. It replaces an earlier one with the same handle, which has ended.
     ///
-    /// - Parameter link: the connection; nil if it is unknown.
-    mutating func requested(_ event: LECISRequest, on link: LinkIdentifier?, number: UInt64) -> [IsochronousEffect] {
+    /// - Parameters:
+    ///   - link: the connection; nil if it is unknown.
+    ///   - isUnverified: whether the central may only claim the identity of a bonded peer.
+    mutating func requested(
+        _ event: LECISRequest,
+        on link: LinkIdentifier?,
+        isUnverified: Bool = false,
+        number: UInt64
+    ) -> [IsochronousEffect] {
         let handle = event.cisConnectionHandle
         requests[handle] = nil
+        guard !isUnverified else { return [rejection(of: handle, .connectionRejectedDueToSecurityReasons)] }
         guard acceptsRequests, let link, streams[handle] == nil, requests.count < IsochronousEngine.requestLimit
-        else { return [reject(handle)] }
+        else { return [rejection(of: handle)] }
         let request = IsochronousStreamRequest(number: number, link: link, cigID: event.cigID, cisID: event.cisID)
         requests[handle] = request
         return [.requested(request)]
     }
 
-    private func reject(_ handle: ConnectionHandle) -> IsochronousEffect {
-        .send(
-            CommandRequest(
-                LERejectCISRequest(connectionHandle: handle, reason: .connectionRejectedDueToLimitedResources),
-                .unawaited
-            )
-        )
+    func rejection(
+        of handle: ConnectionHandle,
+        _ reason: HCIErrorCode = .connectionRejectedDueToLimitedResources
+    ) -> IsochronousEffect {
+        .send(CommandRequest(LERejectCISRequest(connectionHandle: handle, reason: reason), .unawaited))
     }
 
     private func handle(ofRequest number: UInt64) -> ConnectionHandle? {
@@ -46,14 +52,14 @@ extension IsochronousEngine {
     mutating func reject(_ number: UInt64) -> [IsochronousEffect] {
         guard let handle = handle(ofRequest: number) else { return [] }
         requests[handle] = nil
-        return [reject(handle)]
+        return [rejection(of: handle)]
     }
 
     /// Rejects all requests that the app has not answered, because it accepts none any more.
     mutating func rejectAll() -> [IsochronousEffect] {
         acceptsRequests = false
         defer { requests = [:] }
-        return requests.keys.map { reject($0) }
+        return requests.keys.map { rejection(of: $0) }
     }
 
     mutating func acceptanceFailed(_ handle: ConnectionHandle, _ error: HostError) -> [IsochronousEffect] {

@@ -18,6 +18,11 @@ import OrderedCollections
 /// The request of a central is reported to the caller, which accepts or rejects it. Without a caller that accepts, it is
 /// rejected at once.
 ///
+/// ## Gates
+///
+/// Streams are only for peers whose identity is verified, or need not be. The caller reports the gates of links: see
+/// ``LinkSecurityEngine``. An opening waits until the gates of all its links are open.
+///
 /// ## Ends
 ///
 /// A stream ends by itself or with its ACL connection. The controller reports the end of a stream by Disconnection
@@ -84,18 +89,21 @@ struct IsochronousEngine {
 
     /// Starts to open one stream to each of the links, in one group.
     ///
-    /// - Parameter number: names the opening in the effects.
+    /// - Parameters:
+    ///   - number: names the opening in the effects.
+    ///   - gatedLinks: the links whose gates are closed. The opening waits for ``gateOpened(on:)`` of each.
     mutating func open(
         _ number: UInt64,
         to links: [LinkIdentifier],
-        _ parameters: ConnectedGroupParameters
+        _ parameters: ConnectedGroupParameters,
+        gatedLinks: Set<LinkIdentifier> = []
     ) throws(HostError) -> [IsochronousEffect] {
         guard (1...LESetCIGParameters.maximumCount).contains(links.count) else {
             throw .invalidArgument("a group has 1 to \(LESetCIGParameters.maximumCount) streams, not \(links.count)")
         }
         guard waiting.count < IsochronousEngine.openingLimit else { throw .notReady }
         _ = try parameters.command(cigID: 0, streamCount: links.count)
-        waiting.append(Opening(number: number, links: links, parameters: parameters))
+        waiting.append(Opening(number: number, links: links, parameters: parameters, gatedLinks: gatedLinks))
         return startNext()
     }
 
@@ -109,9 +117,11 @@ struct IsochronousEngine {
         return closeStreams(of: cigID)
     }
 
-    private mutating func startNext() -> [IsochronousEffect] {
+    /// Starts the oldest opening that waits for no gate, unless another one creates streams.
+    mutating func startNext() -> [IsochronousEffect] {
         var effects: [IsochronousEffect] = []
-        while currentGroup == nil, let opening = waiting.popFirst() {
+        while currentGroup == nil, let index = waiting.firstIndex(where: \.gatedLinks.isEmpty) {
+            let opening = waiting.remove(at: index)
             effects += removeRefusedGroups()
             guard let cigID = (0...0xEF as ClosedRange<UInt8>).first(where: { groups[$0] == nil }),
                 let command = try? opening.parameters.command(cigID: cigID, streamCount: opening.links.count)
@@ -260,6 +270,10 @@ struct IsochronousEngine {
         if let cigID = stream.cigID, groups[cigID]?.failure != nil {
             streams[handle]?.phase = .settingUpPaths(0)
             return close(handle) + creationEnded(cigID)
+        }
+        if let failure = stream.failure {
+            streams[handle]?.phase = .settingUpPaths(0)
+            return close(handle) + acceptanceFailed(handle, failure)
         }
         let directions: [ISODataPathDirection] = (sends ? [.input] : []) + (receives ? [.output] : [])
         streams[handle]?.phase = .settingUpPaths(directions.count)

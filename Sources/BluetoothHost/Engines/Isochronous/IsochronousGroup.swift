@@ -21,7 +21,8 @@ extension IsochronousEngine {
         let cigID: UInt8?
         var phase = Phase.idle
         var information: IsochronousStreamInformation?
-        /// The failure of a command for a data path.
+        /// Why the stream ends once it is established: a command for a data path has failed, or the identity of the
+        /// peripheral's central is no longer verified.
         var failure: HostError?
         /// Whether the stream was reported as opened.
         var isReported = false
@@ -32,6 +33,8 @@ extension IsochronousEngine {
         let number: UInt64
         let links: [LinkIdentifier]
         let parameters: ConnectedGroupParameters
+        /// The links whose gates are closed. The opening begins when all of them have opened.
+        var gatedLinks: Set<LinkIdentifier>
     }
 
     /// The removal of a group from the controller.

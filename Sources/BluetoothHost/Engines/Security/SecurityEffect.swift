@@ -49,7 +49,7 @@ enum SecurityEffect: Equatable {
     case disconnect(HCIErrorCode)
 }
 
-/// Whether this host's client and channels may exchange PDUs with a peer.
+/// Whether this host's client, channels and isochronous streams may exchange PDUs with a peer.
 ///
 /// The gate is closed in all states except `open`. It protects against a device that uses the address of a bonded one
 /// (BLESA).

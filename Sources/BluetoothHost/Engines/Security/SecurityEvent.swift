@@ -56,7 +56,8 @@ public struct BondInformation: Hashable, Sendable {
     /// Whether the peer's private addresses can be resolved.
     public let resolvesAddresses: Bool
     /// Whether the bond stays when there are too many: its key is authenticated, this device began the pairing for the
-    /// app, or the app has marked it.
+    /// app, or the app has marked or imported the bond. A bond that replaces a privileged one is privileged too, if the
+    /// link was encrypted with the key of the earlier bond.
     public let isPrivileged: Bool
 
     init(_ record: BondRecord) {

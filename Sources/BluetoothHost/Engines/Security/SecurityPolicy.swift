@@ -112,19 +112,21 @@ public struct SecurityPolicy: Hashable, Sendable {
         }
     }
 
-    /// Whether the identity of a bonded peer is verified by encryption before values and channels are used.
+    /// Whether the identity of a bonded peer is verified by encryption before values, channels and isochronous streams
+    /// are used.
     ///
     /// As the central, this device encrypts the link at once. Its requests wait for the encryption, and values that the
     /// peer sends before are dropped, because any device may have sent them. As the peripheral, see
-    /// ``servesUnverifiedClients``. If this is false, values and channels that need no security are used without
-    /// encryption.
+    /// ``servesUnverifiedClients``. If this is false, values, channels and streams that need no security are used
+    /// without encryption.
     public var encryptsBondedLinks = true
     /// Whether a central with the address of a bonded device is served before it has encrypted the link.
     ///
-    /// Any device can use that address. If this is false, the client has no access to values and channels of apps until
-    /// it has encrypted the link with the bond's key or has paired again. The error is Insufficient Encryption, or
-    /// Insufficient Authentication if the bond has no usable key (Vol 3, Part C, 10.3.1). The client may exchange the
-    /// MTU, discover services, read the values of the GAP and GATT services, and send signed writes.
+    /// Any device can use that address. If this is false, the client has no access to values, channels and isochronous
+    /// streams of apps at first. It has access once it has encrypted the link with the bond's key or has paired again.
+    /// Until then, the error is Insufficient Encryption, or Insufficient Authentication if the bond has no usable key
+    /// (Vol 3, Part C, 10.3.1). The client may exchange the MTU, discover services, read the values of the GAP and GATT
+    /// services, and send signed writes.
     ///
     /// If this is true, the client may use everything that needs no security, and apps know it by the bonded device's
     /// address.

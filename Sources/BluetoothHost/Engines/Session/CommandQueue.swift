@@ -9,7 +9,17 @@ import DequeModule
 ///
 /// The controller must answer a command within the timeout. If it accepts no command while some wait, it must report
 /// within the timeout that it accepts one.
+///
+/// ## Bounds
+///
+/// Events of the controller cause commands, also events about links that the host does not know. A controller that
+/// reports many of them and answers slowly cannot fill the queue: at most ``eventLimit`` of these commands wait. Beyond
+/// that, the controller counts as failed. Commands whose answer an app or a plan waits for do not
+/// count, except those that encrypt a link.
 struct CommandQueue {
+    /// Maximum number of waiting commands that events have caused: several for each of 500 links.
+    static let eventLimit = 2048
+
     /// The time within which the controller must answer a command, and accept the next one.
     let timeout: Duration
     private var waiting = Deque<CommandRequest>()
@@ -20,6 +30,8 @@ struct CommandQueue {
     private var answerDeadline: Instant?
     /// The end of the time for the next credit, while commands wait only for that.
     private var creditDeadline: Instant?
+    /// When a command was dropped because of ``eventLimit``.
+    private var overflow: Instant?
 
     init(timeout: Duration) {
         self.timeout = timeout
@@ -43,11 +55,24 @@ struct CommandQueue {
     var opcodeInFlight: HCIOpcode? { inFlight?.opcode }
 
     /// When a time limit passes next.
-    var deadline: Instant? { answerDeadline ?? creditDeadline }
+    var deadline: Instant? { overflow ?? answerDeadline ?? creditDeadline }
 
-    mutating func enqueue(_ request: CommandRequest) {
+    /// Appends a command.
+    ///
+    /// - Returns: false if the command was dropped because of ``eventLimit``.
+    mutating func enqueue(_ request: CommandRequest, at now: Instant) -> Bool {
+        if request.isCausedByEvents, waiting.count >= CommandQueue.eventLimit,
+            waiting.count(where: \.isCausedByEvents) >= CommandQueue.eventLimit
+        {
+            overflow = overflow ?? now
+            return false
+        }
         waiting.append(request)
+        return true
     }
+
+    /// Whether a command was dropped because of ``eventLimit``; true only once.
+    mutating func takeOverflow() -> Bool { overflow.take() != nil }
 
     /// Removes and returns the next command if it may be sent now. Otherwise the time for a credit starts, if commands
     /// wait only for that.

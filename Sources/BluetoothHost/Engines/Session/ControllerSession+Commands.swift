@@ -6,9 +6,11 @@ extension ControllerSession {
     // MARK: Commands
 
     /// Queues a command. Without a transport it fails at once, and so does a command of others during a bring-up.
+    ///
+    /// A command beyond ``CommandQueue/eventLimit`` fails at once, too. The controller then fails in the next call of
+    /// ``advance(to:)``, because the caller still handles an event now.
     mutating func submit(_ request: CommandRequest, at now: Instant) -> [SessionEffect] {
-        guard mayTake(request) else { return failures(of: [request], .aborted) }
-        commands.enqueue(request)
+        guard mayTake(request), commands.enqueue(request, at: now) else { return failures(of: [request], .aborted) }
         return sendNext(at: now)
     }
 
@@ -102,6 +104,9 @@ extension ControllerSession {
     /// Handles all time limits that have passed.
     mutating func advance(to now: Instant) -> [SessionEffect] {
         var effects: [SessionEffect] = []
+        if commands.takeOverflow() {
+            effects += failed("it has caused more than \(CommandQueue.eventLimit) commands that wait", at: now)
+        }
         if let request = commands.takeUnanswered(at: now) { effects += unanswered(request, at: now) }
         if commands.takeMissingCredit(at: now) {
             effects.append(.report(.acceptsNoCommands))

@@ -207,9 +207,11 @@ struct ControllerSession {
         return effects + attempt(at: now)
     }
 
-    /// Starts the next attempt of a recovery.
+    /// Starts the next attempt of a recovery. Commands of the pause before it are not sent any more.
     mutating func attempt(at now: Instant) -> [SessionEffect] {
-        isTransportOpen ? beginBringUp(at: now) : openTransport()
+        guard isTransportOpen else { return openTransport() }
+        let aborted = commands.count == 0 ? [] : abortCommands()
+        return aborted + beginBringUp(at: now)
     }
 
     /// Ends the pause before the next attempt of a recovery, because the controller is there again. If an attempt is in
