@@ -89,18 +89,28 @@ struct ChannelStreamTests {
         withExtendedLifetime(streams) {}
     }
 
-    @Test("Reading waits for data, and writing for room")
-    func readingWaitsForDataAndWritingForRoom() async {
-        let channel = ScriptedChannel(room: 0)
+    @Test("Reading waits for data")
+    func readingWaitsForData() async {
+        let channel = ScriptedChannel()
         let streams = ChannelStreams(channel)
         streams.input.open()
-        streams.output.open()
         async let read = onThread { streams.input.read(10) }
-        async let written = onThread { streams.output.write([7, 8], maxLength: 2) }
         channel.say(.received([1]))
-        channel.makeRoom(5)
         #expect(await read == [1])
+    }
+
+    @Test("Writing waits for room")
+    func writingWaitsForRoom() async {
+        let channel = ScriptedChannel(room: 0)
+        let streams = ChannelStreams(channel)
+        streams.output.open()
+        async let written = onThread { streams.output.write([7, 8], maxLength: 2) }
+        // The writer has the lock of the streams until it waits, and room is reported under that lock.
+        while channel.refusedCount == 0 { await Task.yield() }
+        channel.makeRoom(5)
         #expect(await written == 2)
+        #expect(channel.sent == [7, 8])
+        #expect(channel.refusedCount == 1)
     }
 
     @Test("A lost link is an error after the data that was received before")

@@ -1,4 +1,5 @@
 import BLEATT
+import BLEHCI
 import BluetoothHost
 import Foundation
 import Testing
@@ -49,6 +50,21 @@ struct ErrorTests {
     @Test("The controller's reasons for a link's end become error codes", arguments: reasons)
     func reasonOfTheControllerBecomesAnErrorCode(controllerError: UInt8, expected: CBError.Code?) {
         #expect(CBError.Code(controllerError: controllerError) == expected)
+    }
+
+    static let refusals: [(UInt8, CBError.Code)] = [
+        (0x01, .operationNotSupported), (0x11, .operationNotSupported), (0x1A, .operationNotSupported),
+        (0x20, .operationNotSupported), (0x12, .invalidParameters), (0x3B, .invalidParameters), (0x07, .outOfSpace),
+        (0x0D, .outOfSpace), (0x08, .connectionTimeout), (0x22, .connectionTimeout), (0x09, .connectionLimitReached),
+        (0x0A, .connectionLimitReached), (0x13, .peripheralDisconnected), (0x14, .peripheralDisconnected),
+        (0x15, .peripheralDisconnected), (0x16, .operationCancelled), (0x3E, .connectionFailed), (0x0C, .unknown),
+        (0x1F, .unknown), (0x2A, .unknown),
+    ]
+
+    @Test("A command that the controller refuses is not reported as a failed connection", arguments: refusals)
+    func refusedCommandBecomesAnErrorCode(status: UInt8, expected: CBError.Code) {
+        let error = HostError.command(.status(HCIErrorCode(rawValue: status), LESetPHY.opcode))
+        #expect(EngineError(error) == .core(expected))
     }
 
     static let securityErrors: [(SecurityError, EngineError)] = [

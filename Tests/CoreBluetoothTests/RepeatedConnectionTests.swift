@@ -32,6 +32,28 @@ struct RepeatedConnectionTests {
         }
     }
 
+    @Test("Of the requests during a disconnection, one without the option keeps the choice of the one before it")
+    func requestDuringADisconnectionKeepsTheChoice() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        let reconnects: [String: Any] = [CBConnectPeripheralOptionEnableAutoReconnect: true]
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        fixture.manager.connect(peripheral, options: reconnects)
+        fixture.manager.connect(peripheral)
+        #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
+        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest(reconnects: true))])
+        // A cancelled request leaves no choice behind.
+        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(2)))
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        fixture.manager.connect(peripheral, options: reconnects)
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        fixture.manager.connect(peripheral)
+        #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
+        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 2)))
+        #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest())])
+    }
+
     @Test("A request without the option keeps automatic reconnection", arguments: [true, false])
     func requestWithoutTheOptionKeepsReconnection(isConnected: Bool) throws {
         try World.run(seed: 65) { world in

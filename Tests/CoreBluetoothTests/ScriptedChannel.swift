@@ -8,6 +8,7 @@ final class ScriptedChannel: CoreBluetooth.ChannelEngine {
         var deliver: (@Sendable (ChannelEvent) -> Void)?
         var room: Int
         var sent: [UInt8] = []
+        var refusedCount = 0
         var consumed = 0
         var isClosed = false
     }
@@ -17,6 +18,8 @@ final class ScriptedChannel: CoreBluetooth.ChannelEngine {
     init(room: Int = .max) { state = Guarded(State(room: room)) }
 
     var sent: [UInt8] { state.withLock { $0.sent } }
+    /// How often bytes were passed while there was no room.
+    var refusedCount: Int { state.withLock { $0.refusedCount } }
     var consumed: Int { state.withLock { $0.consumed } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
@@ -35,6 +38,7 @@ final class ScriptedChannel: CoreBluetooth.ChannelEngine {
             let count = min(octets.count, state.room)
             state.sent += octets.prefix(count)
             state.room -= count
+            if count == 0 { state.refusedCount += 1 }
             return (count, state.room > 0)
         }
     }

@@ -58,4 +58,29 @@ struct StreamScheduleTests {
         #expect(result.isScheduled == !isRemoved)
         #expect((result.calls > 0) == !isRemoved)
     }
+
+    /// Schedules a stream in the common modes and runs the run loop in the default mode, which is one of them. Then
+    /// removes the stream and runs the run loop again.
+    ///
+    /// - Returns: the number of calls before the removal, and after it.
+    private static func runInCommonModes() -> (before: Int, after: Int) {
+        let schedule = StreamSchedule()
+        let calls = Guarded(0)
+        schedule.perform = { calls.withLock { $0 += 1 } }
+        schedule.add(.current, .common)
+        runLoop { calls.withLock { $0 } > 0 }
+        let before = calls.withLock { $0 }
+        schedule.remove(.current, .common)
+        schedule.signal()
+        runLoopOnce()
+        return (before, calls.withLock { $0 } - before)
+    }
+
+    @Test func streamInTheCommonModesCallsInTheDefaultMode() async {
+        let calls: (before: Int, after: Int) = await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: Self.runInCommonModes()) }
+        }
+        #expect(calls.before > 0)
+        #expect(calls.after == 0)
+    }
 }

@@ -34,7 +34,8 @@ open class CBService: CBAttribute, @unchecked Sendable {
     /// the discovery of included services has found counts as secondary, until service discovery finds it.
     public var isPrimary: Bool { content.withLock { $0.isPrimary } }
 
-    /// The discovered included services; nil before discovery.
+    /// The discovered included services; nil before discovery. Circular references are not allowed (Vol 3, Part G,
+    /// 3.2): a service that includes this one, directly or through others, is left out.
     open var includedServices: [CBService]? { content.withLock { $0.includedServices } }
 
     /// The discovered characteristics; nil before discovery.

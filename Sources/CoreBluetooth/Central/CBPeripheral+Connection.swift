@@ -13,6 +13,9 @@ extension CBPeripheral {
     func wishConnection(_ request: ConnectionRequest) -> Bool? {
         content.withLock { content in
             guard content.manager != nil else { return nil }
+            var request = request
+            // As for an attempt that exists: without the option, the earlier request's choice stays.
+            request.reconnects = request.reconnects ?? content.nextConnection?.reconnects
             switch content.state {
             case .connected:
                 // The other options concern attempts.

@@ -46,7 +46,7 @@ struct RemoteDatabase {
         services = merge(services, objects, areAll: areAll).sorted(by: RemoteDatabase.precedes)
     }
 
-    /// Adds included services.
+    /// Adds included services, except those that include `service` themselves.
     ///
     /// - Throws: if `service` is no longer a service of this connection. Nothing is stored then: handles of the
     ///   database before a change must not name attributes of the new one.
@@ -64,7 +64,33 @@ struct RemoteDatabase {
                 of: service.peripheral
             )
         }
-        service.content.withLock { $0.includedServices = merge($0.includedServices, objects, areAll: wanted == nil) }
+        let included = RemoteDatabase.withoutCircularReferences(objects, to: service)
+        service.content.withLock { $0.includedServices = merge($0.includedServices, included, areAll: wanted == nil) }
+    }
+
+    /// Returns the services that do not include `service`, directly or through others, and are not `service` itself.
+    ///
+    /// Circular references are not allowed (Vol 3, Part G, 3.2). The objects of a server that has them would never be
+    /// released. The time grows linearly with the number of includes.
+    private static func withoutCircularReferences(_ services: [CBService], to service: CBService) -> [CBService] {
+        var includers: [ObjectIdentifier: [CBService]] = [:]
+        var seen: Set<ObjectIdentifier> = []
+        var waiting = services.filter { seen.insert(ObjectIdentifier($0)).inserted }
+        while let next = waiting.popLast() {
+            for included in next.content.withLock({ $0.includedServices }) ?? [] {
+                includers[ObjectIdentifier(included), default: []].append(next)
+                if seen.insert(ObjectIdentifier(included)).inserted { waiting.append(included) }
+            }
+        }
+        var circular: Set<ObjectIdentifier> = [ObjectIdentifier(service)]
+        waiting = [service]
+        while let next = waiting.popLast() {
+            for includer in includers[ObjectIdentifier(next)] ?? []
+            where circular.insert(ObjectIdentifier(includer)).inserted {
+                waiting.append(includer)
+            }
+        }
+        return services.filter { !circular.contains(ObjectIdentifier($0)) }
     }
 
     /// Adds characteristics.

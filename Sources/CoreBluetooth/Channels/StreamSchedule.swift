@@ -118,6 +118,8 @@ final class StreamSchedule: @unchecked Sendable {
     }
 
     private static func name(of mode: String) -> CFString {
+        // A run loop recognizes the common modes by this object only, not by an equal string.
+        if mode == RunLoop.Mode.common.rawValue { return kCFRunLoopCommonModes }
         let utf8: CFStringEncoding = 0x0800_0100
         return unsafe CFStringCreateWithCString(nil, mode, utf8)
     }

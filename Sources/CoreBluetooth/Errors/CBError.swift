@@ -28,9 +28,11 @@ public struct CBError: _BridgedStoredNSError {
     public enum Code: Int, _ErrorCodeProtocol, Sendable {
         public typealias _ErrorType = CBError
 
-        /// The peer's response is malformed, its database is too large, or the controller has failed.
+        /// The peer's response is malformed, its database is too large, the controller has failed, or it refuses a
+        /// command for a reason that no other code describes.
         case unknown = 0
-        /// The call has an argument that is not allowed, for example a service that is published already.
+        /// The call has an argument that is not allowed, for example a service that is published already, or parameters
+        /// that a controller refuses.
         case invalidParameters = 1
         /// The object does not belong to this connection. A discovery reports this if the peripheral has changed the
         /// service in the meantime. Asynchronous calls of `linux` also report it for an object that was not discovered
@@ -38,7 +40,8 @@ public struct CBError: _BridgedStoredNSError {
         case invalidHandle = 2
         /// The peripheral is not connected, or the connection ended before the call did.
         case notConnected = 3
-        /// There are no handles left for the service, or no resources for another L2CAP channel here or at the peer.
+        /// There are no handles left for the service, no resources for another L2CAP channel here or at the peer, or no
+        /// resources in a controller.
         case outOfSpace = 4
         /// The call was cancelled, or this host ended the connection that it needed.
         case operationCancelled = 5
@@ -168,6 +171,20 @@ extension CBError.Code {
         case 0x09, 0x0A: self = .connectionLimitReached
         case 0x13, 0x14, 0x15: self = .peripheralDisconnected
         default: self = .connectionFailed
+        }
+    }
+
+    /// Creates the code for a command or a procedure that a controller has refused, from the controller's error code
+    /// (Vol 1, Part F).
+    init(commandStatus: UInt8) {
+        switch commandStatus {
+        case 0x01, 0x11, 0x1A, 0x20: self = .operationNotSupported
+        case 0x12, 0x3B: self = .invalidParameters
+        case 0x07, 0x0D: self = .outOfSpace
+        // These are about the link.
+        case 0x08, 0x09, 0x0A, 0x13...0x16, 0x22, 0x3E:
+            self = CBError.Code(controllerError: commandStatus) ?? .operationCancelled
+        default: self = .unknown
         }
     }
 }

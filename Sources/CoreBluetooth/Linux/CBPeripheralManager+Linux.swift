@@ -45,9 +45,12 @@ extension CBPeripheralManager {
         /// Advertises exactly this data; see
         /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``.
         ///
+        /// If `advertisingData` or `scanResponse` is longer than 31 bytes, both are sent together as extended
+        /// advertising data, of at most 245 bytes. The controller must support extended advertising then.
+        ///
         /// - Parameters:
-        ///   - advertisingData: up to 31 bytes; with extended advertising, up to 245 bytes.
-        ///   - scanResponse: up to 31 bytes; not sent if the advertising data is longer than 31 bytes.
+        ///   - advertisingData: the data that is sent to all scanners.
+        ///   - scanResponse: the data that is sent in answer to scan requests.
         ///   - interval: 20 ms to 10.24 s; nil for the host's default.
         public func startAdvertising(
             _ advertisingData: AdvertisingData,

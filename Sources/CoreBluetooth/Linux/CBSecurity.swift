@@ -17,8 +17,11 @@ public struct CBSecurity: Sendable {
     let shared: SharedHost
 
     /// Sets the security policy from now on; see `SecurityPolicy`. The delegate shows passkeys and asks for them.
+    ///
+    /// An `Adapter` that the app has opened and given to a manager has its own policy again once the last manager on it
+    /// is released.
     public func setPolicy(_ policy: SecurityPolicy) {
-        post { host, _ in host.setSecurityPolicy(policy) }
+        post { host, open in open.setSecurityPolicy(policy, on: host) }
     }
 
     /// Sets the delegate that answers for a person when devices pair; nil if managers answer by themselves.

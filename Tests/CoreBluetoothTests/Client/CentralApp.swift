@@ -113,11 +113,11 @@ final class StateObserver: NSObject, CBCentralManagerDelegate {
 /// The usual view model of Swift 6: isolated to the main actor, its manager on the main queue.
 @MainActor
 final class ViewModel: NSObject, @preconcurrency CBCentralManagerDelegate {
-    var isOn = false
+    var states: [CBManagerState] = []
     var names: [UUID: String] = [:]
 
     func centralManagerDidUpdateState(_ central: CBCentralManager) {
-        isOn = central.state == .poweredOn
+        states.append(central.state)
     }
 
     func centralManager(
@@ -138,10 +138,15 @@ final class Scanner: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
     private var manager: CBCentralManager!
     private var continuation: CheckedContinuation<CBManagerState, Never>?
 
-    func state() async -> CBManagerState {
+    /// Returns the first state that is reported.
+    func state(of adapter: String) async -> CBManagerState {
         await withCheckedContinuation { continuation in
             self.continuation = continuation
-            manager = CBCentralManager(delegate: self, queue: .global(qos: .userInitiated))
+            manager = CBCentralManager(
+                delegate: self,
+                queue: .global(qos: .userInitiated),
+                options: [CBCentralManagerOptionAdapterKey: adapter]
+            )
         }
     }
 

@@ -3,6 +3,9 @@ import Testing
 
 @Suite("Source code written for Apple's framework")
 struct ClientTests {
+    /// The socket of a controller in a folder that does not exist.
+    private static let missingAdapter = "unix:/nonexistent/controller"
+
     private func fail(_ error: any Error) throws { throw error }
 
     @Test("Errors are caught, cast and matched")
@@ -81,7 +84,7 @@ struct ClientTests {
 
     @Test("Without a host the one callback reports that, on a concurrent queue as well")
     func oneCallbackReportsThatThereIsNoHost() async {
-        #expect(await Scanner().state() == .unsupported)
+        #expect(await Scanner().state(of: Self.missingAdapter) == .unsupported)
         #expect(CBManager.authorization == .allowedAlways)
     }
 
@@ -98,10 +101,12 @@ struct ClientTests {
     @MainActor
     func viewModelOnTheMainActorIsCalledThere() async {
         let model = ViewModel()
-        let manager = CBCentralManager(delegate: model, queue: nil)
+        let options = [CBCentralManagerOptionAdapterKey: Self.missingAdapter]
+        let manager = CBCentralManager(delegate: model, queue: nil, options: options)
         #expect(manager.state == .unknown)
-        while manager.state == .unknown { await Task.yield() }
-        #expect(!model.isOn)
+        while model.states.isEmpty { await Task.yield() }
+        #expect(model.states == [.unsupported])
+        #expect(manager.state == .unsupported)
     }
 
     @Test("A service is built by appending, and appending to nil descriptors does nothing")

@@ -420,6 +420,33 @@ struct ConnectingEngineTests {
         }
     }
 
+    @Test("The timeout of an attempt that was cancelled does not replace the report of the cancellation")
+    func timeoutAfterACancellationIsNotReported() throws {
+        try World.run(seed: 63) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            try await Self.loseNextRequest(of: pair, in: world)
+            let start = world.elapsed
+            pair.phone.engine.connect(peripheral, ConnectionRequest(timeout: .milliseconds(1)))
+            pair.phone.engine.cancelConnection(peripheral)
+            let isReported = await pair.phone.events.next { event -> Bool? in
+                switch event {
+                case .disconnected(peripheral, let disconnection): return disconnection.error == nil
+                case .connectionFailed(peripheral, _): return false
+                default: return nil
+                }
+            }
+            #expect(isReported)
+            // The link ends after the timeout.
+            #expect(world.elapsed - start > .milliseconds(1))
+            world.setConditions(nil, between: pair.lampDevice.device, and: pair.phoneDevice.device)
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.allSatisfy { if case .connectionFailed = $0 { false } else { true } })
+            await pair.phone.connect(peripheral)
+        }
+    }
+
     @Test("A link whose peer does not answer the request for a longer MTU is reported all the same")
     func peerWithoutAnAnswerIsConnected() throws {
         try World.run(seed: 59) { world in

@@ -52,6 +52,33 @@ struct PairingEngineTests {
         }
     }
 
+    @Test("Connecting does not pair if the peer's Device Name needs encryption; reading the name does")
+    func connectingDoesNotPair() throws {
+        try World.run(seed: 67) { world in
+            let pair = try await LampAndPhone(world)
+            // The lamp's own GAP service has a Device Name that needs no encryption.
+            await pair.lampDevice.adapter.host.removeService(at: 0x0001)
+            let name = CharacteristicDefinition(
+                uuid: .deviceName,
+                properties: [.read],
+                permissions: [.read, .readEncrypted],
+                value: .stored(Array("lock".utf8))
+            )
+            let published = try await pair.lamp.publish(ServiceDefinition(uuid: "FFB2", characteristics: [name]))
+            let peripheral = await pair.connect()
+            // The requests of the host are answered by then.
+            try await world.sleep(for: .seconds(5))
+            #expect(try await pair.phone.services(nil, of: peripheral).contains { $0.uuid == "FFB2" })
+            let adapters = [pair.phoneDevice.adapter, pair.lampDevice.adapter]
+            for adapter in adapters { #expect(await adapter.bonds().isEmpty) }
+            let read = await pair.phone.read(published.characteristics[0].valueHandle, of: peripheral)
+            #expect(read == .success(Array("lock".utf8)))
+            // The last keys are still on their way.
+            try await world.sleep(for: .seconds(1))
+            for adapter in adapters { #expect(await adapter.bonds().count == 1) }
+        }
+    }
+
     @Test(
         "A pairing that a central begins is accepted only if a value here needs encryption"
     )
@@ -140,6 +167,53 @@ struct PairingEngineTests {
             await #expect(throws: BLEError.self) { try await peer.pair() }
             #expect(own.asked.waiting == ["asked"] && other.asked.waiting.isEmpty)
             await advertising.stop()
+        }
+    }
+
+    @Test("An adapter that the app has opened gets its own security policy back after its managers ended")
+    func adapterHasItsPolicyAgain() throws {
+        try World.run(seed: 68) { world in
+            let device = world.device("lamp")
+            let adapter = try await device.openAdapter()
+            var own = SecurityPolicy()
+            own.pairsOnRequest = false
+            await adapter.setSecurityPolicy(own)
+            let shared = HostRegistry.host(on: adapter, for: .peripheral)
+            for pairable in [SecurityPolicy.Pairable.never, .duringWindow] {
+                let lamp = TestPeripheral(HostPeripheral(shared))
+                await lamp.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+                var policy = SecurityPolicy()
+                policy.pairable = pairable
+                for requestsEncryption in [true, false] {
+                    policy.requestsEncryption = requestsEncryption
+                    CBSecurity(shared: shared).setPolicy(policy)
+                    try await world.sleep(for: .seconds(1))
+                    #expect(await adapter.host.currentSecurityPolicy == policy)
+                }
+                lamp.engine.stop()
+                try await world.sleep(for: .seconds(1))
+                #expect(await adapter.host.currentSecurityPolicy == own)
+            }
+        }
+    }
+
+    @Test("A security policy that the app sets on its adapter after a manager's policy stays after the managers ended")
+    func laterPolicyOfTheAppStays() throws {
+        try World.run(seed: 69) { world in
+            let device = world.device("lamp")
+            let adapter = try await device.openAdapter()
+            let shared = HostRegistry.host(on: adapter, for: .peripheral)
+            let lamp = TestPeripheral(HostPeripheral(shared))
+            await lamp.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+            var policy = SecurityPolicy()
+            policy.pairable = .never
+            CBSecurity(shared: shared).setPolicy(policy)
+            try await world.sleep(for: .seconds(1))
+            policy.requestsEncryption = true
+            await adapter.setSecurityPolicy(policy)
+            lamp.engine.stop()
+            try await world.sleep(for: .seconds(1))
+            #expect(await adapter.host.currentSecurityPolicy == policy)
         }
     }
 

@@ -613,4 +613,24 @@ struct RestorationTests {
             #expect(await device.peripheral(restoreIdentifier: "app").events.waiting.isEmpty)
         }
     }
+
+    @Test("An advertisement that did not start is not restored; a later one that started is", arguments: [true, false])
+    func advertisementThatDidNotStartIsNotRestored(isReplaced: Bool) throws {
+        try World.run(seed: 85) { world in
+            let device = try await EngineDevice("lamp", in: world)
+            let first = await device.peripheral(restoreIdentifier: "app")
+            let data = AdvertisingData([.completeLocalName("hall")])
+            // The shortest interval is 20 ms.
+            let invalid = AdvertisementPayload(data, scanResponse: AdvertisingData(), interval: .zero)
+            let valid = AdvertisementPayload(localName: "lamp", services: [])
+            let results = Mailroom<Result<Void, EngineError>>()
+            first.engine.startAdvertising(invalid) { results.post($0) }
+            if isReplaced { first.engine.startAdvertising(valid) { results.post($0) } }
+            #expect(await results.next { $0.failure } == .core(.invalidParameters))
+            let restored = await device.peripheral(restoreIdentifier: "app").events.waiting.compactMap { event in
+                if case .restored(let peripheral) = event { peripheral.localName } else { nil }
+            }
+            #expect(restored == (isReplaced ? ["lamp"] : []))
+        }
+    }
 }

@@ -182,4 +182,35 @@ struct SharedLinkTests {
             await peer.disconnect()
         }
     }
+
+    @Test("A manager that leaves a link does not clear a configuration that the server has reported as changed")
+    func changedConfigurationIsNotCleared() throws {
+        let world = World(seed: 146, recordsCaptures: true)
+        defer { world.close() }
+        try world.run {
+            let fixture = try await Fixture(world)
+            let identifier = await fixture.manager.find().identifier
+            await fixture.manager.connect(identifier)
+            let peer = try await fixture.gateway.adapter.central.connect(to: fixture.lamp.address)
+            let characteristics = try await fixture.manager.characteristics(of: "A800", on: identifier)
+            _ = await fixture.manager.configure(.notification, of: characteristics[0], on: identifier)
+            try await world.sleep(for: .seconds(3))
+            let service = try #require(
+                try await peer.discoverAll().first { $0.characteristics.contains { $0.valueHandle == fixture.handle } }
+            )
+            await fixture.lamp.adapter.host.removeService(at: service.handle)
+            _ = await fixture.manager.events.next {
+                if case .servicesChanged(identifier, let range) = $0 { range } else { nil }
+            }
+            let count = try AttributeTrace(fixture.gateway.device.capture).sent.count
+            fixture.manager.engine.cancelConnection(identifier)
+            _ = await fixture.manager.disconnected(identifier)
+            try await world.sleep(for: .seconds(5))
+            #expect(await fixture.linkCount == 1, "the module uses the link")
+            let sent = try AttributeTrace(fixture.gateway.device.capture).sent.dropFirst(count)
+            // Find Information Request and Write Request.
+            #expect(!sent.contains { $0.first == 0x04 || $0.first == 0x12 })
+            await peer.disconnect()
+        }
+    }
 }

@@ -14,8 +14,7 @@ extension EngineError {
                 .client(.tooManyAttributes), .client(.tooManyRequests):
                 .core(.unknown)
             case .disconnected(let reason): EngineError(reason) ?? .core(.notConnected)
-            case .command(.status(let code, _)):
-                .core(CBError.Code(controllerError: code.rawValue) ?? .operationCancelled)
+            case .command(.status(let code, _)): .core(CBError.Code(commandStatus: code.rawValue))
             case .timedOut: .core(.connectionTimeout)
             case .notSupported: .core(.operationNotSupported)
             case .channel(let error): EngineError(error)

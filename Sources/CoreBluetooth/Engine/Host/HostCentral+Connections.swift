@@ -93,6 +93,8 @@ extension HostCentral {
         guard let open, let connection = state.connections[peripheral], connection.number == number,
             connection.timeoutNumber == timeoutNumber
         else { return }
+        // The app has cancelled the attempt. The end of the link is reported instead.
+        if case .ending = connection.phase { return }
         open.host.assumeIsolated { end(connection.identifier, isAnswered: false, on: $0, open) }
         connectionFailed(connection.identifier, .core(.connectionTimeout))
     }

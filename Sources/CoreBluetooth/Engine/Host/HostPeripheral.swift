@@ -48,6 +48,8 @@ final class HostPeripheral: PeripheralEngine, HostMember {
         /// The PSMs of the published channel services.
         var channelServices: Set<CBL2CAPPSM> = []
         fileprivate var advertisement: AdvertisementIdentifier?
+        /// Incremented by each start and each end of advertising.
+        fileprivate var advertisingNumber: UInt64 = 0
     }
 
     private let loop = HostLoop()
@@ -357,18 +359,16 @@ final class HostPeripheral: PeripheralEngine, HostMember {
         )
         post(completion) { host, open in
             self.endAdvertising(on: host)
-            if let identifier = self.restoreIdentifier {
-                let record = Restoration.Advertisement(
-                    localName: payload.localName,
-                    services: payload.services.map { "\($0)" }
-                )
-                open.restoration.set(record, for: identifier)
-            }
+            let services = payload.services.map { "\($0)" }
+            self.save(Restoration.Advertisement(localName: payload.localName, services: services), open)
+            let number = self.state.advertisingNumber
             self.advertising.add(on: host) { host in
                 do throws(HostError) {
                     self.state.advertisement = try await host.startAdvertising(configuration)
                     completion(.success(()))
                 } catch {
+                    // A later start has saved its own advertisement.
+                    if self.state.advertisingNumber == number { self.save(nil, open) }
                     completion(.failure(EngineError(error)))
                 }
             }
@@ -379,10 +379,14 @@ final class HostPeripheral: PeripheralEngine, HostMember {
         post { host, _ in self.endAdvertising(on: host) }
     }
 
+    /// Saves the advertisement for the next process, if the manager has a restore identifier.
+    private func save(_ advertisement: Restoration.Advertisement?, _ open: OpenHost?) {
+        if let restoreIdentifier { open?.restoration.set(advertisement, for: restoreIdentifier) }
+    }
+
     private func endAdvertising(on host: isolated BluetoothHost) {
-        if let identifier = restoreIdentifier {
-            open?.restoration.set(nil as Restoration.Advertisement?, for: identifier)
-        }
+        state.advertisingNumber += 1
+        save(nil, open)
         advertising.add(on: host) { host in
             guard let advertisement = self.state.advertisement else { return }
             self.state.advertisement = nil

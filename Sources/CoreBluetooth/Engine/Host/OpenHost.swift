@@ -6,6 +6,21 @@ import Foundation
 
 /// An open host, and the objects that the engines of its managers share.
 final class OpenHost: Sendable {
+    /// A security policy that the managers have set on an adapter of the app.
+    private struct ManagerPolicy {
+        let policy: SecurityPolicy
+        /// The policy of the app, which it has replaced.
+        let original: SecurityPolicy
+
+        /// Whether the host still has the policy. The out-of-band data does not count: a pairing removes it.
+        func isSet(on host: isolated BluetoothHost) -> Bool {
+            var current = host.currentSecurityPolicy
+            current.ownOutOfBandData = policy.ownOutOfBandData
+            current.peerOutOfBandData = policy.peerOutOfBandData
+            return current == policy
+        }
+    }
+
     let host: BluetoothHost
     let store: KeyStore
     let peers: PeerDirectory
@@ -14,6 +29,7 @@ final class OpenHost: Sendable {
     let restoration: Restoration
     private let pairing: Pairing
     private let isAdopted: Bool
+    private let managerPolicy = Guarded<ManagerPolicy?>(nil)
     /// The observers of the host's power, of its security, and of failures to reach its controller again.
     private let observers = Guarded<[UInt64]>([])
     /// The observers that report to the sequences of apps.
@@ -115,12 +131,16 @@ final class OpenHost: Sendable {
         }
     }
 
-    /// Reverses ``begin(reportingTo:)``, and releases the pairing delegate.
+    /// Reverses ``begin(reportingTo:)``, and releases the pairing delegate. An adopted adapter has its own security
+    /// policy again, unless the app has set another one in the meantime.
     func end() {
-        host.loop.execute { [host, pairing, reporters] in
+        host.loop.execute { [host, pairing, reporters, managerPolicy] in
             host.assumeIsolated { host in
                 pairing.setDelegate(nil)
                 pairing.uninstall(from: host)
+                if let last = managerPolicy.withLock({ $0.take() }), last.isSet(on: host) {
+                    host.setSecurityPolicy(last.original)
+                }
                 let reporters = reporters.withLock { reporters in
                     defer { reporters = [] }
                     return reporters
@@ -128,6 +148,16 @@ final class OpenHost: Sendable {
                 for reporter in reporters { host.removeObserver(reporter) }
             }
         }
+    }
+
+    /// Sets the host's security policy. It replaces an adopted adapter's own policy until the last manager is released.
+    func setSecurityPolicy(_ policy: SecurityPolicy, on host: isolated BluetoothHost) {
+        if isAdopted {
+            let last = managerPolicy.withLock { $0 }
+            let original = if let last, last.isSet(on: host) { last.original } else { host.currentSecurityPolicy }
+            managerPolicy.withLock { $0 = ManagerPolicy(policy: policy, original: original) }
+        }
+        host.setSecurityPolicy(policy)
     }
 
     /// Sets the delegate that answers the host's pairing questions. It also replaces an adopted adapter's own

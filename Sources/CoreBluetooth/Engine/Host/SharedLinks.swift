@@ -173,25 +173,36 @@ final class SharedLinks: Sendable {
 
     /// Reads the Device Name and subscribes to Service Changed, one request at a time. An app's request therefore waits
     /// for at most one of them.
+    ///
+    /// If the peer refuses a request because of insufficient security, the host does not pair: the app has not used a
+    /// protected value.
     private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
         if let name = await readDeviceName(link, on: host) { peers.read(deviceName: name, of: peripheral) }
         state.links[link]?.isNameKnown = true
         sayName(to: state.links[link]?.users ?? [], on: link)
         guard
-            let service = try? await host.perform(DiscoverServicesByUUID(uuid: .genericAttributeService), on: link)
-                .first,
+            let service = try? await host.perform(
+                DiscoverServicesByUUID(uuid: .genericAttributeService),
+                on: link,
+                elevatesSecurity: false
+            ).first,
             let characteristic = try? await host.perform(
                 DiscoverCharacteristics(
                     range: HandleRange(start: service.handle, end: service.endHandle),
                     uuid: .serviceChanged
                 ),
-                on: link
+                on: link,
+                elevatesSecurity: false
             ).first, let descriptors = characteristic.descriptorRange,
-            (try? host.addSubscriber(of: characteristic.valueHandle, on: link) { [weak self] value in
-                self?.servicesChanged(value.value, on: link)
+            (try? host.addSubscriber(of: characteristic.valueHandle, on: link) { [weak self, weak host] value in
+                host?.assumeIsolated { self?.servicesChanged(value.value, on: link, $0) }
             }) != nil
         else { return }
-        _ = try? await host.perform(SetClientConfiguration(.indication, inDescriptors: descriptors), on: link)
+        _ = try? await host.perform(
+            SetClientConfiguration(.indication, inDescriptors: descriptors),
+            on: link,
+            elevatesSecurity: false
+        )
     }
 
     /// Reports the name to users of a link, also if it is the same as before. The directory may have learned it without the
@@ -204,21 +215,30 @@ final class SharedLinks: Sendable {
     }
 
     private func readDeviceName(_ link: LinkIdentifier, on host: isolated BluetoothHost) async -> String? {
-        guard let found = try? await host.perform(ReadUsingUUID(uuid: .deviceName), on: link).first else { return nil }
+        let read = ReadUsingUUID(uuid: .deviceName)
+        guard let found = try? await host.perform(read, on: link, elevatesSecurity: false).first else { return nil }
         // The name may be longer than the response.
-        let value = (try? await host.perform(ReadLongValue(handle: found.handle), on: link)) ?? found.value
+        let longRead = ReadLongValue(handle: found.handle)
+        let value = (try? await host.perform(longRead, on: link, elevatesSecurity: false)) ?? found.value
         let name = String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
         return name.isEmpty ? nil : name
     }
 
     /// Handles a value of Service Changed: the first and the last affected handle (Vol 3, Part G, 7.1).
-    private func servicesChanged(_ value: [UInt8], on link: LinkIdentifier) {
+    private func servicesChanged(_ value: [UInt8], on link: LinkIdentifier, _ host: isolated BluetoothHost) {
         guard value.count == 4 else { return }
         let range = HandleRange(
             start: AttributeHandle(UInt16(value[0]) | UInt16(value[1]) << 8),
             end: AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
         )
         guard range.isValid else { return }
+        // Other attributes may have these handles now. A user that leaves must not clear their configurations.
+        host.attributesChanged(in: range, on: link)
+        if let subscriptions = state.links[link]?.subscriptions {
+            state.links[link]?.subscriptions = subscriptions.filter { handle, subscription in
+                handle < range.start && subscription.descriptors.end < range.start || handle > range.end
+            }
+        }
         for user in state.links[link]?.users ?? [] {
             user.central.sayChange(.servicesChanged(user.peripheral, range), on: link)
         }
