@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BluetoothTypes
 
 /// An event that reports the result of a command, or that only returns command credits (Vol 4, Part E, 7.7.14).
 public struct CommandComplete: EventParameters, ~Escapable {
@@ -58,11 +59,24 @@ public struct CommandComplete: EventParameters, ~Escapable {
         return .success(value)
     }
 
-    /// Appends the whole event packet for a command that succeeded or failed. A failure returns the status alone.
+    /// Appends the whole event packet for a command that succeeded or failed.
+    ///
+    /// A failure returns the status. If the return parameters begin with a connection handle, it also returns the
+    /// handle, by which the host identifies the connection (Vol 4, Part E, 4.5). The values after the handle are then
+    /// zero.
+    ///
+    /// - Parameters:
+    ///   - command: the type of the command.
+    ///   - result: the return parameters, or the status of a failure.
+    ///   - numHCICommandPackets: the number of commands that the host may now send.
+    ///   - connectionHandle: the handle in the command. It is ignored if the return parameters begin with another
+    ///     value. With nil, a failure returns the status alone.
+    ///   - buffer: the buffer of the packet.
     public static func encodePacket<C: Command>(
         answering command: C.Type,
         with result: Result<C.ReturnParameters, HCIErrorCode>,
         numHCICommandPackets: UInt8 = 1,
+        connectionHandle: ConnectionHandle? = nil,
         into buffer: inout PacketBuffer
     ) {
         let start = buffer.beginEvent(code: code)
@@ -74,7 +88,42 @@ public struct CommandComplete: EventParameters, ~Escapable {
             value.encodeAfterStatus(into: &buffer)
         case .failure(let error):
             buffer.append(error.rawValue)
+            if let connectionHandle, let length = connectionReturnLengths[C.opcode] {
+                buffer.append(connectionHandle.rawValue)
+                buffer.appendZeros(length - 2)
+            }
         }
         buffer.endEvent(startingAt: start)
     }
 }
+
+/// The commands whose return parameters begin with the connection handle of the command, and the number of their bytes
+/// after the status.
+private let connectionReturnLengths: [HCIOpcode: Int] = [
+    ReadTransmitPowerLevel.opcode: 3,
+    ReadAuthenticatedPayloadTimeout.opcode: 4,
+    WriteAuthenticatedPayloadTimeout.opcode: 2,
+    ReadRSSI.opcode: 3,
+    LEReadChannelMap.opcode: 7,
+    LELongTermKeyRequestReply.opcode: 2,
+    LELongTermKeyRequestNegativeReply.opcode: 2,
+    LERemoteConnectionParameterRequestReply.opcode: 2,
+    LERemoteConnectionParameterRequestNegativeReply.opcode: 2,
+    LESetDataLength.opcode: 2,
+    LEReadPHY.opcode: 4,
+    LEPeriodicAdvertisingSyncTransfer.opcode: 2,
+    LEPeriodicAdvertisingSetInfoTransfer.opcode: 2,
+    LESetPeriodicAdvertisingSyncTransferParameters.opcode: 2,
+    LEReadISOTXSync.opcode: 11,
+    LERejectCISRequest.opcode: 2,
+    LESetupISODataPath.opcode: 2,
+    LERemoveISODataPath.opcode: 2,
+    LEEnhancedReadTransmitPowerLevel.opcode: 5,
+    LESetPathLossReportingParameters.opcode: 2,
+    LESetPathLossReportingEnable.opcode: 2,
+    LESetTransmitPowerReportingEnable.opcode: 2,
+    LECSSetDefaultSettings.opcode: 2,
+    LECSWriteCachedRemoteSupportedCapabilities.opcode: 2,
+    LECSWriteCachedRemoteFAETable.opcode: 2,
+    LECSSetProcedureParameters.opcode: 2,
+]

@@ -19,9 +19,9 @@ public struct LESetCIGParameters: Command, Equatable {
         public var phyCToP: PHYSet
         /// The PHYs on which the peripheral may send.
         public var phyPToC: PHYSet
-        /// How often the central may send a PDU again, 0 to 30; a recommendation to the controller.
+        /// How often the central may send a PDU again, 0 to 255; a recommendation to the controller.
         public var rtnCToP: UInt8
-        /// How often the peripheral may send a PDU again, 0 to 30; a recommendation to the controller.
+        /// How often the peripheral may send a PDU again, 0 to 255; a recommendation to the controller.
         public var rtnPToC: UInt8
 
         /// Creates the parameters of one stream.

@@ -143,11 +143,18 @@ public final class VirtualController {
     func nextRandom() -> UInt64 { random.next() }
 
     /// Runs `action` after a delay of the air's time, unless the controller has been reset or has vanished by then.
-    func schedule(after delay: Duration = .zero, _ action: @escaping (VirtualController) -> Void) {
+    ///
+    /// - Parameter timer: a timer whose pending action is replaced; nil for an action that cannot be cancelled.
+    func schedule(
+        after delay: Duration = .zero,
+        on timer: Air.Timer? = nil,
+        _ action: @escaping (VirtualController) -> Void
+    ) {
         let generation = generation
-        air.schedule(after: delay) { [weak self] in
+        let run: () -> Void = { [weak self] in
             guard let self, !hasVanished, generation == self.generation else { return }
             action(self)
         }
+        if let timer { air.set(timer, at: air.now + delay, run) } else { air.schedule(after: delay, run) }
     }
 }

@@ -37,6 +37,22 @@ struct CommandCompleteTests {
         #expect(try sample.error(packet) == .commandDisallowed)
     }
 
+    @Test("A failure returns the connection handle of the command, if the return parameters begin with one")
+    func failureReturnsTheConnectionHandle() throws {
+        #expect(returnSamples.contains { $0.beginsWithHandle } && returnSamples.contains { !$0.beginsWithHandle })
+        for sample in returnSamples {
+            var expected = Array(sample.packet.prefix(5)) + [HCIErrorCode.commandDisallowed.rawValue]
+            expected[1] = 4
+            #expect(sample.refusal(nil).hexadecimal == expected.hexadecimal, "\(sample.testDescription)")
+            if sample.beginsWithHandle {
+                expected += [0x40, 0x00] + [UInt8](repeating: 0, count: sample.packet.count - 8)
+                expected[1] = UInt8(expected.count - 2)
+            }
+            #expect(sample.refusal(0x0040).hexadecimal == expected.hexadecimal, "\(sample.testDescription)")
+            #expect(try sample.error(sample.refusal(0x0040)) == .commandDisallowed)
+        }
+    }
+
     @Test func failureIsWrittenAsTheStatusAlone() {
         let packet = PacketBuffer.bytes {
             CommandComplete.encodePacket(

@@ -64,6 +64,10 @@ struct ReturnParametersSample: Sendable, CustomTestStringConvertible {
     let isDecoded: @Sendable ([UInt8]) throws(PacketDecodingError) -> Bool
     /// The error that a packet returns.
     let error: @Sendable ([UInt8]) throws(PacketDecodingError) -> HCIErrorCode?
+    /// Encodes the event of a command for a connection that is disallowed.
+    let refusal: @Sendable (ConnectionHandle?) -> [UInt8]
+    /// Whether the return parameters begin with a connection handle.
+    let beginsWithHandle: Bool
 
     init<C: Command>(
         _ command: C.Type,
@@ -82,6 +86,17 @@ struct ReturnParametersSample: Sendable, CustomTestStringConvertible {
             guard case .failure(let error) = try commandComplete(packet, C.self) else { return nil }
             return error
         }
+        refusal = { handle in
+            PacketBuffer.bytes {
+                CommandComplete.encodePacket(
+                    answering: C.self,
+                    with: .failure(.commandDisallowed),
+                    connectionHandle: handle,
+                    into: &$0
+                )
+            }
+        }
+        beginsWithHandle = Mirror(reflecting: value).children.first?.value is ConnectionHandle
     }
 }
 

@@ -42,6 +42,28 @@ struct CommandTests {
         #expect(known > 40)
     }
 
+    @Test("A failed command returns its connection handle if its return parameters begin with one")
+    func failedCommandReturnsItsConnectionHandle() {
+        let world = World(count: 1)
+        let length = LESetDataLength(connectionHandle: 0x0123, txOctets: 27, txTime: 328)
+        #expect(
+            world.send(length, to: 0) == [[0x04, 0x0E, 0x06, 0x01, 0x22, 0x20, 0x02, 0x23, 0x01]]
+        )
+        // The values after the handle are zero.
+        #expect(
+            world.send(ReadRSSI(connectionHandle: 0x0123), to: 0)
+                == [[0x04, 0x0E, 0x07, 0x01, 0x05, 0x14, 0x02, 0x23, 0x01, 0x00]]
+        )
+        // Malformed commands, with and without a handle.
+        #expect(
+            world.send([0x01, 0x05, 0x14, 0x03, 0x23, 0x01, 0x00], to: 0)
+                == [[0x04, 0x0E, 0x07, 0x01, 0x05, 0x14, 0x12, 0x23, 0x01, 0x00]]
+        )
+        #expect(world.send([0x01, 0x05, 0x14, 0x01, 0x23], to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x05, 0x14, 0x12]])
+        // The identifier of a group is no connection handle.
+        #expect(world.send(LERemoveCIG(cigID: 1), to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x65, 0x20, 0x02]])
+    }
+
     /// Whether the command has no bit of its own.
     private func isBare(_ opcode: HCIOpcode) -> Bool { opcode == ReadLocalSupportedCommands.opcode }
 

@@ -240,6 +240,18 @@ struct EncryptionOrderTests {
         #expect(message.hasArrived(in: link))
     }
 
+    @Test("A disconnection does not wait for encryption that begins while it waits for data", arguments: 0...1)
+    func disconnectionDoesNotWaitForEncryptionThatBeginsLater(index: Int) {
+        let link = LinkWorld()
+        for _ in 0..<8 { link.send(.init(0, count: 251), from: index) }
+        link.world.succeed(Disconnect(connectionHandle: LinkWorld.handle), at: index)
+        // The peripheral's host does not answer the request for a key.
+        enable(link)
+        link.run(.seconds(1))
+        #expect(link.told(index).last == [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x16])
+        #expect(link.told(1 - index).last == [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x13])
+    }
+
     @Test("A procedure that waited for encryption runs if the host has no key")
     func waitingProcedureRunsIfTheHostHasNoKey() {
         let link = LinkWorld()

@@ -89,4 +89,48 @@ struct HostileHostTests {
         world.run(.seconds(60))
         #expect(world.air.listeners.isEmpty && world.air.nextDue == nil)
     }
+
+    @Test func commandsThatStartALongPeriodLeaveOneActionHoweverOftenTheyAreRepeated() {
+        let world = World(count: 1)
+        world.succeed(
+            ExtendedAdvertisingTests.parameters(),
+            LESetPeriodicAdvertisingParameters(
+                advertisingHandle: 3,
+                periodicAdvertisingIntervalMin: 0xFFFF,
+                periodicAdvertisingIntervalMax: 0xFFFF
+            ),
+            at: 0
+        )
+        let commands: [any Command] = [
+            ExtendedEnable(enable: true, sets: [.init(advertisingHandle: 3, duration: 0xFFFF)]),
+            LESetExtendedScanEnable(enable: true, filterDuplicates: .enabled, duration: 0xFFFF),
+            LESetPeriodicAdvertisingEnable(enable: .enabled, advertisingHandle: 3),
+            LESetPeriodicAdvertisingEnable(enable: [], advertisingHandle: 3),
+        ]
+        for _ in 0..<10_000 { for command in commands { world.send(command, to: 0) } }
+        #expect(world.air.counts.actions <= commands.count)
+        world.succeed(Reset(), at: 0)
+        #expect(world.air.counts.actions == 0)
+    }
+
+    @Test func reportsOfPathLossLeaveOneActionHoweverOftenTheyAreEnabled() {
+        let link = LinkWorld()
+        let parameters = LESetPathLossReportingParameters(
+            connectionHandle: LinkWorld.handle,
+            highThreshold: 70,
+            highHysteresis: 2,
+            lowThreshold: 50,
+            lowHysteresis: 2,
+            minTimeSpent: 0xFFFF
+        )
+        let commands = [false, true].map {
+            LESetPathLossReportingEnable(connectionHandle: LinkWorld.handle, enable: $0)
+        }
+        link.world.succeed(parameters, commands[1], at: 0)
+        // The controllers exchange their powers.
+        link.run(.seconds(1))
+        let actions = link.air.counts.actions
+        for _ in 0..<10_000 { for command in commands { link.world.send(command, to: 0) } }
+        #expect(link.air.counts.actions <= actions + 1)
+    }
 }

@@ -45,7 +45,7 @@ struct LinkProcedureTests {
         link.run(.seconds(2))
         #expect(link.told(0).last == updated && link.told(1).last == updated)
         // It was answered once.
-        #expect(link.world.send(reply, to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x20, 0x20, 0x0C]])
+        #expect(link.world.send(reply, to: 0) == [[0x04, 0x0E, 0x06, 0x01, 0x20, 0x20, 0x0C, 0x40, 0x00]])
     }
 
     @Test("The peripheral gets the reason why its parameters are refused")
@@ -217,13 +217,34 @@ struct LinkProcedureTests {
 
     @Test("A peer's default PHYs limit the agreement, and invalid PHYs are refused")
     func defaultPHYsOfThePeerLimitTheAgreement() {
-        let link = LinkWorld()
-        link.world.send(LESetDefaultPHY(allPHYs: [], txPHYs: .le1M, rxPHYs: .le1M), to: 1)
+        let link = LinkWorld(prepare: { world in
+            world.succeed(LESetDefaultPHY(allPHYs: [], txPHYs: .le1M, rxPHYs: .le1M), at: 1)
+        })
         link.world.send(setPHY([.le1M, .le2M], [.le1M, .le2M]), to: 0)
         link.run(.seconds(1))
         #expect(link.told(0).last == [0x04, 0x3E, 0x06, 0x0C, 0x00, 0x40, 0x00, 1, 1])
         let none = link.world.send(setPHY(PHYSet(rawValue: 8), .le1M), to: 0)
         #expect(none == [[0x04, 0x0F, 0x04, 0x11, 0x01, 0x32, 0x20]])
+    }
+
+    @Test func defaultPHYsApplyToLaterLinksOnly() {
+        let link = LinkWorld()
+        link.world.succeed(LESetDefaultPHY(allPHYs: [], txPHYs: .le1M, rxPHYs: .le1M), at: 1)
+        link.world.succeed(setPHY(.le2M, .le2M), at: 0)
+        link.run(.seconds(1))
+        for index in 0...1 {
+            #expect(link.told(index).last == [0x04, 0x3E, 0x06, 0x0C, 0x00, 0x40, 0x00, 2, 2])
+        }
+    }
+
+    @Test("The PHYs that a host has set for a link limit later agreements", arguments: 0...1)
+    func physOfTheLinkLimitLaterAgreements(index: Int) {
+        let link = LinkWorld()
+        link.world.succeed(setPHY(.le1M, .le1M), at: index)
+        link.run(.seconds(1))
+        link.world.succeed(setPHY([.le1M, .le2M], [.le1M, .le2M]), at: 1 - index)
+        link.run(.seconds(1))
+        #expect(link.told(1 - index).last == [0x04, 0x3E, 0x06, 0x0C, 0x00, 0x40, 0x00, 1, 1])
     }
 
     // MARK: Encryption
@@ -340,7 +361,7 @@ struct LinkProcedureTests {
         )
         #expect(link.world.send(enable, to: 1) == [[0x04, 0x0F, 0x04, 0x0C, 0x01, 0x19, 0x20]])
         let reply = LELongTermKeyRequestReply(connectionHandle: 0x0040, longTermKey: key)
-        #expect(link.world.send(reply, to: 1) == [[0x04, 0x0E, 0x04, 0x01, 0x1A, 0x20, 0x0C]])
+        #expect(link.world.send(reply, to: 1) == [[0x04, 0x0E, 0x06, 0x01, 0x1A, 0x20, 0x0C, 0x40, 0x00]])
         #expect(link.world.send(enable, to: 0) == [[0x04, 0x0F, 0x04, 0x00, 0x01, 0x19, 0x20]])
         #expect(link.world.send(enable, to: 0) == [[0x04, 0x0F, 0x04, 0x0C, 0x01, 0x19, 0x20]])
     }

@@ -169,6 +169,18 @@ struct LinkTests {
         #expect(link.packets(0) == [disconnectedByTimeout] && link.packets(1) == [disconnectedByTimeout])
     }
 
+    @Test("A link that has exchanged no data ends as late as another one when it loses its peer")
+    func idleLinkThatLosesItsPeerEndsAfterTheSupervisionTimeout() {
+        let link = LinkWorld(supervisionTimeout: 300, isEstablished: false)
+        link.run(.seconds(20))
+        link.world.forget()
+        link.air.conditions.isDead = true
+        link.run(.milliseconds(2950))
+        #expect(link.packets(0).isEmpty && link.packets(1).isEmpty)
+        link.run(.milliseconds(150))
+        #expect(link.packets(0) == [disconnectedByTimeout] && link.packets(1) == [disconnectedByTimeout])
+    }
+
     @Test("A link that recovers in time continues, and delivers the data sent before")
     func linkThatRecoversInTimeDeliversItsData() {
         let link = LinkWorld(supervisionTimeout: 300)

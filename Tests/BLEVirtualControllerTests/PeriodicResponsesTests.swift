@@ -217,6 +217,18 @@ struct PeriodicResponsesTests {
         )
     }
 
+    @Test func responseToASubeventWithoutSlotsIsRemoved() throws {
+        let world = Self.world()
+        world.succeed(Self.setData([1], slots: 0), at: 0)
+        world.forget()
+        let report = try #require(Self.runToData(world))
+        world.succeed(Self.respond([7], to: report, slot: 1), at: 1)
+        world.run(.milliseconds(200))
+        #expect(Self.responses(world).isEmpty)
+        let train = try #require(world.controllers[0].advertiser.sets.first?.train)
+        #expect(train.responses.values.allSatisfy { $0.isEmpty })
+    }
+
     @Test("A response of 247 bytes, the most that a command has room for, is reported whole, in two parts")
     func longResponseIsReportedWhole() throws {
         let world = Self.world()

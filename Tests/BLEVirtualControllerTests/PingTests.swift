@@ -126,6 +126,14 @@ struct PingTests {
         #expect(expirations(link, at: 0) == 1)
     }
 
+    @Test func timeoutsLeaveOneTimerHoweverOftenTheyAreSet() throws {
+        let link = try link()
+        wantEvents(link, at: 0)
+        let actions = link.air.counts.actions
+        for _ in 0..<1000 { #expect(set(0xFFFF, link, at: 0) == .success) }
+        #expect(link.air.counts.actions <= actions)
+    }
+
     @Test("Both sides can watch a link, and a peer without LE Ping proves the key by its refusal")
     func refusalProvesTheKey() throws {
         for lacksPing in [false, true] {

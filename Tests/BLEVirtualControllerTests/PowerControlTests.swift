@@ -57,6 +57,16 @@ struct PowerControlTests {
         #expect(link.world.status(of: unknown, to: 0) == .unsupportedFeatureOrParameterValue)
     }
 
+    @Test func currentAndMaximumPowersAreRead() {
+        let link = Self.linked()
+        link.central.setTransmitPower(-4)
+        func read(_ type: TransmitPowerLevelType) -> UInt8? {
+            link.world.send(ReadTransmitPowerLevel(connectionHandle: Self.handle, type: type), to: 0).first?.last
+        }
+        #expect(read(.current) == UInt8(bitPattern: -4))
+        #expect(read(.maximum) == 4)
+    }
+
     @Test func powerOfThePeerIsRead() {
         let link = Self.linked()
         let read = LEReadRemoteTransmitPowerLevel(connectionHandle: Self.handle, phy: .le1M)

@@ -238,10 +238,10 @@ struct PeriodicAdvertiserListTests {
         LEAddDeviceToPeriodicAdvertiserList(advertiserAddress: address, advertisingSID: sid)
     }
 
-    private static func create() -> any Command {
+    private static func create(sid: UInt8 = 0) -> any Command {
         LEPeriodicAdvertisingCreateSync(
             options: .usePeriodicAdvertiserList,
-            advertisingSID: 0,
+            advertisingSID: sid,
             advertiserAddress: World.address(9),
             syncTimeout: 100
         )
@@ -261,6 +261,24 @@ struct PeriodicAdvertiserListTests {
         let established = PeriodicAdvertisingTests.established(world)
         #expect(established.map(\.advertisingSID) == (isListed ? [5] : []))
         #expect(established.map(\.advertiserAddress) == (isListed ? [PeerAddress(World.address(0))] : []))
+    }
+
+    @Test func sidIsIgnoredIfTheListIsUsed() {
+        let world = PeriodicAdvertisingTests.world(10)
+        let withoutList = LEPeriodicAdvertisingCreateSync(
+            advertisingSID: 0xFF,
+            advertiserAddress: World.address(0),
+            syncTimeout: 100
+        )
+        #expect(world.status(of: withoutList, to: 1) == .invalidHCICommandParameters)
+        world.succeed(
+            Self.add(5),
+            LESetExtendedScanEnable(enable: true, filterDuplicates: .enabled),
+            Self.create(sid: 0xFF),
+            at: 1
+        )
+        world.run(.seconds(1))
+        #expect(PeriodicAdvertisingTests.established(world).map(\.advertisingSID) == [5])
     }
 
     @Test("The list has a size, holds each set once, and does not change while a synchronization is created")

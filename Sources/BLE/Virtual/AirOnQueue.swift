@@ -5,6 +5,9 @@ import Dispatch
 
 /// A virtual air with its own queue, in real time, and its controllers, each with one end of a transport to a host.
 ///
+/// The time of the air does not advance while no action is due. So the air advances to the present before anything
+/// outside changes it or a controller.
+///
 /// A controller has the address that was chosen for it, or else the lowest of this project's own that no other
 /// controller on the air has.
 package final class AirOnQueue: Sendable {
@@ -27,37 +30,47 @@ package final class AirOnQueue: Sendable {
         var controllers: [Int: AttachedController] = [:]
         var reservedAddresses: Set<DeviceAddress> = []
 
-        init(seed: UInt64?) {
-            air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
+        init(now: Instant, seed: UInt64?) {
+            air = Air(now: now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
             seeds = seed.map(SeededGenerator.init(seed:))
         }
     }
 
+    private let clock: @Sendable () -> Instant
     private let confined: LoopConfined<State>
     private var state: State { confined.value }
 
     /// - Parameters:
     ///   - linger: how long the queue waits for the next packet of a transport before it sleeps; nil for transports without descriptors.
     ///   - seed: makes random events the same each time; nil for the system's random numbers.
-    package init(label: String, linger: Duration? = nil, seed: UInt64? = nil) {
+    ///   - clock: returns the present time; nil for the monotonic clock. The alarm for the next action always uses the
+    ///     monotonic clock.
+    package init(
+        label: String,
+        linger: Duration? = nil,
+        seed: UInt64? = nil,
+        clock: (@Sendable () -> Instant)? = nil
+    ) {
+        let clock = clock ?? { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
+        self.clock = clock
         loop = LoopQueue(DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated), linger: linger)
-        let state = State(seed: seed)
+        let state = State(now: clock(), seed: seed)
         confined = LoopConfined(state, to: loop.queue)
         // A handler that has begun may run while the last reference is released on another thread.
         state.alarm = LoopAlarm(on: loop, leeway: .microseconds(100)) { [weak self] in
-            self?.state.armedFor = nil
-            self?.run()
+            guard let self else { return }
+            self.state.armedFor = nil
+            run(until: self.clock())
         }
     }
-
-    private static var now: Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
 
     /// The quality of radio reception. Used on the queue only.
     package var conditions: RadioConditions {
         get { state.air.conditions }
         set {
+            let now = catchUp()
             state.air.conditions = newValue
-            run()
+            run(until: now)
         }
     }
 
@@ -104,15 +117,17 @@ package final class AirOnQueue: Sendable {
         state.controllers[number] = attached
         transport.start(
             onPacket: { [weak self] packet in
+                guard let self else { return }
+                let now = catchUp()
                 attached.controller.value.receive(packet)
-                self?.run()
+                run(until: now)
             },
             onEnd: { [weak self] error in
                 self?.remove(attached)
                 onEnd(error)
             }
         )
-        run()
+        run(until: clock())
         return attached
     }
 
@@ -144,15 +159,17 @@ package final class AirOnQueue: Sendable {
 
     /// Performs an action on a controller that its host has not requested. Called on the queue.
     package func disturb(_ attached: AttachedController, _ action: (VirtualController) -> Void) {
+        let now = catchUp()
         action(attached.controller.value)
-        run()
+        run(until: now)
     }
 
     private func remove(_ attached: AttachedController) {
         guard state.controllers[attached.number] === attached else { return }
         state.controllers[attached.number] = nil
+        let now = catchUp()
         attached.controller.value.vanish()
-        run()
+        run(until: now)
     }
 
     private func nextGenerator() -> any RandomNumberGenerator {
@@ -160,10 +177,19 @@ package final class AirOnQueue: Sendable {
         return SeededGenerator(seed: seed)
     }
 
-    /// Performs the actions that are due, and sets the alarm for the next one.
-    private func run() {
+    /// Performs the actions that are due, so that a change happens at the present time. ``run(until:)`` follows it.
+    ///
+    /// - Returns: the present time.
+    private func catchUp() -> Instant {
+        let now = clock()
+        state.air.advance(to: now)
+        return now
+    }
+
+    /// Performs the actions that are due at an instant, and sets the alarm for the next one.
+    private func run(until now: Instant) {
         let state = state
-        state.air.advance(to: AirOnQueue.now)
+        state.air.advance(to: now)
         guard state.air.nextDue != state.armedFor else { return }
         state.armedFor = state.air.nextDue
         state.alarm?.set(state.armedFor?.nanoseconds)

@@ -65,6 +65,10 @@ struct AdvertisingSet {
     /// Distinguishes data from other data of the set (Vol 6, Part B, 2.3.4.4).
     var dataIdentifier: UInt16 = 0
     var run: Run?
+    /// Fires when the next advertising event is due.
+    let eventTimer = Air.Timer()
+    /// Fires when the duration of advertising has passed.
+    let durationTimer = Air.Timer()
     var train: PeriodicTrain?
 
     var isEnabled: Bool { run != nil }

@@ -125,7 +125,7 @@ extension VirtualController {
                 return .invalidHCICommandParameters
             }
             guard command.enable.contains(.enabled) else {
-                set.train?.stop()
+                if let train = set.train { stop(train) }
                 return .success
             }
             guard !command.enable.contains(.includeADI) else { return .unsupportedFeatureOrParameterValue }

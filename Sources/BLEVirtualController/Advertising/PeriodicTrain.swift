@@ -25,6 +25,8 @@ final class PeriodicTrain {
     /// Distinguishes a run of the train from earlier runs; nil while it does not run.
     private(set) var run: UInt64?
     private var runs: UInt64 = 0
+    /// Fires when the next event is due.
+    let timer = Air.Timer()
     private(set) var receivers: [PeriodicSync] = []
     /// The receivers by the subevents that they listen to.
     private var listeners: [UInt8: [PeriodicSync]] = [:]
@@ -74,6 +76,11 @@ final class PeriodicTrain {
     /// The receivers that listen to a subevent.
     func receivers(of subevent: UInt8) -> [PeriodicSync] { listeners[subevent] ?? [] }
 
+    /// Removes the responses of earlier events. If a subevent has no response slots, its responses are never received.
+    func removeStaleResponses(to subevent: UInt8) {
+        responses[subevent]?.removeAll { Int16(bitPattern: $0.event &- eventCounter) < 0 }
+    }
+
     /// Has a receiver listen to other subevents.
     func choose(_ subevents: [UInt8], for receiver: PeriodicSync) {
         for subevent in receiver.heardSubevents { listeners[subevent]?.removeAll { $0 === receiver } }
@@ -103,7 +110,13 @@ extension VirtualController {
         let run = train.begin()
         // The answer to the command is sent first.
         schedule { $0.requestFirstData(of: train) }
-        schedule(after: train.intervalDuration) { $0.transmit(train, run) }
+        schedule(after: train.intervalDuration, on: train.timer) { $0.transmit(train, run) }
+    }
+
+    /// Stops a train at the request of its host.
+    func stop(_ train: PeriodicTrain) {
+        train.stop()
+        air.cancel(train.timer)
     }
 
     private func transmit(_ train: PeriodicTrain, _ run: UInt64) {
@@ -115,6 +128,6 @@ extension VirtualController {
             let parameters = advertiser.sets[index].parameters
             for receiver in train.receivers { receiver.hear(train, from: self, parameters) }
         }
-        schedule(after: train.intervalDuration) { $0.transmit(train, run) }
+        schedule(after: train.intervalDuration, on: train.timer) { $0.transmit(train, run) }
     }
 }

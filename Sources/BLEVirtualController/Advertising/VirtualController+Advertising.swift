@@ -10,29 +10,35 @@ extension VirtualController {
     ///   - duration: the duration of advertising; zero for no limit.
     ///   - maximumEvents: maximum number of events; zero for no limit.
     func startAdvertising(_ index: Int, duration: Duration = .zero, maximumEvents: UInt8 = 0) {
-        let handle = advertiser.sets[index].handle
+        stopAdvertising(index)
+        let set = advertiser.sets[index]
+        let handle = set.handle
         let number = advertiser.nextRun()
         advertiser.sets[index].run = AdvertisingSet.Run(
             number: number,
             maximumEvents: maximumEvents == 0 ? nil : Int(maximumEvents)
         )
-        schedule(after: advertisingDelay()) { $0.advertise(handle, number) }
+        schedule(after: advertisingDelay(), on: set.eventTimer) { $0.advertise(handle, number) }
         if duration > .zero {
-            schedule(after: duration) { $0.finishAdvertising(handle, number, .advertisingTimeout) }
+            schedule(after: duration, on: set.durationTimer) {
+                $0.finishAdvertising(handle, number, .advertisingTimeout)
+            }
         }
-        if let train = advertiser.sets[index].train { startIfReady(train) }
+        if let train = set.train { startIfReady(train) }
     }
 
     /// Stops a set's advertising at the request of its host.
     func stopAdvertising(_ index: Int) {
         advertiser.sets[index].run = nil
+        air.cancel(advertiser.sets[index].eventTimer)
+        air.cancel(advertiser.sets[index].durationTimer)
     }
 
     /// Stops all advertising.
     func stopAdvertising() {
         for index in advertiser.sets.indices {
             stopAdvertising(index)
-            advertiser.sets[index].train?.stop()
+            if let train = advertiser.sets[index].train { stop(train) }
         }
     }
 
@@ -104,7 +110,9 @@ extension VirtualController {
         }
         let parameters = advertisement.advertisingSet.parameters
         let delay = parameters.isHighDutyCycle ? Duration.zero : advertisingDelay()
-        schedule(after: parameters.intervalDuration + delay) { $0.advertise(handle, number) }
+        schedule(after: parameters.intervalDuration + delay, on: advertisement.advertisingSet.eventTimer) {
+            $0.advertise(handle, number)
+        }
     }
 
     private func makeAdvertisement(of set: AdvertisingSet) -> Advertisement? {

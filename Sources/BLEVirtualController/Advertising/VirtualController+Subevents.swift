@@ -33,6 +33,7 @@ extension VirtualController {
         guard train.run == run, let subevents = train.subevents, let index = advertiser.index(of: train.handle) else {
             return
         }
+        train.removeStaleResponses(to: subevent)
         if connect(inSubevent: subevent, of: train, advertiser.sets[index]) {
             // The request has no response slots.
             train.responses[subevent]?.removeAll { $0.event == train.eventCounter }

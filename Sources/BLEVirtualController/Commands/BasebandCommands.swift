@@ -19,11 +19,14 @@ extension CommandTable {
             return .success
         }
         answer(ReadTransmitPowerLevel.self) { controller, command in
-            guard controller.end(command.connectionHandle) != nil else { return .failure(.unknownConnectionIdentifier) }
+            guard let end = controller.end(command.connectionHandle) else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            let maximum = controller.configuration.transmitPower
             return .success(
                 .init(
                     connectionHandle: command.connectionHandle,
-                    transmitPowerLevel: controller.configuration.transmitPower
+                    transmitPowerLevel: command.type == .current ? end.power.power : maximum
                 )
             )
         }

@@ -1,5 +1,6 @@
 import BLEByteCoding
 import BLEHCI
+import BluetoothTypes
 
 /// The commands of the controller, each with its handler.
 ///
@@ -79,9 +80,9 @@ struct CommandTable: Sendable {
     ) {
         entries[C.opcode] = Entry(needed: needed, neededAny: neededAny) { controller, packet in
             guard let command = try? packet.decode(C.self) else {
-                return controller.complete(C.self, .failure(.invalidHCICommandParameters))
+                return controller.complete(C.self, .failure(.invalidHCICommandParameters), packet.parameters)
             }
-            controller.complete(C.self, handle(controller, command))
+            controller.complete(C.self, handle(controller, command), packet.parameters)
         }
     }
 
@@ -138,8 +139,18 @@ extension VirtualController {
         }
     }
 
-    fileprivate func complete<C: Command>(_ command: C.Type, _ result: Result<C.ReturnParameters, HCIErrorCode>) {
-        sendAnswer { CommandComplete.encodePacket(answering: command, with: result, into: &$0) }
+    /// - Parameter parameters: the parameters of the command. They begin with the connection handle if the return
+    ///   parameters do.
+    fileprivate func complete<C: Command>(
+        _ command: C.Type,
+        _ result: Result<C.ReturnParameters, HCIErrorCode>,
+        _ parameters: RawSpan
+    ) {
+        var reader = ByteReader(parameters)
+        let handle = (try? reader.readUInt16()).map { ConnectionHandle($0) }
+        sendAnswer {
+            CommandComplete.encodePacket(answering: command, with: result, connectionHandle: handle, into: &$0)
+        }
     }
 
     fileprivate func tellStatus(_ opcode: HCIOpcode, _ status: HCIErrorCode) {

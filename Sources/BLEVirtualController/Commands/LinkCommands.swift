@@ -209,6 +209,7 @@ extension CommandTable {
                 guard end.canBegin else { return .refused(.controllerBusy) }
                 return .begun {
                     end.prefersS2Coding = command.phyOptions == .preferS2Coding
+                    end.preferredPHYs = choice
                     end.begin(.phys(choice, isWantedByHost: true))
                 }
             case .failure(let error): return .refused(error)

@@ -20,6 +20,8 @@ final class BroadcastReception {
     /// The received streams, in the order of the command; empty while the group is not received.
     private(set) var streams: [Stream] = []
     private var lastHeard = Instant(nanoseconds: 0)
+    /// Fires when the reception searches again, tries the next event, or checks its deadline.
+    private let timer = Air.Timer()
     private(set) var isOver = false
 
     init(_ command: LEBIGCreateSync, on sync: PeriodicSync, controller: VirtualController) {
@@ -39,7 +41,7 @@ final class BroadcastReception {
         guard !isOver else { return }
         guard let train = sync.train else { return fail(.connectionFailedToBeEstablished) }
         guard let group = train.broadcast, group.announcement(on: sync.handle) != nil else {
-            return controller.schedule(after: train.intervalDuration) { [weak self] _ in self?.search() }
+            return controller.schedule(after: train.intervalDuration, on: timer) { [weak self] _ in self?.search() }
         }
         guard command.streams.allSatisfy({ $0 <= group.command.numBIS }) else {
             return fail(.unsupportedFeatureOrParameterValue)
@@ -52,7 +54,7 @@ final class BroadcastReception {
 
     /// Receives the first event of the group. The synchronization fails after six events (Vol 6, Part B, 4.4.6.4).
     private func acquire(_ group: BroadcastGroup, attempts: Int) {
-        controller.schedule(after: group.interval) { [weak self, weak group] controller in
+        controller.schedule(after: group.interval, on: timer) { [weak self, weak group] controller in
             guard let self, !isOver else { return }
             guard let group, !group.isEnding, attempts > 0 else { return fail(.connectionFailedToBeEstablished) }
             guard group.reaches(controller, attempts: 1) else { return acquire(group, attempts: attempts - 1) }
@@ -113,7 +115,7 @@ final class BroadcastReception {
 
     /// Checks at the deadline whether the group is still being received.
     private func watch(until deadline: Instant) {
-        controller.schedule(after: deadline - controller.air.now) { [weak self] controller in
+        controller.schedule(after: deadline - controller.air.now, on: timer) { [weak self] controller in
             guard let self, !isOver else { return }
             let next = lastHeard + timeout
             guard next <= controller.air.now else { return watch(until: next) }
@@ -141,6 +143,7 @@ final class BroadcastReception {
     /// Ends the reception without a report.
     func abandon() {
         isOver = true
+        controller.air.cancel(timer)
         group?.remove(self)
         group = nil
         for stream in streams {

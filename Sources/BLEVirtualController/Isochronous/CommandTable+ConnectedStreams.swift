@@ -13,14 +13,13 @@ extension CommandTable {
         answer(LESetCIGParameters.self, needs: .connectedIsochronousStreamCentral) { controller, command in
             let intervals = 0x0000FF...0x0FFFFF as ClosedRange<UInt32>
             let latencies = 0x0005...0x0FA0 as ClosedRange<UInt16>
-            guard command.cigID <= 0xEF, !command.streams.isEmpty,
+            guard command.cigID <= 0xEF,
                 intervals.contains(command.sduIntervalCToP), intervals.contains(command.sduIntervalPToC),
                 latencies.contains(command.maxTransportLatencyCToP),
                 latencies.contains(command.maxTransportLatencyPToC),
                 Set(command.streams.map(\.cisID)).count == command.streams.count,
                 command.streams.allSatisfy({
                     $0.cisID <= 0xEF && max($0.maxSDUCToP, $0.maxSDUPToC) <= ISODataLoadHeader.maximumSDULength
-                        && max($0.rtnCToP, $0.rtnPToC) <= 30
                 })
             else { return .failure(.invalidHCICommandParameters) }
             let phys = controller.configuration.phys
@@ -29,23 +28,7 @@ extension CommandTable {
                     !$0.phyCToP.isDisjoint(with: phys) && !$0.phyPToC.isDisjoint(with: phys)
                 })
             else { return .failure(.unsupportedFeatureOrParameterValue) }
-            // A group is changed only as a whole, which is enough for hosts that create each group once.
-            guard controller.isochronous.groups[command.cigID] == nil else { return .failure(.commandDisallowed) }
-            guard let parameters = StreamParameters.all(of: command) else {
-                return .failure(.unsupportedFeatureOrParameterValue)
-            }
-            guard let handles = controller.isochronous.freeHandles(parameters.count) else {
-                return .failure(.connectionRejectedDueToLimitedResources)
-            }
-            controller.isochronous.groups[command.cigID] = handles
-            for (handle, parameters) in zip(handles, parameters) {
-                controller.isochronous.streams[handle] = StreamEnd(
-                    controller: controller,
-                    handle: handle,
-                    parameters: parameters
-                )
-            }
-            return .success(.init(cigID: command.cigID, connectionHandles: handles))
+            return controller.configureGroup(command)
         }
         begin(LECreateCIS.self, needs: .connectedIsochronousStreamCentral) { controller, command in
             guard !command.streams.isEmpty,
@@ -62,10 +45,15 @@ extension CommandTable {
             guard controller.hostFeatures.contains(.connectedIsochronousStreamHostSupport),
                 !controller.isochronous.streams.values.contains(where: { $0.phase == .creating && $0.isCentral })
             else { return .refused(.commandDisallowed) }
-            return .begun { for (stream, link) in pairs { controller.create(stream, on: link) } }
+            return .begun {
+                for (stream, link) in pairs {
+                    controller.isochronous.groups[stream.parameters.cigID]?.isConfigurable = false
+                    controller.create(stream, on: link)
+                }
+            }
         }
         answer(LERemoveCIG.self, needs: .connectedIsochronousStreamCentral) { controller, command in
-            guard let handles = controller.isochronous.groups[command.cigID] else {
+            guard let handles = controller.isochronous.groups[command.cigID]?.handles else {
                 return .failure(.unknownConnectionIdentifier)
             }
             guard handles.allSatisfy({ controller.isochronous.streams[$0]?.phase == .idle }) else {
@@ -137,5 +125,43 @@ extension CommandTable {
                 )
             )
         }
+    }
+}
+
+extension VirtualController {
+    /// Creates a group, or changes one that is configurable. Known streams keep their handles, and those that the
+    /// command does not name keep their own parameters (Vol 4, Part E, 7.8.97).
+    fileprivate func configureGroup(
+        _ command: LESetCIGParameters
+    ) -> Result<LESetCIGParameters.ReturnParameters, HCIErrorCode> {
+        var group = isochronous.groups[command.cigID] ?? IsochronousState.Group()
+        guard group.isConfigurable else { return .failure(.commandDisallowed) }
+        var configurations = group.handles.compactMap { isochronous.streams[$0]?.parameters.cis }
+        var places: [Int] = []
+        for stream in command.streams {
+            if let place = configurations.firstIndex(where: { $0.cisID == stream.cisID }) {
+                configurations[place] = stream
+                places.append(place)
+            } else {
+                places.append(configurations.count)
+                configurations.append(stream)
+            }
+        }
+        guard let parameters = StreamParameters.all(of: command, configurations) else {
+            return .failure(.unsupportedFeatureOrParameterValue)
+        }
+        guard configurations.count <= IsochronousState.maximumStreamsInGroup,
+            let added = isochronous.freeHandles(configurations.count - group.handles.count)
+        else { return .failure(.connectionRejectedDueToLimitedResources) }
+        group.handles += added
+        isochronous.groups[command.cigID] = group
+        for (handle, parameters) in zip(group.handles, parameters) {
+            if let stream = isochronous.streams[handle] {
+                stream.parameters = parameters
+            } else {
+                isochronous.streams[handle] = StreamEnd(controller: self, handle: handle, parameters: parameters)
+            }
+        }
+        return .success(.init(cigID: command.cigID, connectionHandles: places.map { group.handles[$0] }))
     }
 }

@@ -16,9 +16,15 @@ struct StreamParameters {
 
     /// The parameters of the streams of a group, which have the same ISO interval. Returns nil for parameters that no ISO
     /// interval fits: the burst number is at most 15, and with unframed PDUs the SDU intervals divide the ISO interval.
-    static func all(of command: LESetCIGParameters) -> [StreamParameters]? {
+    ///
+    /// - Parameter streams: all streams of the group; nil for those of the command.
+    static func all(
+        of command: LESetCIGParameters,
+        _ streams: [LESetCIGParameters.CIS]? = nil
+    ) -> [StreamParameters]? {
+        let streams = streams ?? command.streams
         let isFramed = command.framing != .unframed
-        let timings = command.streams.map { cis in
+        let timings = streams.map { cis in
             (
                 central: SDUTiming(command.sduIntervalCToP, cis.maxSDUCToP, isFramed: isFramed),
                 peripheral: SDUTiming(command.sduIntervalPToC, cis.maxSDUPToC, isFramed: isFramed)
@@ -26,7 +32,7 @@ struct StreamParameters {
         }
         let directions = timings.flatMap { [$0.central, $0.peripheral] }
         guard let isoInterval = SDUTiming.isoInterval(for: directions, burstLimit: 15) else { return nil }
-        return zip(command.streams, timings).map { cis, timing in
+        return zip(streams, timings).map { cis, timing in
             StreamParameters(
                 cigID: command.cigID,
                 cis: cis,
@@ -52,7 +58,8 @@ final class StreamEnd: StreamEndpoint {
         case established
     }
 
-    let parameters: StreamParameters
+    /// As the central, they change until a stream of the group is created.
+    var parameters: StreamParameters
     var phase = Phase.idle
     /// Whether the host has accepted the request for the stream.
     var isAccepted = false
@@ -73,7 +80,7 @@ final class StreamEnd: StreamEndpoint {
 
     /// As the central: whether the stream belongs to a group, so that the handle outlives the connection.
     private var isConfigured: Bool {
-        controller.isochronous.groups[parameters.cigID]?.contains(handle) == true
+        controller.isochronous.groups[parameters.cigID]?.handles.contains(handle) == true
     }
 
     /// The other side, unless that has ended the stream, or establishes it again.
@@ -82,7 +89,8 @@ final class StreamEnd: StreamEndpoint {
     var isCentral: Bool { link?.role == .central }
     private var timing: SDUTiming { isCentral ? parameters.central : parameters.peripheral }
     override var maximumSDU: Int { Int(timing.maximumSDU) }
-    private var retransmissions: Int { Int(isCentral ? parameters.cis.rtnCToP : parameters.cis.rtnPToC) }
+    /// An event has at most 31 subevents (Vol 6, Part B, 4.5.13).
+    private var retransmissions: Int { min(30, Int(isCentral ? parameters.cis.rtnCToP : parameters.cis.rtnPToC)) }
 
     func tellEstablished(_ status: HCIErrorCode = .success) {
         let (central, peripheral) = (parameters.central, parameters.peripheral)

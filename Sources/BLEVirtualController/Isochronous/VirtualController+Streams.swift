@@ -15,8 +15,19 @@ struct IsochronousState {
     /// The handles of streams, which no link has.
     static let handles: ClosedRange<UInt16> = 0x0E60...0x0EFF
 
-    /// The handles of the groups' streams, by CIG_ID.
-    var groups: [UInt8: [ConnectionHandle]] = [:]
+    /// Maximum number of streams in a group.
+    static let maximumStreamsInGroup = 31
+
+    /// A group of connected streams, as the central.
+    struct Group {
+        /// The handles of the streams, in the order of their creation.
+        var handles: [ConnectionHandle] = []
+        /// Whether the parameters may change: no stream of the group has been created since the group exists.
+        var isConfigurable = true
+    }
+
+    /// The groups that the host has configured, by CIG_ID.
+    var groups: [UInt8: Group] = [:]
     var streams: [ConnectionHandle: StreamEnd] = [:]
     /// The broadcast groups that the controller sends, by BIG_Handle.
     var broadcasts: [UInt8: BroadcastGroup] = [:]

@@ -264,7 +264,11 @@ final class Link {
             || !reaches(from: central) || !reaches(from: peripheral)
         if isQuiet, !isWatched {
             // Until now every packet got through, even if no event was simulated.
-            for end in ends where end.hasHeard { end.lastHeard = air.now }
+            let hasPassedFirstEvent = !hasBegun && air.now > anchor
+            for end in ends where end.hasHeard || hasPassedFirstEvent {
+                end.hasHeard = true
+                end.lastHeard = air.now
+            }
         }
         isWatched = isQuiet
         for end in ends { end.judgeSignal() }

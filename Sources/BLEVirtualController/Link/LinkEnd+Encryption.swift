@@ -50,7 +50,7 @@ struct Encryption {
 extension LinkEnd {
     /// As the central: starts encryption, or changes the key.
     func startEncryption(_ command: LEEnableEncryption) {
-        encryption.pausesData = true
+        pauseData()
         encryption.longTermKey = command.longTermKey
         if encryption.state == .on {
             encryption.isRefresh = true
@@ -77,7 +77,7 @@ extension LinkEnd {
         switch (pdu, role, encryption.state) {
         case (.pauseEncryptionRequest, .peripheral, .on):
             encryption.isRefresh = true
-            encryption.pausesData = true
+            pauseData()
             encryption.state = .pauseRequested
             advanceEncryption()
         case (.pauseEncryptionResponse, .central, .pausing):
@@ -112,7 +112,7 @@ extension LinkEnd {
         guard controller.configuration.features.contains(.encryption) else {
             return send(.reject(.encryption, .unsupportedRemoteFeature))
         }
-        encryption.pausesData = true
+        pauseData()
         encryption.diversifiers = (sessionKeyDiversifier, controller.nextRandom())
         send(.encryptionResponse(sessionKeyDiversifier: encryption.diversifiers.peripheral))
         guard controller.host.wants(subevent: LELongTermKeyRequest.subeventCode) else { return refuseKey() }

@@ -11,8 +11,8 @@ struct AuthenticatedPayloadTimer {
     /// The time of the last packet with a valid MIC, or of the last start or expiry of the timer.
     var lastProof = Instant(nanoseconds: 0)
     var isRunning = false
-    /// Incremented each time the timer is set. Callbacks of earlier settings are ignored.
-    var generation: UInt64 = 0
+    /// Fires when the peer is to be pinged, and at the deadline.
+    let timer = Air.Timer()
 
     var duration: Duration { .milliseconds(10 * Int(timeout)) }
     var deadline: Instant { lastProof + duration }
@@ -42,7 +42,6 @@ extension LinkEnd {
         else { return }
         authenticatedPayload.lastProof = max(authenticatedPayload.lastProof, air.now)
         authenticatedPayload.isRunning = true
-        authenticatedPayload.generation += 1
         setPayloadTimer()
     }
 
@@ -64,9 +63,8 @@ extension LinkEnd {
 
     private func setPayloadTimer() {
         let due = air.now < pingDue ? pingDue : authenticatedPayload.deadline
-        let generation = authenticatedPayload.generation
-        air.schedule(at: due) { [weak self] in
-            guard let self, !isGone, authenticatedPayload.generation == generation else { return }
+        air.set(authenticatedPayload.timer, at: due) { [weak self] in
+            guard let self, !isGone else { return }
             payloadTimerFired()
         }
     }

@@ -111,8 +111,7 @@ extension LinkEnd {
     func reportPathLoss(_ isEnabled: Bool) {
         power.pathLoss.isEnabled = isEnabled
         power.pathLoss.reported = nil
-        power.pathLoss.candidate = nil
-        power.pathLoss.generation += 1
+        dropCandidate()
         guard isEnabled else { return }
         watchPeerPower()
         judgePathLoss()
@@ -194,16 +193,13 @@ extension LinkEnd {
         }
         let zone = power.pathLoss.zone(of: loss)
         guard zone != power.pathLoss.reported else {
-            power.pathLoss.candidate = nil
-            power.pathLoss.generation += 1
-            return
+            return dropCandidate()
         }
         guard zone != power.pathLoss.candidate else { return }
         power.pathLoss.candidate = zone
-        power.pathLoss.generation += 1
-        let generation = power.pathLoss.generation
-        air.schedule(after: link.parameters.intervalDuration * Int(parameters.minTimeSpent)) { [weak self] in
-            guard let self, !isGone, power.pathLoss.generation == generation else { return }
+        let due = air.now + link.parameters.intervalDuration * Int(parameters.minTimeSpent)
+        air.set(power.pathLoss.timer, at: due) { [weak self] in
+            guard let self, !isGone else { return }
             power.pathLoss.reported = zone
             power.pathLoss.candidate = nil
             let loss = currentPathLoss.map { UInt8(clamping: min($0, 0xFE)) }
@@ -211,5 +207,10 @@ extension LinkEnd {
                 LEPathLossThreshold(connectionHandle: handle, currentPathLoss: loss ?? 0xFF, zoneEntered: zone)
             )
         }
+    }
+
+    private func dropCandidate() {
+        power.pathLoss.candidate = nil
+        air.cancel(power.pathLoss.timer)
     }
 }

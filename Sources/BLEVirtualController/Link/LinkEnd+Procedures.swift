@@ -314,7 +314,7 @@ extension LinkEnd {
 
     private var ownPHYs: PHYChoice {
         if case .phys(let choice, _)? = procedure { return choice }
-        return controller.linkDefaults.phys(of: controller.configuration)
+        return preferredPHYs
     }
 
     /// Handles the peer's request for other PHYs.

@@ -55,6 +55,8 @@ final class LinkEnd {
     var indicatedSubrate: SubrateIndication?
     /// Whether the host prefers S=2 coding when this end sends on the LE Coded PHY.
     var prefersS2Coding = false
+    /// The PHYs that the host prefers for this link (Vol 4, Part E, 7.8.49).
+    var preferredPHYs: PHYChoice
 
     /// An ACL packet of the host, and the number of bytes already sent.
     private struct OutgoingPacket {
@@ -76,6 +78,7 @@ final class LinkEnd {
         syncTransfer = controller.linkDefaults.syncTransfer
         power = PowerControl(power: controller.configuration.transmitPower)
         acceptedSubrate = controller.linkDefaults.subrate
+        preferredPHYs = controller.linkDefaults.phys(of: controller.configuration)
         effectiveLength = DataLength(maxRXOctets: 27, maxRXTime: 328, maxTXOctets: 27, maxTXTime: 328)
     }
 
@@ -151,6 +154,13 @@ final class LinkEnd {
         terminationReason = reason
         if encryption.pausesData { control.append(.terminate(reason)) }
         link.wake()
+    }
+
+    /// Pauses data and procedures until encryption has started. A termination does not wait (Vol 6, Part B, 5.1.3).
+    func pauseData() {
+        guard !encryption.pausesData else { return }
+        encryption.pausesData = true
+        if let terminationReason { send(.terminate(terminationReason)) }
     }
 
     /// Returns the content of this end's next packet: the unacknowledged PDU, or else the next queued PDU. Returns nil
@@ -258,6 +268,8 @@ final class LinkEnd {
     func abandon() {
         guard !isGone else { return }
         isGone = true
+        air.cancel(authenticatedPayload.timer)
+        air.cancel(power.pathLoss.timer)
         link.conditionsHaveChanged()
     }
 }

@@ -21,10 +21,10 @@ struct PathLossMonitor {
     var isEnabled = false
     /// The zone that the host was informed of last.
     var reported: PathLossZone?
-    /// Incremented whenever the zone that may be reported next changes.
-    var generation: UInt64 = 0
     /// The zone that is reported when it has lasted long enough.
     var candidate: PathLossZone?
+    /// Fires when ``candidate`` has lasted long enough.
+    let timer = Air.Timer()
 
     /// The zone of a path loss, with the hysteresis around the zone that was reported last.
     func zone(of loss: Int) -> PathLossZone {

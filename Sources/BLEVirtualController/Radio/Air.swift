@@ -20,6 +20,15 @@ public final class Air {
         static func == (left: Due, right: Due) -> Bool { left.sequence == right.sequence }
     }
 
+    /// A timer for one purpose. At most one of its actions is on the agenda: a new setting replaces it.
+    ///
+    /// A host can repeat a command that starts a long period. Without a timer, each repetition would leave an action on
+    /// the agenda until its period ends.
+    final class Timer {
+        /// The sequence number of the pending action, if any.
+        fileprivate var pending: UInt64?
+    }
+
     /// Two controllers, in either order.
     private struct Pair: Hashable {
         let first: ObjectIdentifier
@@ -37,6 +46,8 @@ public final class Air {
 
     private var agenda = Heap<Due>()
     private var sequence: UInt64 = 0
+    /// The cancelled actions that are still on the agenda. The next action of the agenda is never one of them.
+    private var cancelled: Set<UInt64> = []
     /// The current time.
     public private(set) var now: Instant
     /// The controllers in the order in which they joined, so that runs are reproducible.
@@ -70,6 +81,7 @@ public final class Air {
     public func advance(to instant: Instant) {
         while let next = agenda.min, next.instant <= instant {
             agenda.removeMin()
+            removeCancelled()
             now = max(now, next.instant)
             next.action()
         }
@@ -85,6 +97,35 @@ public final class Air {
         agenda.insert(Due(instant: max(instant, now), sequence: sequence, action: action))
     }
 
+    // MARK: Timers
+
+    /// Sets a timer, which replaces the pending action of the timer.
+    func set(_ timer: Timer, at instant: Instant, _ action: @escaping () -> Void) {
+        cancel(timer)
+        schedule(at: instant) {
+            timer.pending = nil
+            action()
+        }
+        timer.pending = sequence
+    }
+
+    /// Cancels the pending action of a timer, if any.
+    func cancel(_ timer: Timer) {
+        guard let pending = timer.pending.take() else { return }
+        cancelled.insert(pending)
+        removeCancelled()
+        // Cancelled actions are at most half of a long agenda.
+        guard cancelled.count > 64, cancelled.count > agenda.count / 2 else { return }
+        agenda = Heap(agenda.unordered.filter { !cancelled.contains($0.sequence) })
+        cancelled = []
+    }
+
+    /// Removes cancelled actions from the start of the agenda.
+    private func removeCancelled() {
+        guard !cancelled.isEmpty else { return }
+        while let next = agenda.min, cancelled.remove(next.sequence) != nil { agenda.removeMin() }
+    }
+
     // MARK: Controllers
 
     func join(_ controller: VirtualController) {
@@ -98,7 +139,7 @@ public final class Air {
     }
 
     /// The number of controllers that are present, and of actions that are due later, for tests that look for leaks.
-    package var counts: (controllers: Int, actions: Int) { (controllers.count, agenda.count) }
+    package var counts: (controllers: Int, actions: Int) { (controllers.count, agenda.count - cancelled.count) }
 
     /// Sets whether a controller receives advertisements.
     func setListening(_ controller: VirtualController, _ isListening: Bool) {

@@ -72,6 +72,7 @@ extension VirtualController {
 
     fileprivate func disableScan() -> HCIErrorCode {
         scanner.run = nil
+        air.cancel(scanner.timer)
         updateListening()
         return .success
     }
@@ -94,6 +95,7 @@ extension VirtualController {
         }
         scanner.isExtended = isExtended
         scanner.lastRun += 1
+        air.cancel(scanner.timer)
         scanner.run = Scanner.Run(number: scanner.lastRun, start: air.now, filter: filter)
         updateListening()
         if duration > .zero { scanForPeriod(scanner.lastRun, duration, period) }
@@ -102,7 +104,7 @@ extension VirtualController {
 
     /// Stops scanning after its duration. If there is a period, scanning continues at the start of the next.
     private func scanForPeriod(_ number: UInt64, _ duration: Duration, _ period: Duration) {
-        schedule(after: duration) { controller in
+        schedule(after: duration, on: scanner.timer) { controller in
             guard controller.scanner.run?.number == number else { return }
             guard period > .zero else {
                 _ = controller.disableScan()
@@ -110,7 +112,7 @@ extension VirtualController {
             }
             controller.scanner.run?.isPaused = true
             controller.updateListening()
-            controller.schedule(after: period - duration) { controller in
+            controller.schedule(after: period - duration, on: controller.scanner.timer) { controller in
                 guard var run = controller.scanner.run, run.number == number else { return }
                 run.isPaused = false
                 run.start = controller.air.now
@@ -130,6 +132,7 @@ extension VirtualController {
     /// Stops all reception of advertisements and periodic trains.
     func stopListening() {
         air.setListening(self, false)
+        air.cancel(scanner.timer)
         stopSynchronizing()
     }
 }

@@ -145,8 +145,10 @@ extension VirtualController {
         let options: PeriodicSyncOptions = [
             .usePeriodicAdvertiserList, .reportingInitiallyDisabled, .duplicateFilteringInitiallyEnabled,
         ]
-        guard options.isSuperset(of: command.options), command.advertisingSID <= 0x0F, command.skip <= 0x01F3,
-            (0x000A...0x4000).contains(command.syncTimeout)
+        // With the list, the SID is ignored.
+        let usesList = command.options.contains(.usePeriodicAdvertiserList)
+        guard options.isSuperset(of: command.options), usesList || command.advertisingSID <= 0x0F,
+            command.skip <= 0x01F3, (0x000A...0x4000).contains(command.syncTimeout)
         else { return .refused(.invalidHCICommandParameters) }
         // All kinds of constant tone extension, and none, are refused.
         guard command.syncCTEType & 0x1F != 0x1F else { return .refused(.commandDisallowed) }
@@ -154,7 +156,7 @@ extension VirtualController {
         guard !command.options.contains(.duplicateFilteringInitiallyEnabled) else {
             return .refused(.unsupportedFeatureOrParameterValue)
         }
-        if !command.options.contains(.usePeriodicAdvertiserList) {
+        if !usesList {
             guard !synchronizer.isSynchronized(with: command.advertiserAddress, command.advertisingSID) else {
                 return .refused(.connectionAlreadyExists)
             }
