@@ -117,7 +117,9 @@ public struct CaptureReader: Sendable {
                 continue
             }
             if available == 0, !blocks.isWithinBlock {
-                return isFinished ? .end : .needsBytes
+                guard isFinished else { return .needsBytes }
+                if let linkType = blocks.unsupportedLinkType { throw .unsupportedLinkType(linkType) }
+                return .end
             }
             do throws(PacketDecodingError) {
                 switch try parse(format) {

@@ -12,7 +12,8 @@ public enum CaptureReadingError: Error, Sendable, Equatable {
     case unknownFormat(firstBytes: UInt32)
     /// The file is a btsnoop file, but the encapsulation of its packets is not supported.
     case unsupportedDataLink(BTSnoopHeader.DataLink)
-    /// The file is a pcap file, but not of Bluetooth HCI.
+    /// The file is a pcap or pcapng file, but not of Bluetooth HCI. A pcapng file may describe interfaces anywhere. So
+    /// the error follows its last record, and has the link type of its first interface.
     case unsupportedLinkType(CaptureLinkType)
     /// The records before this damage were read. No record after it can be read.
     case damaged(CaptureDamage)

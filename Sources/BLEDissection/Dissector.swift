@@ -15,6 +15,10 @@ public final class Dissector {
     private var firstTime: Int64?
     private var lastTime: Int64 = 0
     private var linkCount = 0
+    /// The section of the last record.
+    private var section: UInt64 = 0
+    /// The number of packets that the recorder had lost at the last record.
+    private var cumulativeDrops: UInt64 = 0
 
     /// - Parameter summarizing: whether ``summary`` is collected.
     public init(summarizing: Bool = false) {
@@ -26,6 +30,7 @@ public final class Dissector {
     /// - Parameter isDescribed: whether the record's layers are described. Otherwise, only the state for later records
     ///   is updated.
     public func dissect(_ record: borrowing CaptureRecord, isDescribed: Bool = true) -> PacketDescription {
+        if record.section != section { beginSection(record.section) }
         let time = record.time?.microsecondsSince1970 ?? lastTime
         lastTime = time
         let firstTime = self.firstTime ?? time
@@ -38,12 +43,13 @@ public final class Dissector {
             direction: nil,
             kind: .note
         )
+        packet.dropped = noteDrops(record.cumulativeDrops)
         var isNoted = true
         switch record.content {
         case .packet(let kind, let direction, let bytes):
             packet.direction = direction
             packet.kind = Layer.Kind(kind)
-            dissect(kind, direction ?? kind.onlyDirection ?? .controllerToHost, bytes, isDescribed, &packet)
+            dissect(kind, bytes, cutLength: Int(record.cutLength), isDescribed, &packet)
         case .note(let note, let bytes):
             isNoted = false
             if isDescribed { packet.layers.append(Layer(note: note, bytes)) }
@@ -65,10 +71,29 @@ public final class Dissector {
         return packet
     }
 
+    /// Drops the state of the preceding section: a section has adapters of its own.
+    private func beginSection(_ number: UInt64) {
+        section = number
+        for link in adapters.values.flatMap({ $0.reset() }) {
+            summary?.linkEnded(link.number, reason: nil, at: lastTime)
+        }
+        adapters.removeAll()
+        lastAdapter = nil
+    }
+
+    /// Returns the number of packets that the recorder has lost since the last record.
+    private func noteDrops(_ total: UInt64) -> UInt64 {
+        // The number decreases where another capture begins.
+        let count = total > cumulativeDrops ? total - cumulativeDrops : 0
+        cumulativeDrops = total
+        if count > 0 { summary?.noteDrops(count) }
+        return count
+    }
+
     private func dissect(
         _ kind: CapturedPacketKind,
-        _ direction: CaptureDirection,
         _ bytes: RawSpan,
+        cutLength: Int,
         _ isDescribed: Bool,
         _ packet: inout PacketDescription
     ) {
@@ -76,7 +101,7 @@ public final class Dissector {
         switch kind {
         case .command: dissectCommand(bytes, adapter, isDescribed, &packet)
         case .event: dissectEvent(bytes, adapter, isDescribed, &packet)
-        case .acl: dissectACL(bytes, direction, adapter, isDescribed, &packet)
+        case .acl: dissectACL(bytes, cutLength: cutLength, adapter, isDescribed, &packet)
         case .synchronous, .iso: dissectOther(kind, bytes, adapter, isDescribed, &packet)
         }
     }

@@ -7,7 +7,7 @@ public enum PacketFilter: Hashable, Sendable {
     case adapter(UInt16)
     /// Packets that contain the address, and packets of links to it.
     case address(UInt64)
-    /// Packets of the link with this connection handle.
+    /// Packets of the link or stream with this connection handle.
     case link(UInt16)
     /// Packets that have this layer.
     case layer(Layer.Kind)
@@ -76,11 +76,7 @@ public enum PacketFilter: Hashable, Sendable {
             packet.link?.peer?.address == address
                 || packet.layers.contains { $0.fields.contains { $0.value.contains(address: address) } }
         case .link(let handle):
-            packet.link?.handle == handle
-                || packet.layers.contains { layer in
-                    (layer.kind == .event || layer.kind == .command)
-                        && layer.fields.contains { $0.contains(handle, named: "connectionHandle") }
-                }
+            packet.link?.handle == handle || packet.layers.contains { $0.contains(connectionHandle: handle) }
         case .layer(let kind): packet.layers.contains { $0.kind == kind }
         case .opcode(let opcode):
             packet.layers.contains { layer in
@@ -92,6 +88,22 @@ public enum PacketFilter: Hashable, Sendable {
                 layer.kind == .att && layer.fields.contains { $0.containsAttribute(handle) }
             }
         case .malformed: !packet.malformed.isEmpty
+        }
+    }
+}
+
+extension Layer {
+    /// Whether the layer names the connection handle of a link or stream.
+    fileprivate func contains(connectionHandle handle: UInt16) -> Bool {
+        switch kind {
+        case .command, .event:
+            fields.contains { field in
+                ["connectionHandle", "aclConnectionHandle", "cisConnectionHandle"].contains { key in
+                    field.contains(handle, named: key)
+                }
+            }
+        case .acl, .synchronous, .iso: head.contains { $0.contains(handle, named: "handle") }
+        case .l2cap, .att, .smp, .note: false
         }
     }
 }

@@ -10,6 +10,8 @@ import Glibc
 public final class CaptureFile {
     /// The bytes that a pipe holds for a reader that pauses, if the system permits so many.
     private static let pipeCapacity: Int32 = 1 << 20
+    /// The time between two looks for the reader of a pipe, in milliseconds.
+    private static let readerInterval: Int32 = 20
 
     /// Nil after a failure, so that the reader of a pipe finds its end.
     private var descriptor: OwnedDescriptor?
@@ -23,6 +25,8 @@ public final class CaptureFile {
     public private(set) var failure: TransportError?
     /// False for a pipe, whose reader may close it.
     private let isRegular: Bool
+    /// Ends the waits for the reader of a pipe; nil if there are none.
+    private let waiting: ReadingStop?
     private var onFailure: (@Sendable (TransportError) -> Void)?
     private let path: String
 
@@ -33,7 +37,8 @@ public final class CaptureFile {
     /// fails, a new file is removed again. A device such as `/dev/null` is used as it is.
     ///
     /// A transport's loop does not wait for the reader of a named pipe. Without a reader, it is an error (`ENXIO`). If
-    /// the pipe is full, the capture ends (`EAGAIN`), possibly within a record.
+    /// the pipe is full, the capture ends (`EAGAIN`), possibly within a record. A caller that may wait gets the same
+    /// errors only when its wait is stopped.
     ///
     /// Only one capture at a time can be written to a file. Two would overwrite each other's records.
     ///
@@ -43,6 +48,7 @@ public final class CaptureFile {
     ///   - masksKeys: whether keys are replaced by zeros.
     ///   - mayWait: whether to block the thread until a named pipe has a reader, and at each packet until it has room.
     ///     Must be false for the capture of a transport.
+    ///   - stop: ends these waits; nil if nothing ends them.
     ///   - microsecondsSince1970: the clock; nil for the system's realtime clock at the start, and the time since then.
     ///   - onFailure: called when the capture ends early, with ``failure``.
     /// - Throws: ``TransportError/captureFile(_:errno:)``.
@@ -51,6 +57,7 @@ public final class CaptureFile {
         format: CaptureWriter.Format? = nil,
         masksKeys: Bool = false,
         mayWait: Bool = false,
+        stop: ReadingStop? = nil,
         microsecondsSince1970: (@Sendable () -> Int64)? = nil,
         onFailure: (@Sendable (TransportError) -> Void)? = nil
     ) throws(TransportError) {
@@ -58,7 +65,8 @@ public final class CaptureFile {
         writer = CaptureWriter(format ?? .h4(path: path))
         self.microsecondsSince1970 = microsecondsSince1970 ?? steadyMicrosecondsSince1970()
         mask = masksKeys ? CaptureKeyMask() : nil
-        let (opened, isNew) = CaptureFile.open(path, mayWait: mayWait)
+        waiting = mayWait ? stop ?? ReadingStop() : nil
+        let (opened, isNew) = CaptureFile.open(path, waiting)
         guard opened.number >= 0 else { throw .captureFile(path, errno: -opened.number) }
         descriptor = opened
         do throws(Errno) {
@@ -78,12 +86,25 @@ public final class CaptureFile {
     }
 
     /// Opens the file. The number of the descriptor is a negative errno if that fails.
-    private static func open(_ path: String, mayWait: Bool) -> (OwnedDescriptor, isNew: Bool) {
-        let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | (mayWait ? 0 : O_NONBLOCK)
+    ///
+    /// - Parameter waiting: ends the wait for the reader of a pipe; nil if it must not be waited for.
+    private static func open(_ path: String, _ waiting: ReadingStop?) -> (OwnedDescriptor, isNew: Bool) {
+        let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK
         let new = unsafe ble_open(path, flags | O_EXCL, 0o600)
         guard new == -EEXIST else { return (OwnedDescriptor(new), true) }
         // The existing file may be removed at this moment, and is then made again.
-        return (OwnedDescriptor(unsafe ble_open(path, flags, 0o600)), false)
+        var existing = unsafe ble_open(path, flags, 0o600)
+        // The system does not report that a pipe has got a reader.
+        while existing == -ENXIO, let waiting, isPipe(path), waiting.pause(milliseconds: readerInterval) {
+            existing = unsafe ble_open(path, flags, 0o600)
+        }
+        return (OwnedDescriptor(existing), false)
+    }
+
+    /// Whether a path is that of a named pipe. Sockets and devices can have the same error for another reason.
+    private static func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
     /// Appends a packet with its H4 indicator. Called on the transport's loop only.
@@ -132,9 +153,9 @@ public final class CaptureFile {
         guard let descriptor else { return }
         var written = 0
         while written < buffer.count {
-            let rest = buffer.bytes.extracting(droppingFirst: written)
-            switch isRegular ? write(descriptor.number, rest) : writeWithoutSignal(descriptor.number, rest) {
+            switch write(buffer.bytes.extracting(droppingFirst: written), to: descriptor.number) {
             case .success(let count): written += count
+            case .failure(let error) where error.wouldBlock && waitForRoom(descriptor.number): continue
             case .failure(let error):
                 _ = ftruncate(descriptor.number, length)
                 let failure = TransportError.captureFile(path, errno: error.code)
@@ -145,6 +166,16 @@ public final class CaptureFile {
             }
         }
         length += written
+    }
+
+    private func write(_ bytes: RawSpan, to descriptor: Int32) -> Result<Int, Errno> {
+        isRegular ? BLEHCITransport.write(descriptor, bytes) : writeWithoutSignal(descriptor, bytes)
+    }
+
+    /// Waits until a pipe has room or its reader has closed it. Returns false if the capture must not wait any longer.
+    private func waitForRoom(_ descriptor: Int32) -> Bool {
+        guard let waiting else { return false }
+        return (try? waiting.wait(for: descriptor, events: POLLOUT)) ?? false
     }
 }
 

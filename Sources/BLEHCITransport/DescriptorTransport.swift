@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BLEHCI
 import CBLEBluetooth
 import Dispatch
 import Glibc
@@ -8,6 +9,9 @@ import Glibc
 /// Everything happens on the loop of the transport. Reading drains the descriptor each time it is ready. A packet is
 /// written at once. On a stream, the packets sent in one turn of the loop are written in one piece at its end. Only
 /// bytes that the kernel does not accept then wait for the write source.
+///
+/// On a serial line, bytes that are no packet are skipped until the controller has answered the host's Reset. If the
+/// framing is lost later, the transport ends, because only another Reset makes it certain again (Vol 4, Part A, 4).
 final class DescriptorTransport: Transport {
     /// The kind of descriptor, which determines how packets are framed in reads and writes.
     enum Kind: Equatable {
@@ -40,6 +44,8 @@ final class DescriptorTransport: Transport {
         /// Shared with the sources, which may use the descriptor until they are cancelled.
         var owner: OwnedDescriptor?
         var decoder: H4StreamDecoder?
+        /// Whether the controller has answered the last Reset on a serial line.
+        var isSynchronized = false
         var packetBuffer: [UInt8] = []
         var readSource: (any DispatchSourceRead)?
         var writeSource: (any DispatchSourceWrite)?
@@ -211,10 +217,14 @@ final class DescriptorTransport: Transport {
             loop.flushLater(self)
         }
         let batch = state.receiver?.beginBatch()
+        let isSerial = kind == .serial
         do throws(H4StreamDecoder.BrokenStream) {
             try decoder.forEachPacket { packet in
+                if isSerial, packet.answersReset { state.isSynchronized = true }
                 deliver(packet, to: batch)
                 return !state.isClosed
+            } maySearch: {
+                !state.isSynchronized
             }
         } catch {
             end(.brokenStream(octet: error.octet))
@@ -241,6 +251,7 @@ final class DescriptorTransport: Transport {
     func send(_ packet: RawSpan) {
         let state = state
         guard !state.isClosed else { return }
+        if kind == .serial, packet.isReset { state.isSynchronized = false }
         state.pacing?.sent()
         guard state.backlog.isEmpty else { return wait(packet) }
         guard kind.isStream, loop.isInTurn else { return writeNow(packet) }
@@ -334,5 +345,18 @@ final class DescriptorTransport: Transport {
             .closedByPeer
         default: nil
         }
+    }
+}
+
+extension RawSpan {
+    /// Whether the packet is the command Reset (Vol 4, Part E, 7.3.2).
+    fileprivate var isReset: Bool {
+        self[checked: 0] == PacketType.command.rawValue && self[checked: 1] == 0x03 && self[checked: 2] == 0x0C
+    }
+
+    /// Whether the packet is the Command Complete event of a Reset (Vol 4, Part E, 7.7.14).
+    fileprivate var answersReset: Bool {
+        self[checked: 0] == PacketType.event.rawValue && self[checked: 1] == 0x0E && self[checked: 4] == 0x03
+            && self[checked: 5] == 0x0C
     }
 }

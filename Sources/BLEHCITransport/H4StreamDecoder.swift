@@ -7,7 +7,8 @@ import BLEHCI
 /// again only by a Reset (Vol 4, Part A, 4). So a byte that is not a packet indicator breaks a stream.
 ///
 /// A serial line may start in the middle of a packet, or lose bytes. So its decoder searches for bytes that look like
-/// an event or ACL packet, and the answer to that Reset gets through. It too breaks if a long search finds nothing.
+/// an event or ACL packet, and finds the answer to that Reset. The stream is also broken if a long search finds
+/// nothing, or if the caller does not permit a search after a packet.
 public struct H4StreamDecoder {
     /// The reaction to a byte that starts no packet.
     public enum Recovery: Sendable {
@@ -83,9 +84,16 @@ public struct H4StreamDecoder {
 
     /// Passes the complete packets to `deliver`, until it returns false.
     ///
-    /// - Throws: ``BrokenStream`` with a byte that is not a packet indicator, if the decoder does not search or its
-    ///   search has reached its limit.
-    public mutating func forEachPacket(_ deliver: (RawSpan) -> Bool) throws(BrokenStream) {
+    /// - Parameters:
+    ///   - deliver: receives one packet. Returns whether to continue.
+    ///   - maySearch: called if the framing is lost after a packet. Returns whether to search for it. A decoder that
+    ///     does not search never calls it.
+    /// - Throws: ``BrokenStream`` with a byte that is not a packet indicator, if the decoder does not search, may not
+    ///   search, or its search has reached its limit.
+    public mutating func forEachPacket(
+        _ deliver: (RawSpan) -> Bool,
+        maySearch: () -> Bool = { true }
+    ) throws(BrokenStream) {
         var position = start
         var searched = searched
         var skipped = 0
@@ -106,9 +114,8 @@ public struct H4StreamDecoder {
                 return
             case .noPacket(let octet):
                 let distance = (searched ?? 0) + 1
-                guard recovery == .search, distance <= H4StreamDecoder.searchLimit else {
-                    throw BrokenStream(octet: octet)
-                }
+                guard recovery == .search, distance <= H4StreamDecoder.searchLimit, searched != nil || maySearch()
+                else { throw BrokenStream(octet: octet) }
                 searched = distance
                 position += 1
                 skipped += 1

@@ -13,6 +13,9 @@ import Glibc
 public struct MonitorChannel: ~Copyable {
     /// The number of bytes that the kernel may buffer until they are read.
     private static let room: Int32 = 4 << 20
+    /// Maximum number of records that are read after the stop. The kernel's buffer holds fewer. So the records that
+    /// have arrived by then are read, and the reading ends even if traffic continues.
+    static let limitAfterStop = 16_384
 
     private let descriptor: OwnedDescriptor
     private let stop: ReadingStop
@@ -21,10 +24,12 @@ public struct MonitorChannel: ~Copyable {
     public private(set) var recordCount: UInt64 = 0
     /// The number of records that the kernel has dropped because they were not read in time.
     public private(set) var drops: UInt64 = 0
+    /// The number of reads after the stop.
+    private var countAfterStop = 0
 
     /// Opens the channel.
     ///
-    /// - Parameter stop: ends the records.
+    /// - Parameter stop: ends the records, after those that have arrived by then.
     public init(stop: ReadingStop = ReadingStop()) throws(TransportError) {
         let socket = OwnedDescriptor(ble_hci_socket())
         guard socket.number >= 0 else { throw .monitor(errno: -socket.number) }
@@ -56,6 +61,10 @@ public struct MonitorChannel: ~Copyable {
 
     private mutating func receive(_ beforeWaiting: () -> Void) throws(TransportError) -> (Int, CaptureTime)? {
         while true {
+            if stop.isStopped {
+                guard countAfterStop < MonitorChannel.limitAfterStop else { return nil }
+                countAfterStop += 1
+            }
             var time = timespec()
             switch BLEHCITransport.receive(descriptor.number, into: &message, time: &time) {
             case .success(0): return nil

@@ -141,12 +141,38 @@ struct CaptureDamageTests {
                 "d4c3b2a1 02000400 00000000 00000000 00000400 01000000",
                 .unsupportedLinkType(CaptureLinkType(rawValue: 1))
             ),
+            (
+                "0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000"
+                    + "01000000 14000000 6900 0000 00000000 14000000"
+                    + "01000000 14000000 0100 0000 00000000 14000000",
+                .unsupportedLinkType(CaptureLinkType(rawValue: 105))
+            ),
         ] as [(String, CaptureReadingError)]
     )
     func errorNamesTheCause(hexadecimal: String, expected: CaptureReadingError) {
         let outcome = capture(octets(hexadecimal))
         #expect(outcome.readings.isEmpty)
         #expect(outcome.error == expected)
+    }
+
+    @Test("A pcapng file without an interface of Bluetooth HCI ends with an error, unless a later section has one")
+    func pcapngOfAnotherNetworkEndsWithAnError() {
+        let section = octets("0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000")
+        let ethernet = octets("01000000 14000000 0100 0000 00000000 14000000")
+        let bluetooth = octets("01000000 14000000 c900 0000 00000000 14000000")
+        let packet = octets(
+            "06000000 28000000 00000000 23050600 01000040 08000000 08000000 00000000 01030c00 28000000"
+        )
+        let foreign = section + ethernet + packet
+        for size in [1, 16, 1000] {
+            let outcome = capture(foreign + foreign, pieces: size)
+            #expect(outcome.readings.count == 2)
+            #expect(outcome.error == .unsupportedLinkType(CaptureLinkType(rawValue: 1)))
+        }
+        let both = capture(foreign + section + bluetooth + packet)
+        #expect(both.readings.count == 2 && both.error == nil)
+        let empty = capture(section)
+        #expect(empty.readings.isEmpty && empty.error == nil)
     }
 
     struct Damage: CustomTestStringConvertible {

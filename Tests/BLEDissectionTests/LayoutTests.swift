@@ -40,6 +40,11 @@ struct LayoutTests {
             ("Role:@role!", "07", "role 0x07"),
             ("Key:u128!", "0F0E0D0C0B0A09080706050403020100", "key 000102030405060708090A0B0C0D0E0F"),
             ("Num:count Groups{ Handle:handle! }", "02 4000 4110", "[0x0040; 0x0041, reserved bits 0x1]"),
+            (
+                "First:handle! Second:handle!",
+                "4010 41F0",
+                "first 0x0040, first reserved bits 0x1, second 0x0041, second reserved bits 0xF"
+            ),
             ("PHYs:phys Groups{ Interval:u16! }", "05 0100 0200", "[interval 1; interval 2]"),
             ("Name:text4!", "416C0000", "\"Al\""),
             ("Value:u16! Detail?{ Data:u8! }", "0100", "value 1"),

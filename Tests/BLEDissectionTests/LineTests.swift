@@ -4,23 +4,6 @@ import BLEDissection
 import BluetoothTypes
 import Testing
 
-/// A packet with its expected line and, if that matters, a part of its expected JSON.
-struct Sample: Sendable, CustomTestStringConvertible {
-    let kind: CapturedPacketKind
-    let direction: CaptureDirection
-    let bytes: [UInt8]
-    let line: String
-
-    init(_ kind: CapturedPacketKind, _ direction: CaptureDirection, _ digits: String, _ line: String) {
-        self.kind = kind
-        self.direction = direction
-        bytes = [UInt8](hexadecimal: digits.filter { $0 != " " }) ?? []
-        self.line = line
-    }
-
-    var testDescription: String { line }
-}
-
 @Suite("Lines about packets")
 struct LineTests {
     @Test(
@@ -286,6 +269,49 @@ struct LineTests {
         #expect(line(of: [acl]) == "ACL 0x0040 " + expected)
     }
 
+    @Test("The reserved bits of two handles are two members of JSON")
+    func reservedBitsOfTwoHandlesAreTwoMembersOfJSON() throws {
+        let request = Sample(.event, .controllerToHost, "3E07 1A 40F0 6010 01 02", "")
+        #expect(
+            line(of: [request])
+                == "Event LE CIS Request: ACL connection handle 0x0040, ACL connection handle reserved bits 0xF, "
+                + "CIS connection handle 0x0060, CIS connection handle reserved bits 0x1, CIG ID 1, CIS ID 2"
+        )
+        let packet = try #require(descriptions(of: [request]).last)
+        var text = TextBuffer()
+        packet.appendJSON(to: &text)
+        #expect(repeatedMembers(ofJSON: text.bytes).isEmpty)
+        let json = String(decoding: text.bytes, as: UTF8.self)
+        #expect(json.contains(#""aclConnectionHandle":64,"aclConnectionHandleReservedBits":15,"#))
+        #expect(json.contains(#""cisConnectionHandle":96,"cisConnectionHandleReservedBits":1,"#))
+    }
+
+    @Test("Packets that the recorder has lost are shown at the next packet, and counted in the summary")
+    func lostPacketsAreShownAndCounted() throws {
+        let reset = Sample(.command, .hostToController, "030C00", "")
+        let samples = [reset, reset.afterDrops(1), reset.afterDrops(1), reset.afterDrops(4)]
+        #expect(line(of: Array(samples.prefix(2))) == "Command Reset [1 packet dropped before]")
+        #expect(line(of: Array(samples.prefix(3))) == "Command Reset")
+        #expect(line(of: samples) == "Command Reset [3 packets dropped before]")
+        let dissector = Dissector(summarizing: true)
+        let packets = descriptions(of: samples, by: dissector)
+        #expect(packets.map(\.dropped) == [0, 1, 0, 3])
+        let members = packets.map { packet in
+            var text = TextBuffer()
+            packet.appendJSON(to: &text)
+            return String(decoding: text.bytes, as: UTF8.self).split(separator: ",").last
+        }
+        #expect(members[1] == #""dropped":1}"# && members[3] == #""dropped":3}"#)
+        #expect(members[0] == members[2])
+        let summary = try #require(dissector.summary)
+        var text = TextBuffer()
+        summary.appendText(to: &text)
+        #expect(String(decoding: text.bytes, as: UTF8.self).contains(": 4 command, 0 malformed, 4 dropped\n"))
+        var json = TextBuffer()
+        summary.appendJSON(to: &json)
+        #expect(String(decoding: json.bytes, as: UTF8.self).contains(#""malformed":0,"dropped":4,"#))
+    }
+
     @Test("Fragments are marked, and the last one shows the frame")
     func fragmentsAreMarkedAndTheLastOneShowsTheFrame() {
         let first = Sample(.acl, .controllerToHost, "4020 0500 0700 0400 1B", "")
@@ -294,42 +320,4 @@ struct LineTests {
         #expect(line(of: [first, second]) == "ACL 0x0040 ATT Handle Value Notification: 0x002A, 01020304")
         #expect(line(of: [second])?.hasSuffix("[malformed l2cap: a continuing fragment of no frame]") == true)
     }
-}
-
-/// The line about the last of several packets, without number, time, adapter and direction.
-func line(of samples: [Sample]) -> String? {
-    descriptions(of: samples).last.map { packet in
-        var text = TextBuffer()
-        packet.appendLine(to: &text)
-        return String(decoding: text.bytes.dropFirst(30), as: UTF8.self)
-    }
-}
-
-/// The descriptions of a capture of the packets, with one packet each millisecond.
-func descriptions(of samples: [Sample]) -> [PacketDescription] {
-    var file = PacketBuffer(headroom: 0)
-    BTSnoopHeader(dataLink: .hciUART).encode(into: &file)
-    for (index, sample) in samples.enumerated() {
-        let packet = [sample.kind.rawValue] + sample.bytes
-        BTSnoopRecord(
-            packet: packet.rawSpan,
-            direction: sample.direction == .hostToController ? .hostToController : .controllerToHost,
-            isCommandOrEvent: sample.kind == .command || sample.kind == .event,
-            microsecondsSince1970: Int64(index) * 1000
-        ).encode(into: &file)
-    }
-    return descriptions(inFile: [UInt8](copying: file.bytes))
-}
-
-/// The descriptions of the packets in a file, up to its end or its damage.
-func descriptions(inFile bytes: [UInt8]) -> [PacketDescription] {
-    var reader = CaptureReader()
-    reader.append(bytes.rawSpan)
-    reader.finish()
-    let dissector = Dissector(summarizing: true)
-    var packets: [PacketDescription] = []
-    while let progress = try? reader.advance(), progress == .record {
-        if let record = reader.record { packets.append(dissector.dissect(record)) }
-    }
-    return packets
 }

@@ -131,6 +131,30 @@ struct H4StreamDecoderTests {
         #expect(decoder.skippedBytes > 0)
     }
 
+    @Test func searchAfterAPacketNeedsPermission() throws {
+        var decoder = H4StreamDecoder(recovery: .search)
+        var found: [[UInt8]] = []
+        var requests = 0
+        func decode(permitting isPermitted: Bool) throws {
+            try decoder.forEachPacket {
+                found.append([UInt8](copying: $0))
+                return true
+            } maySearch: {
+                requests += 1
+                return isPermitted
+            }
+        }
+        decoder.append([0xFF, 0xFE] + Sample.acl)
+        try decode(permitting: false)
+        #expect(found == [Sample.acl] && requests == 0, "the search at the start needs no permission")
+        decoder.append([0xFF, 0xFE] + Sample.acl)
+        try decode(permitting: true)
+        #expect(found == [Sample.acl, Sample.acl] && requests == 1)
+        decoder.append(Sample.iso + [0xFD] + Sample.acl)
+        #expect(throws: H4StreamDecoder.BrokenStream(octet: 0xFD)) { try decode(permitting: false) }
+        #expect(found == [Sample.acl, Sample.acl, Sample.iso] && requests == 2)
+    }
+
     @Test func searchThatFindsNothingEnds() {
         var decoder = H4StreamDecoder(recovery: .search)
         decoder.append([UInt8](repeating: 0xFF, count: H4StreamDecoder.searchLimit))

@@ -69,6 +69,24 @@ struct MonitorChannelTests {
         #expect(isOver)
     }
 
+    @Test func readingEndsAfterTheStopWhileTrafficContinues() throws {
+        let (socket, kernel) = try Self.sockets()
+        let stop = ReadingStop()
+        var channel = MonitorChannel(socket, stop: stop)
+        let message: [UInt8] = [0x00, 0x00, 0x00, 0x00, 0x00, 0x00]
+        try Self.send(message, from: kernel)
+        stop.stop()
+        // A message is always there.
+        var count = 0
+        while count <= MonitorChannel.limitAfterStop, try channel.next() != nil {
+            count += 1
+            try Self.send(message, from: kernel)
+        }
+        #expect(count == MonitorChannel.limitAfterStop)
+        let isOver = try channel.next() == nil
+        #expect(isOver)
+    }
+
     @Test func stopFromAnotherThreadEndsTheWait() async throws {
         let (socket, kernel) = try Self.sockets()
         let stop = ReadingStop()

@@ -3,6 +3,9 @@ import Glibc
 
 @testable import BLEHCITransport
 
+/// The name of a host without an address. A part of a name has at most 63 bytes, so no server is asked for it.
+let hostWithoutAddress = String(repeating: "a", count: 64)
+
 /// The other end of a stream: a plain blocking descriptor that a test reads and writes.
 struct Peer: Sendable {
     let descriptor: OwnedDescriptor

@@ -57,6 +57,37 @@ struct SerialTransportTests {
         #expect(await probe.next() == .packet(Sample.commandComplete))
     }
 
+    @Test func framingLostAfterTheAnswerToResetEndsTheTransport() async throws {
+        let (peer, path) = try makeTerminal()
+        let queue = DispatchQueue(label: "serial")
+        let opened = try await AdapterSpecification.serial(path: path, baudRate: 921_600, usesFlowControl: false)
+            .open(on: queue)
+        let probe = Probe(opened, on: queue)
+        // Until then, bytes between packets are skipped.
+        for part in [Sample.acl, [0xFF] + Sample.acl, [0xFE] + Sample.commandComplete] {
+            _ = BLEHCITransport.write(peer.descriptor.number, part.rawSpan)
+            let isAnswer = part.suffix(Sample.commandComplete.count) == Sample.commandComplete[...]
+            #expect(await probe.next() == .packet(isAnswer ? Sample.commandComplete : Sample.acl))
+        }
+        _ = BLEHCITransport.write(peer.descriptor.number, (Sample.acl + [0xFF] + Sample.acl).rawSpan)
+        #expect(await probe.next(2) == [.packet(Sample.acl), .ended(.brokenStream(octet: 0xFF))])
+    }
+
+    @Test func noiseAfterAnotherResetIsSkippedUntilItsAnswer() async throws {
+        let (peer, path) = try makeTerminal()
+        let queue = DispatchQueue(label: "serial")
+        let opened = try await AdapterSpecification.serial(path: path, baudRate: 921_600, usesFlowControl: false)
+            .open(on: queue)
+        let probe = Probe(opened, on: queue)
+        for _ in 0..<2 {
+            await probe.send([Sample.reset])
+            #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+            _ = BLEHCITransport.write(peer.descriptor.number, ([0x00, 0xC0, 0xFF] + Sample.commandComplete).rawSpan)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        await probe.perform { $0.close() }
+    }
+
     @Test func unpluggedLineEndsTheTransport() async throws {
         var terminal: (Peer, path: String)? = try makeTerminal()
         let queue = DispatchQueue(label: "serial")

@@ -89,6 +89,30 @@ struct DiagnosisTests {
         #expect(diagnosis.problems == 0)
     }
 
+    @Test("The adapter auto may be up, unless bluetoothd has it, because it is brought down")
+    func automaticAdapterMayBeUp() {
+        let diagnosis = Diagnosis(of: inventory { $0.adapters = [adapter(0, .up)] }, for: .automatic)
+        #expect(
+            diagnosis.findings.last
+                == Finding(
+                    .warning,
+                    "hci0 is up: the kernel or another program has it",
+                    advice: "--adapter auto brings it down when it opens it; if that fails, stop the other program"
+                )
+        )
+        #expect(diagnosis.problems == 0)
+        let held = Diagnosis(
+            of: inventory {
+                $0.adapters = [adapter(0, .up)]
+                $0.bluetoothDaemon = 321
+            },
+            for: .automatic
+        )
+        #expect(held.problems == 1)
+        let named = Diagnosis(of: inventory { $0.adapters = [adapter(0, .up)] }, for: .hci(index: 0, channel: .user))
+        #expect(named.problems == 1)
+    }
+
     @Test("The raw channel needs its own capability and an adapter that is up")
     func rawChannelNeedsItsCapabilityAndAnAdapterThatIsUp() {
         let diagnosis = Diagnosis(

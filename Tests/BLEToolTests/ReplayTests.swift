@@ -1,7 +1,10 @@
 import ArgumentParser
+import BLEByteCoding
+import BLECapture
 import BLEHCITransport
 import BluetoothTesting
 import Foundation
+import Glibc
 import Testing
 
 @testable import BLETool
@@ -62,6 +65,35 @@ struct ReplayTests {
         let problem = ReplayCapture.problem(with: ["x.btsnoop", "--as", "server"])
         #expect(problem?.hasPrefix("The value 'server' is invalid for '--as") == true)
         #expect(ReplayCapture.problem(with: []) == "Missing expected argument '<file>'")
+    }
+
+    @Test("A recording ends with the section of a pcapng file, because the next section is of another host")
+    func recordingEndsWithItsSection() throws {
+        let packets = try PacketRecording(path: ReplayTests.path).packets.prefix(20)
+        var section = PacketBuffer(headroom: 0)
+        var writer = CaptureWriter(.pcapng)
+        writer.encodeHeader(into: &section)
+        for packet in packets {
+            let (bytes, time) = (packet.bytes, CaptureTime(seconds: 0, nanoseconds: 0))
+            writer.encode(h4Packet: bytes.rawSpan, packet.direction, time: time, into: &section)
+        }
+        let file = [UInt8](copying: section.bytes)
+        let one = try PacketRecording(file)
+        #expect(one.packets.map(\.bytes) == packets.map(\.bytes))
+        #expect(!one.isCut)
+        let two = try PacketRecording(file + file)
+        #expect(two.packets == one.packets)
+        #expect(two.isCut)
+    }
+
+    @Test("An interruption ends the wait for the writer of a pipe", .timeLimit(.minutes(10)))
+    func interruptionEndsTheWaitForAPipe() async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/replay-\(UUID().uuidString)"
+        try #require(unsafe mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let task = Task { try await ReplayCapture.parse([path]).run() }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
     }
 
     @Test("The exit status reports whether a capture differs; a file that is no capture is named")

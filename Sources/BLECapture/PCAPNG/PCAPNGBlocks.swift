@@ -35,6 +35,9 @@ struct PCAPNGBlocks: Sendable {
     private var sectionCount: UInt64 = 0
     private var interfaces: [PCAPNGInterface] = []
     private var cumulativeDrops: UInt64 = 0
+    /// The link type of the file's first interface.
+    private var firstLinkType: CaptureLinkType?
+    private var hasSupportedInterface = false
     private var passed: PassedBlock?
 
     static func isAtStart(of bytes: RawSpan) -> Bool {
@@ -54,6 +57,9 @@ struct PCAPNGBlocks: Sendable {
     }
 
     var isWithinBlock: Bool { passed != nil }
+
+    /// The link type of the first interface, if the file has interfaces so far and none is supported.
+    var unsupportedLinkType: CaptureLinkType? { hasSupportedInterface ? nil : firstLinkType }
 
     /// The offset in the file of the block that is being skipped.
     var blockOffset: UInt64? { passed?.offset }
@@ -126,7 +132,10 @@ struct PCAPNGBlocks: Sendable {
             guard interfaces.count < PCAPNGBlocks.maximumInterfaceCount else {
                 throw .invalidValue(UInt64(interfaces.count), field: "count of pcapng interfaces")
             }
-            interfaces.append(try PCAPNGInterface(decoding: body))
+            let interface = try PCAPNGInterface(decoding: body)
+            firstLinkType = firstLinkType ?? interface.linkType
+            if interface.linkType.isSupported { hasSupportedInterface = true }
+            interfaces.append(interface)
         default: return .record(try readPacket(type, body, length: length))
         }
         return .none(length: UInt64(length))

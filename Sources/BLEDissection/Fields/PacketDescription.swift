@@ -10,7 +10,7 @@ public struct PacketDescription: Sendable {
     public var elapsedMicroseconds: Int64
     /// The adapter of the packet; 0xFFFF for none.
     public var adapter: UInt16
-    /// The direction, if the capture gives it.
+    /// The direction, if the capture gives it, or if ACL data shows it by the Packet Boundary flag.
     public var direction: CaptureDirection?
     /// The kind of record: `command`, `event`, `acl`, `synchronous`, `iso` or `note`.
     public var kind: Layer.Kind
@@ -22,6 +22,8 @@ public struct PacketDescription: Sendable {
     public var answered: Answered?
     /// The errors in the packet.
     public var malformed: [Malformation] = []
+    /// The number of packets that the recorder has lost between the preceding record and this record.
+    public var dropped: UInt64 = 0
 
     /// The packet that another packet answers.
     public struct Answered: Sendable {

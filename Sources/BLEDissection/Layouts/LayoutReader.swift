@@ -49,7 +49,9 @@ extension ParameterLayout {
                 do throws(PacketDecodingError) {
                     let word = try reader.readUInt16()
                     fields.append(Field(parameter.name, .handle(word), isInLine: parameter.isInLine))
-                    if let reserved = Field.reservedBits(word >> 12) { fields.append(reserved) }
+                    if let reserved = Field.reservedBits(word >> 12, reservedBitsName(of: parameter)) {
+                        fields.append(reserved)
+                    }
                 } catch {
                     return error
                 }
@@ -63,6 +65,12 @@ extension ParameterLayout {
             }
         }
         return nil
+    }
+
+    /// Returns the name of the reserved bits of a handle. If there are several handles, each has a name of its own.
+    private func reservedBitsName(of handle: Parameter) -> FieldName {
+        let count = parameters.count { if case .handle = $0.kind { true } else { false } }
+        return count == 1 ? .reservedBits : FieldName("\(handle.name.text) Reserved Bits")
     }
 
     private func readGroups(
@@ -97,8 +105,8 @@ extension FieldName {
 extension Field {
     /// Returns a field for the reserved bits of the preceding field, whose value does not show them. Returns nil if
     /// they are zero, as required.
-    static func reservedBits(_ bits: UInt16) -> Field? {
-        bits == 0 ? nil : Field(.reservedBits, .hexadecimal(UInt64(bits), digits: 1), isInLine: true)
+    static func reservedBits(_ bits: UInt16, _ name: @autoclosure () -> FieldName = .reservedBits) -> Field? {
+        bits == 0 ? nil : Field(name(), .hexadecimal(UInt64(bits), digits: 1), isInLine: true)
     }
 }
 

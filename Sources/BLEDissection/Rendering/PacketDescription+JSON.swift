@@ -37,6 +37,10 @@ extension PacketDescription {
             text.append(decimal: answered.microseconds)
             text.append(ascii: "}")
         }
+        if dropped > 0 {
+            text.append(",\"dropped\":" as StaticString)
+            text.append(decimal: Int64(clamping: dropped))
+        }
         if !malformed.isEmpty {
             text.append(",\"malformed\":[" as StaticString)
             for (index, each) in malformed.enumerated() {

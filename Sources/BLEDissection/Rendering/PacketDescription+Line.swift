@@ -28,6 +28,11 @@ extension PacketDescription {
             text.append(duration: answered.microseconds)
             text.append(ascii: "]")
         }
+        if dropped > 0 {
+            text.append(" [" as StaticString)
+            text.append(decimal: Int64(clamping: dropped))
+            text.append(dropped == 1 ? " packet dropped before]" : " packets dropped before]")
+        }
         for each in malformed {
             text.append(ascii: " ")
             if isColored { text.append(Color.red.sequence) }

@@ -9,7 +9,8 @@ extension CaptureSummary {
         text.appendList(kinds) { kind, text in
             text.append("\"\(kind.rawValue)\":\(packets[kind] ?? 0)")
         }
-        text.append("},\"malformed\":\(malformed),\"microseconds\":\(lastTime &- (firstTime ?? lastTime))")
+        text.append("},\"malformed\":\(malformed),\"dropped\":\(dropped)")
+        text.append(",\"microseconds\":\(lastTime &- (firstTime ?? lastTime))")
         text.append(",\"devices\":[" as StaticString)
         text.appendList(devices.sorted { ($1.value.reports, $0.key.address) < ($0.value.reports, $1.key.address) }) {
             CaptureSummary.append($0.key, $0.value, to: &$1)

@@ -22,8 +22,10 @@ extension CaptureSummary {
             text.append(" in " as StaticString)
             text.append(duration: lastTime &- firstTime)
         }
-        let kinds = Layer.Kind.allCases.compactMap { kind in packets[kind].map { "\($0) \(kind.rawValue)" } }
-        if !kinds.isEmpty { text.append(": " + (kinds + ["\(malformed) malformed"]).joined(separator: ", ")) }
+        var counts = Layer.Kind.allCases.compactMap { kind in packets[kind].map { "\($0) \(kind.rawValue)" } }
+        if !counts.isEmpty { counts.append("\(malformed) malformed") }
+        if dropped > 0 { counts.append("\(dropped) dropped") }
+        if !counts.isEmpty { text.append(": " + counts.joined(separator: ", ")) }
         text.append(ascii: "\n")
     }
 

@@ -68,6 +68,8 @@ public struct CaptureSummary: Sendable {
     public private(set) var packets: [Layer.Kind: Int] = [:]
     /// The number of malformed packets.
     public private(set) var malformed = 0
+    /// The number of packets that the recorder has lost.
+    public private(set) var dropped: UInt64 = 0
     /// The time of the first packet, in microseconds since 1970.
     public private(set) var firstTime: Int64?
     /// The time of the last packet, in microseconds since 1970.
@@ -94,6 +96,10 @@ public struct CaptureSummary: Sendable {
         if !packet.malformed.isEmpty { malformed += 1 }
         firstTime = firstTime ?? packet.time
         lastTime = packet.time
+    }
+
+    mutating func noteDrops(_ count: UInt64) {
+        dropped &+= count
     }
 
     mutating func noteReport(_ address: PeerAddress, rssi: Int8, _ data: RawSpan) {

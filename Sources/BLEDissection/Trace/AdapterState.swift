@@ -1,14 +1,15 @@
 import BLECapture
+import BLEHCI
 
 /// The state of one adapter.
 final class AdapterState {
-    /// Maximum number of links. A further link replaces the oldest. The limit of peers works alike. If there are too
-    /// many commands, all are removed.
+    /// Maximum number of links. A further link replaces the oldest. The limits of peers and commands work alike.
     private static let linkLimit = 64
     private static let peerLimit = 64
     private static let commandLimit = 64
 
     struct PendingCommand {
+        let opcode: UInt16
         let index: Int
         let time: Int64
     }
@@ -17,15 +18,30 @@ final class AdapterState {
     private var links: [UInt16: LinkState] = [:]
     private var peers: [PeerReference: ObservedDatabase] = [:]
     private var peerOrder: [PeerReference] = []
-    private var commands: [UInt16: PendingCommand] = [:]
+    /// The commands without an answer, in the order of the capture.
+    private var commands: [PendingCommand] = []
+    /// The index of the latest command that has an answer.
+    private var lastAnswered = 0
 
     func command(_ opcode: UInt16, index: Int, time: Int64) {
-        if commands.count >= AdapterState.commandLimit { commands.removeAll() }
-        commands[opcode] = PendingCommand(index: index, time: time)
+        // This command has no answer (Vol 4, Part E, 7.3.40).
+        guard opcode != HostNumberOfCompletedPackets.opcode.rawValue else { return }
+        if commands.count >= AdapterState.commandLimit { commands.removeFirst() }
+        commands.append(PendingCommand(opcode: opcode, index: index, time: time))
     }
 
+    /// Removes and returns the command that an event with this opcode answers: the oldest one.
+    ///
+    /// If another command that was sent later has been answered already, the answer to the oldest one is probably not
+    /// in the capture. A command that was sent after that other command takes precedence then.
     func answer(_ opcode: UInt16) -> PendingCommand? {
-        commands.removeValue(forKey: opcode)
+        guard
+            let command = commands.first(where: { $0.opcode == opcode && $0.index > lastAnswered })
+                ?? commands.first(where: { $0.opcode == opcode })
+        else { return nil }
+        commands.removeAll { $0.opcode == opcode && $0.index <= command.index }
+        lastAnswered = max(lastAnswered, command.index)
+        return command
     }
 
     /// Removes all links after a reset, and returns them.

@@ -12,12 +12,17 @@ private enum Names {
     static let unit = FieldName("SDU Length")
     static let complete = FieldName("SDU Complete")
     static let commands = FieldName("Commands")
+    /// The number of bytes that the recorder has cut off.
+    static let missing = FieldName("Missing")
 }
 
 extension Dissector {
+    /// Dissects ACL data. If the capture does not give the direction, the link's state determines it.
+    ///
+    /// - Parameter cutLength: the number of bytes that the recorder has cut off.
     func dissectACL(
         _ bytes: RawSpan,
-        _ direction: CaptureDirection,
+        cutLength: Int,
         _ adapter: AdapterState,
         _ isDescribed: Bool,
         _ packet: inout PacketDescription
@@ -47,13 +52,17 @@ extension Dissector {
             }
             let link = link(handle, adapter, at: packet.time)
             packet.link = link.reference
-            let payload = try reader.readBytes(count: Int(header.dataTotalLength))
+            packet.direction = packet.direction ?? link.direction(of: header.packetBoundaryFlag)
+            let direction = packet.direction ?? .controllerToHost
+            let length = Int(header.dataTotalLength)
+            let missing = reader.remaining + cutLength == length ? cutLength : 0
+            let payload = try reader.readBytes(count: length - missing)
             try reader.requireEnd()
-            withSummary { $0.noteData(link.number, direction, octets: payload.byteCount, at: packet.time) }
+            withSummary { $0.noteData(link.number, direction, octets: length, at: packet.time) }
             if isDescribed { packet.layers.append(layer) }
             let isStart = header.packetBoundaryFlag != .continuing
-            let outcome = link.receive(payload, isStart: isStart, direction) { frame in
-                dissectFrame(frame, direction, link, isDescribed, &packet)
+            let outcome = link.receive(payload, missing: missing, isStart: isStart, direction) { channel, known, cut in
+                dissectFrame(channel.rawValue, known, missing: cut, direction, link, isDescribed, &packet)
             }
             if case .dropped(let violation) = outcome {
                 packet.malformed.append(.init(layer: .l2cap, reason: violation.text))
@@ -66,21 +75,27 @@ extension Dissector {
         }
     }
 
+    /// - Parameters:
+    ///   - payload: the known part of the frame's payload.
+    ///   - cutLength: the number of bytes after this part that the recorder has cut off, or that follow such bytes.
     private func dissectFrame(
-        _ frame: borrowing Frame,
+        _ identifier: UInt16,
+        _ payload: RawSpan,
+        missing cutLength: Int,
         _ direction: CaptureDirection,
         _ link: LinkState,
         _ isDescribed: Bool,
         _ packet: inout PacketDescription
     ) {
-        let identifier = frame.channel.rawValue
         let channel = link.channel(identifier, direction)
+        let malformedCount = packet.malformed.count
+        var missing = cutLength
         var layer = Layer(.l2cap, "L2CAP")
         if isDescribed {
             layer.head.reserveCapacity(3)
             layer.head += [
                 Field(Names.cid, .hexadecimal(UInt64(identifier), digits: 4), isInLine: true),
-                Field(Names.length, .measure(Int64(frame.payload.byteCount), .octets), isInLine: true),
+                Field(Names.length, .measure(Int64(payload.byteCount + missing), .octets), isInLine: true),
             ]
             if let name = channel.map({ NamedValues.psms[UInt64($0.psm)] ?? "dynamic" }) ?? fixedName(identifier) {
                 layer.head.append(Field(Names.channel, .text(name)))
@@ -88,16 +103,22 @@ extension Dissector {
         }
         switch identifier {
         case 0x0001, ChannelIdentifier.signaling.rawValue:
-            dissectSignalling(frame.payload, direction, link, isDescribed, &layer, &packet)
+            dissectSignalling(payload, direction, link, isDescribed, &layer, &packet)
         case ChannelIdentifier.attribute.rawValue:
             if isDescribed { packet.layers.append(layer) }
-            dissectAttribute(frame.payload, direction, link, link.bearer, isDescribed, &packet)
+            dissectAttribute(payload, direction, link, link.bearer, isDescribed, &packet)
         case ChannelIdentifier.securityManager.rawValue, 0x0007:
             if isDescribed { packet.layers.append(layer) }
-            dissectSecurity(frame.payload, isDescribed, &packet)
+            dissectSecurity(payload, isDescribed, &packet)
         default:
-            dissectChannel(frame.payload, direction, link, channel, isDescribed, &layer, &packet)
+            dissectChannel(payload, direction, link, channel, isDescribed, &layer, &missing, &packet)
         }
+        guard missing > 0 else { return }
+        // The missing bytes are the reason for these errors.
+        packet.malformed.removeLast(packet.malformed.count - malformedCount)
+        guard isDescribed else { return }
+        let field = Field(Names.missing, .measure(Int64(missing), .octets), isInLine: true)
+        packet.layers[packet.layers.count - 1].fields.append(field)
     }
 
     private func fixedName(_ identifier: UInt16) -> String? {
@@ -120,6 +141,7 @@ extension Dissector {
         _ channel: ChannelState?,
         _ isDescribed: Bool,
         _ layer: inout Layer,
+        _ missing: inout Int,
         _ packet: inout PacketDescription
     ) {
         guard let channel else {
@@ -138,9 +160,11 @@ extension Dissector {
             }
             return
         }
-        dissectKFrame(payload, direction, link, channel, isDescribed, &layer, &packet)
+        dissectKFrame(payload, direction, link, channel, isDescribed, &layer, &missing, &packet)
     }
 
+    /// - Parameter missing: the number of bytes of the frame after `payload`. Set to that of the SDU if an SDU is
+    ///   dissected.
     private func dissectKFrame(
         _ payload: RawSpan,
         _ direction: CaptureDirection,
@@ -148,6 +172,7 @@ extension Dissector {
         _ channel: ChannelState,
         _ isDescribed: Bool,
         _ layer: inout Layer,
+        _ missing: inout Int,
         _ packet: inout PacketDescription
     ) {
         layer.title = "K-frame"
@@ -158,22 +183,27 @@ extension Dissector {
             if remaining == 0 {
                 let length = Int(try reader.readUInt16())
                 remaining = length
-                channel.withUnit(direction) { $0.collected.removeAll(keepingCapacity: true) }
+                channel.withUnit(direction) { $0.begin() }
                 if isDescribed {
                     layer.fields.append(Field(Names.unit, .measure(Int64(length), .octets), isInLine: true))
                 }
             }
             let data = reader.readRemaining()
-            guard data.byteCount <= remaining else {
+            let cutLength = missing
+            let length = data.byteCount + cutLength
+            guard length <= remaining else {
                 channel.withUnit(direction) { $0.remaining = 0 }
-                throw .invalidLength(data.byteCount, field: "K-frame")
+                throw .invalidLength(length, field: "K-frame")
             }
-            remaining -= data.byteCount
+            remaining -= length
             channel.withUnit(direction) { $0.remaining = remaining }
             if channel.bearer != nil {
                 let octets = [UInt8](copying: data)
-                channel.withUnit(direction) { $0.collected += octets }
-                if remaining == 0 { whole = channel.withUnit(direction) { $0.collected } }
+                channel.withUnit(direction) { $0.collect(octets, cutLength: cutLength) }
+                if remaining == 0 {
+                    whole = channel.withUnit(direction) { $0.collected }
+                    missing = channel.withUnit(direction) { $0.missing }
+                }
             }
             if isDescribed {
                 layer.fields.append(Field(Names.complete, .truth(remaining == 0)))

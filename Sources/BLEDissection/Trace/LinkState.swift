@@ -1,4 +1,5 @@
 import BLECapture
+import BLEHCI
 import BLEL2CAP
 
 /// The state of one link, from its connection to its disconnection.
@@ -14,8 +15,10 @@ final class LinkState {
     let localDatabase: ObservedDatabase
     /// The ATT bearer of the fixed channel.
     let bearer = AttributeBearerState()
-    private var sent = Reassembler(maximumPayloadLength: 0xFFFF)
-    private var received = Reassembler(maximumPayloadLength: 0xFFFF)
+    private var sent = FrameReassembly()
+    private var received = FrameReassembly()
+    /// The direction of the last fragment.
+    private var lastDirection = CaptureDirection.controllerToHost
     /// Connection-oriented channels, by the CID in the frames of each direction.
     private var channels: [DirectedIdentifier: ChannelState] = [:]
     /// Unanswered channel requests, by the direction of the request and its identifier.
@@ -51,17 +54,47 @@ final class LinkState {
     var reference: LinkReference { LinkReference(number: number, handle: handle, peer: peer, isCentral: isCentral) }
 
     /// Reassembles fragments, and calls `deliver` with each complete frame.
+    ///
+    /// - Parameter missing: the number of bytes that the recorder has cut off the fragment.
     func receive(
         _ fragment: RawSpan,
+        missing: Int,
         isStart: Bool,
         _ direction: CaptureDirection,
-        deliver: (borrowing Frame) -> Void
+        deliver: FrameReassembly.Receiver
     ) -> Reassembler.Outcome {
-        switch direction {
-        case .hostToController: sent.receive(fragment, isStart: isStart, deliver: deliver)
-        case .controllerToHost: received.receive(fragment, isStart: isStart, deliver: deliver)
+        lastDirection = direction
+        return switch direction {
+        case .hostToController:
+            sent.receive(fragment, missing: missing, isStart: isStart, deliver: deliver)
+        case .controllerToHost:
+            received.receive(fragment, missing: missing, isStart: isStart, deliver: deliver)
         }
     }
+
+    /// Returns the direction of a fragment by its Packet Boundary flag, for a capture that does not give it.
+    ///
+    /// A host starts frames on LE with another flag than a controller (Vol 4, Part E, 5.4.2). A continuing fragment
+    /// belongs to the frame that is incomplete.
+    ///
+    /// - Returns: nil if the flag does not determine the direction.
+    func direction(of flag: PacketBoundaryFlag) -> CaptureDirection? {
+        switch flag {
+        case .firstNonFlushable: return .hostToController
+        case .firstFlushable: return isLE ? .controllerToHost : nil
+        case .continuing:
+            switch (sent.isIncomplete, received.isIncomplete) {
+            case (true, false): return .hostToController
+            case (false, true): return .controllerToHost
+            case (true, true): return lastDirection
+            case (false, false): return nil
+            }
+        case .complete: return nil
+        }
+    }
+
+    /// Whether this is an LE link. A link that was made before the capture counts as one.
+    private var isLE: Bool { peer.map { $0.type != nil } ?? true }
 
     /// Returns the attributes of the server that sends its PDUs in this direction.
     func database(ofServerSending direction: CaptureDirection) -> ObservedDatabase {
@@ -132,10 +165,27 @@ final class ChannelState {
 
 /// An SDU that is sent in K-frames (Vol 3, Part A, 3.4.3).
 struct ServiceDataUnit {
-    /// The number of bytes still missing.
+    /// The number of bytes that have not arrived yet.
     var remaining = 0
-    /// The received bytes of an SDU on an ATT bearer. Other SDUs are not kept.
-    var collected: [UInt8] = []
+    /// The received bytes of an SDU on an ATT bearer, up to the first byte that the recorder has cut off. Other SDUs
+    /// are not kept.
+    private(set) var collected: [UInt8] = []
+    /// The number of bytes after ``collected`` that are not known, or not kept.
+    private(set) var missing = 0
+
+    /// Begins the next SDU.
+    mutating func begin() {
+        collected.removeAll(keepingCapacity: true)
+        missing = 0
+    }
+
+    /// Adds the bytes of a K-frame.
+    ///
+    /// - Parameter cutLength: the number of bytes that the recorder has cut off after `octets`.
+    mutating func collect(_ octets: [UInt8], cutLength: Int) {
+        if missing == 0 { collected += octets } else { missing += octets.count }
+        missing += cutLength
+    }
 }
 
 extension CaptureDirection {

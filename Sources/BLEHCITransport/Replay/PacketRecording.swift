@@ -32,8 +32,8 @@ public struct PacketRecording: Sendable {
     public let packets: [Packet]
     /// The damage in the capture after the last packet, or nil.
     public let damage: CaptureReadingError?
-    /// Whether the capture continues after the last packet. It then has more than ``packetLimit`` packets, or its
-    /// recorder truncated the next packet.
+    /// Whether the capture continues after the last packet. It then has more than ``packetLimit`` packets, its recorder
+    /// truncated the next packet, or the next packet is in another section of a pcapng file.
     public let isCut: Bool
 
     package init(packets: [Packet]) {
@@ -103,10 +103,15 @@ public struct PacketRecording: Sendable {
     ///   - path: the file.
     ///   - adapter: the adapter whose packets are read, if the capture has several; nil for the adapter of the first
     ///     packet.
+    ///   - stop: ends the reading before the file ends, as if the file ended there.
     /// - Throws: ``CaptureFileError`` if the file cannot be read or is not a capture. ``damage`` reports damage after
     ///   the first packet.
-    public init(path: String, adapter: UInt16? = nil) throws(CaptureFileError) {
-        var file = try CaptureFileReader(path: path)
+    public init(
+        path: String,
+        adapter: UInt16? = nil,
+        stop: ReadingStop = ReadingStop()
+    ) throws(CaptureFileError) {
+        var file = try CaptureFileReader(path: path, stop: stop)
         var collector = Collector(adapter: adapter)
         var damage: CaptureReadingError?
         do throws(CaptureFileError) {
@@ -126,6 +131,8 @@ private struct Collector {
     private(set) var packets: [PacketRecording.Packet] = []
     private(set) var isFull = false
     private var adapter: UInt16?
+    /// The section of a pcapng file. Each section has adapters and links of its own.
+    private var section: UInt64?
     private var start: CaptureTime?
 
     init(adapter: UInt16?) {
@@ -137,11 +144,14 @@ private struct Collector {
             let direction = given ?? kind.onlyDirection, record.adapterIndex == adapter ?? record.adapterIndex
         else { return }
         // A truncated packet can be neither played nor compared.
-        guard record.cutLength == 0, packets.count < PacketRecording.packetLimit else {
+        guard record.cutLength == 0, packets.count < PacketRecording.packetLimit,
+            record.section == section ?? record.section
+        else {
             isFull = true
             return
         }
         adapter = record.adapterIndex
+        section = record.section
         var time = packets.last?.time ?? .zero
         if let taken = record.time {
             let start = self.start ?? taken

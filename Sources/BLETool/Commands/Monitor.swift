@@ -45,7 +45,7 @@ struct Monitor: AsyncParsableCommand {
         var channel = try MonitorChannel(stop: stop)
         let file = try capture.map { path throws(TransportError) in
             // This command runs on no loop: the kernel keeps the packets, and counts those it drops.
-            try CaptureFile(path: path, format: .monitor(path: path), masksKeys: maskKeys, mayWait: true)
+            try CaptureFile(path: path, format: .monitor(path: path), masksKeys: maskKeys, mayWait: true, stop: stop)
         }
         var printer = PacketPrinter(options, printsPackets: true, summarizes: summary)
         try Monitor.print(&channel, with: &printer, to: file)

@@ -20,7 +20,7 @@ struct ReplayCapture: AsyncParsableCommand {
             attributes that the capture shows, its client sends the recorded requests, and each sent frame is \
             compared. Pairings are played until they depend on secrets. L2CAP channels are left out.
             The host plays the recorded host. With --as it plays the central or the peripheral of each link, and the \
-            bring-up is left out, so that captures of other hosts can be played.
+            bring-up is left out, so that captures of other hosts can be played. --link leaves it out too.
             The exit status is 0 if the capture shows no difference.
             """
     )
@@ -31,7 +31,7 @@ struct ReplayCapture: AsyncParsableCommand {
     @Option(name: .customLong("as"), help: "The role to play: central or peripheral (default: the recorded host's).")
     var role: Role?
 
-    @Option(help: ArgumentHelp("Play this link only, counted from 1.", valueName: "number"))
+    @Option(help: ArgumentHelp("Play this link only, counted from 1, without the bring-up.", valueName: "number"))
     var link: Int?
 
     @Option(
@@ -43,11 +43,19 @@ struct ReplayCapture: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let recording = try PacketRecording(path: file, adapter: adapter)
+        let stop = ReadingStop()
+        let recording = try await withTaskCancellationHandler {
+            try PacketRecording(path: file, adapter: adapter, stop: stop)
+        } onCancel: {
+            stop.stop()
+        }
+        try Task.checkCancellation()
         if let damage = recording.damage {
             Output.complain("\(file) is \(damage); playing the packets before the damage")
         }
-        if recording.isCut { Output.complain("\(file) is not played to its end: its packets are cut, or too many") }
+        if recording.isCut {
+            Output.complain("\(file) is not played to its end: its packets are cut, too many, or of another section")
+        }
         let report = ReplayReport(recording, isJSON: json)
         let playsBringUp = role == nil && link == nil && recording.hasBringUp
         if playsBringUp, try !replayBringUp(recording, report) {

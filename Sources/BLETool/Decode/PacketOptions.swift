@@ -14,7 +14,8 @@ struct PacketOptions: ParsableArguments {
     /// The part of a command's help about lines and filters.
     static let explanation = """
         A line has the packet's number, the time of day in UTC, the adapter, the direction (< to the controller, > from \
-        it) and what the packet is; in brackets, the number of the packet that it answers and how long that took.
+        it) and what the packet is; in brackets, the number of the packet that it answers and how long that took, and \
+        how many packets the recorder has lost before it.
 
         A filter is adapter=hciN, address=ADDRESS, link=HANDLE, layer=LAYER (command, event, acl, l2cap, att, smp, \
         synchronous, iso, note), opcode=NUMBER, handle=NUMBER (an attribute) or malformed; where several are given, all \

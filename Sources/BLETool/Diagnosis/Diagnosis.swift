@@ -40,7 +40,13 @@ struct Diagnosis: Hashable, Sendable {
             )
         }
         for adapter in inventory.adapters {
-            add(adapter, inventory, channel, isWanted: wanted == nil || wanted == adapter.index)
+            add(
+                adapter,
+                inventory,
+                channel,
+                isWanted: wanted == nil || wanted == adapter.index,
+                isBroughtDown: specification == .automatic
+            )
         }
         if let wanted, !inventory.adapters.isEmpty, !inventory.adapters.contains(where: { $0.index == wanted }) {
             findings.append(Diagnosis.missing(wanted, specification, inventory))
@@ -119,11 +125,15 @@ struct Diagnosis: Hashable, Sendable {
         )
     }
 
+    /// - Parameters:
+    ///   - isWanted: whether the adapter is the controller to use.
+    ///   - isBroughtDown: whether an adapter that is up is brought down before its use.
     private mutating func add(
         _ adapter: KernelAdapter,
         _ inventory: AdapterInventory,
         _ channel: AdapterSpecification.Channel,
-        isWanted: Bool
+        isWanted: Bool,
+        isBroughtDown: Bool
     ) {
         let name = adapter.name
         let named = adapter.nameWithAddress
@@ -162,9 +172,11 @@ struct Diagnosis: Hashable, Sendable {
         case (true, nil, .user):
             findings.append(
                 Finding(
-                    isWanted ? .problem : .warning,
+                    isWanted && !isBroughtDown ? .problem : .warning,
                     "\(named) is up: the kernel or another program has it",
-                    advice: "`hciconfig \(name) down`, or stop the other program"
+                    advice: isBroughtDown
+                        ? "--adapter auto brings it down when it opens it; if that fails, stop the other program"
+                        : "`hciconfig \(name) down`, or stop the other program"
                 )
             )
         case (false, let daemon?, .user):

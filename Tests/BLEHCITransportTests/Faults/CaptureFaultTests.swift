@@ -190,6 +190,74 @@ struct CaptureFaultTests {
         ends.withLock { $0.removeAll() }
     }
 
+    @Test("a reader that does not come, is not waited for after the stop")
+    func stopEndsTheWaitForTheReaderOfAPipe() throws {
+        let path = path
+        try #require(mkfifo(path, 0o600) == 0)
+        let stop = ReadingStop()
+        let failure = Mutex<TransportError?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            do throws(TransportError) {
+                _ = try CaptureFile(path: path, mayWait: true, stop: stop)
+            } catch {
+                failure.withLock { $0 = error }
+            }
+            isDone.signal()
+        }
+        stop.stop()
+        let result = isDone.wait(timeout: .now() + .seconds(60))
+        // A thread that waits for a reader gets one.
+        withExtendedLifetime(OwnedDescriptor(open(path, O_RDWR | O_NONBLOCK))) {}
+        #expect(result == .success)
+        #expect(failure.withLock { $0 } == .captureFile(path, errno: ENXIO))
+    }
+
+    @Test("a socket, which has no reader to wait for, is refused at once")
+    func socketIsRefusedAtOnce() throws {
+        let listener = Listener.seqpacket()
+        guard case .seqpacket(let path) = listener.specification else {
+            Issue.record("the listener has no path")
+            return
+        }
+        #expect(throws: TransportError.captureFile(path, errno: ENXIO)) {
+            _ = try CaptureFile(path: path, mayWait: true)
+        }
+    }
+
+    @Test("a reader that pauses, is waited for if the caller may wait, until the stop")
+    func callerThatMayWaitWaitsForRoomUntilTheStop() throws {
+        try #require(mkfifo(path, 0o600) == 0)
+        let end = OwnedDescriptor(open(path, O_RDONLY | O_NONBLOCK))
+        let stop = ReadingStop()
+        let file = try CaptureFile(path: path, mayWait: true, stop: stop)
+        // These packets are more than a pipe holds.
+        let count = 500
+        let packet = [0x02] + [UInt8](repeating: 0, count: 6000 - 1)
+        try #require(fcntl(end.number, F_SETFL, 0) == 0)
+        let total = Mutex(0)
+        let isRead = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            var sum = 0
+            while sum < 16 + count * (24 + packet.count),
+                case .success(let part) = read(end.number, into: &buffer, from: 0), part > 0
+            {
+                sum += part
+            }
+            total.withLock { $0 = sum }
+            isRead.signal()
+        }
+        for _ in 0..<count { append(packet, to: file) }
+        isRead.wait()
+        #expect(file.failure == nil)
+        #expect(total.withLock { $0 } == 16 + count * (24 + packet.count))
+        // The reader has stopped reading.
+        stop.stop()
+        for _ in 0..<1000 where file.failure == nil { append(packet, to: file) }
+        #expect(file.failure == .captureFile(path, errno: EAGAIN))
+    }
+
     // MARK: The clock
 
     @Test(
