@@ -21,8 +21,11 @@ struct ReplayFilter {
     enum Width {
         /// 32 bits that never wrap during the life of a key.
         case bits32
-        /// 8 bits that wrap: the 127 values after the last are newer, and all others older. Once a device has sent 128
-        /// more reports, an old report counts as new. The formats with such a counter allow no better protection.
+        /// 8 bits that wrap: the 127 values after the last are newer, and all others older. The formats with such a
+        /// counter allow no better protection:
+        /// - Once a device has sent 128 more reports, an old report counts as new.
+        /// - If the next report that is received is the 128th to 256th after the last accepted one, it counts as old.
+        ///   The filter then rejects the reports up to the 256th, unless it accepts a restart.
         case bits8
     }
 

@@ -167,6 +167,20 @@ import Testing
         #expect(accepts(51, 103))
     }
 
+    /// The first report that is received has a number after the accepted one. The following reports are all received.
+    @Test(arguments: [(127, 0), (128, 129), (200, 57), (256, 1), (257, 0)] as [(UInt32, Int)])
+    func eightBitCounterIsRejectedUntilItHasWrapped(number: UInt32, rejectedCount: Int) {
+        var filter = ReplayFilter(now: Instant(nanoseconds: 0))
+        func accepts(_ counter: UInt32) -> Bool {
+            filter.accept(counter & 0xFF, width: .bits8, now: Instant(nanoseconds: 0), silence: .seconds(100))
+        }
+        #expect(accepts(250))
+        var count = 0
+        while !accepts(250 + number + UInt32(count)), count < 1000 { count += 1 }
+        #expect(count == rejectedCount)
+        #expect(accepts(250 + number + UInt32(count) + 1))
+    }
+
     @Test func mutatedReportsDoNotTrap() {
         var random = SystemRandomNumberGenerator()
         let reports = [sealed, "0816d2fc4000073a01", "1bff99040512fc5394c37c0004fffc040cac364200cdcbb8334c884f"]

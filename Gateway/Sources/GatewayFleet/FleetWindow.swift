@@ -267,7 +267,8 @@ public struct FleetWindow: Sendable {
         public var token: UInt64
         /// Whether nothing is to be done for the message any more.
         public var isFinished: Bool
-        /// The time since its arrival.
+        /// The time since its arrival. If it is negative, because the clock was set back, the time is not known, and
+        /// the transmission of a finished message is not remembered.
         public var age: Duration
 
         /// Creates a message.
@@ -298,7 +299,7 @@ public struct FleetWindow: Sendable {
                 if !restored.isFinished { discarded.append(restored.token) }
                 continue
             }
-            let delay = delay(of: restored.message, by: gateway, at: now - restored.age)
+            let delay = delay(of: restored.message, by: gateway, at: now - max(.zero, restored.age))
             if restored.isFinished {
                 rememberTransmission(of: restored, by: gateway, at: now)
             } else {

@@ -3,16 +3,27 @@ import BLE
 /// The devices whose readings this run has announced to Home Assistant, and when they were heard.
 ///
 /// Other gateways announce the same devices under the same topics. So a device that is silent for a day is not forgotten at
-/// once: the gateway listens for an hour to what others publish about it.
+/// once: the gateway listens for an hour to what others publish about it. Then it removes the announcements. Each is
+/// forgotten when the broker has confirmed its removal. If the connection ends before, another gateway may announce the
+/// device meanwhile, so the gateway listens again first. After ``lostRemovalLimit`` such connections, it forgets the device.
 struct AnnouncedDevices {
+    /// An announcement that is to be removed.
+    struct Removal: Hashable {
+        let address: DeviceAddress
+        let topic: String
+
+        /// An empty message removes the retained one.
+        var message: MQTTMessage { MQTTMessage(topic: topic, payload: "", isRetained: true) }
+    }
+
     /// What is to be done for devices that are silent.
     struct Actions: Equatable {
         /// The devices whose readings by other gateways are to be received.
         var begun: [DeviceAddress] = []
         /// The devices whose readings by other gateways are not needed any more.
         var ended: [DeviceAddress] = []
-        /// The topics of announcements that are to be removed.
-        var topics: [String] = []
+        /// The announcements that are to be removed.
+        var removals: [Removal] = []
     }
 
     /// After this time without a reading, the gateway listens to others.
@@ -21,6 +32,9 @@ struct AnnouncedDevices {
     static let listeningTime = Duration.seconds(3600)
     /// The greatest number of devices for which the gateway listens to others at a time.
     static let listeningLimit = 512
+    /// The number of connections that end before the broker has confirmed the removals of a device, until the gateway
+    /// forgets it. The broker may refuse them.
+    static let lostRemovalLimit = 3
     /// The greatest number of announcements of a device. Any device in range can have readings without end.
     static let topicLimit = 32
     /// When half of the announcements are used, a new device is announced only if it is heard again after this time. So
@@ -35,11 +49,15 @@ struct AnnouncedDevices {
         var listeningEnd: Duration?
         /// The topics of announcements, and whether Home Assistant knows them.
         var topics: [String: Bool] = [:]
+        /// The number of connections that have ended before the removals were confirmed, since the last reading.
+        var lostRemovalCount = 0
     }
 
     private let limit: Int
     private var devices: [DeviceAddress: Device] = [:]
     private var topicCount = 0
+    /// The removals that the broker has not confirmed, by the numbers of their messages.
+    private var removals: [Int32: Removal] = [:]
     /// When the devices were heard first that are not announced yet, because many are.
     private var candidates: [DeviceAddress: Duration] = [:]
     private var listeningCount = 0
@@ -57,10 +75,25 @@ struct AnnouncedDevices {
         for (address, device) in devices { devices[address]?.topics = device.topics.mapValues { _ in false } }
     }
 
-    /// Ends listening, because a new connection has no subscriptions.
-    mutating func endListening() {
+    /// Ends listening, because a new connection has no subscriptions. Removals that were not confirmed are due again
+    /// after the gateway has listened.
+    mutating func connectionMade() {
+        let lost = Set(removals.values.map(\.address))
+        removals = [:]
         listeningCount = 0
         for address in devices.keys { devices[address]?.listeningEnd = nil }
+        for address in lost { removalWasLost(of: address) }
+    }
+
+    private mutating func removalWasLost(of address: DeviceAddress) {
+        guard var device = devices[address] else { return }
+        device.lostRemovalCount += 1
+        guard device.lostRemovalCount < Self.lostRemovalLimit else {
+            topicCount -= device.topics.count
+            devices[address] = nil
+            return
+        }
+        devices[address] = device
     }
 
     /// Takes the time of a reading by this gateway.
@@ -70,12 +103,16 @@ struct AnnouncedDevices {
     mutating func hear(_ address: DeviceAddress, at now: Duration) {
         guard let device = devices[address] else { return }
         devices[address]?.lastReading = now
+        devices[address]?.lostRemovalCount = 0
         guard now - device.lastReading >= Self.listeningTime else { return }
         devices[address]?.topics = device.topics.mapValues { _ in false }
     }
 
     /// Takes the time of a reading by another gateway, which announces the device by itself.
-    mutating func hearOther(_ address: DeviceAddress, at now: Duration) { devices[address]?.lastReading = now }
+    mutating func hearOther(_ address: DeviceAddress, at now: Duration) {
+        devices[address]?.lastReading = now
+        devices[address]?.lostRemovalCount = 0
+    }
 
     /// Whether an announcement is due. It is not due any more then.
     mutating func announce(_ topic: String, of address: DeviceAddress, at now: Duration) -> Bool {
@@ -92,6 +129,11 @@ struct AnnouncedDevices {
             return true
         }
         devices[address]?.topics[topic] = true
+        if !isKnown, !removals.isEmpty {
+            // The announcement follows the removal, so it is not forgotten when the broker confirms the removal.
+            let removal = Removal(address: address, topic: topic)
+            removals = removals.filter { $0.value != removal }
+        }
         return !isKnown
     }
 
@@ -112,21 +154,23 @@ struct AnnouncedDevices {
     }
 
     /// Looks at the devices that are silent, once a minute.
-    mutating func sweep(at now: Duration) -> Actions {
+    ///
+    /// - Parameter room: the greatest number of announcements that can be removed now. For the other devices, the
+    ///   gateway listens for longer.
+    mutating func sweep(at now: Duration, room: Int) -> Actions {
         var actions = Actions()
         guard now - lastSweep >= Self.sweepInterval else { return actions }
         lastSweep = now
-        for (address, device) in devices {
+        let removed = Set(removals.values.map(\.address))
+        for (address, device) in devices where !removed.contains(address) {
             let isSilent = now - device.lastReading >= Self.silence
             if let end = device.listeningEnd {
-                guard !isSilent || now >= end else { continue }
+                guard !isSilent || now >= end && actions.removals.count + device.topics.count <= room else { continue }
                 listeningCount -= 1
                 actions.ended.append(address)
                 devices[address]?.listeningEnd = nil
                 if isSilent {
-                    actions.topics += device.topics.keys
-                    topicCount -= device.topics.count
-                    devices[address] = nil
+                    actions.removals += device.topics.keys.map { Removal(address: address, topic: $0) }
                 }
             } else if isSilent, listeningCount < Self.listeningLimit {
                 listeningCount += 1
@@ -135,5 +179,24 @@ struct AnnouncedDevices {
             }
         }
         return actions
+    }
+
+    /// Records that the message of a removal was sent.
+    ///
+    /// - Parameter number: the number with which the delivery is reported.
+    mutating func send(_ removal: Removal, as number: Int32) {
+        guard devices[removal.address]?.topics[removal.topic] != nil else { return }
+        // A reading that comes now is announced again.
+        devices[removal.address]?.topics[removal.topic] = false
+        removals[number] = removal
+    }
+
+    /// Records the confirmation of a message. Forgets the announcement if the message has removed it.
+    mutating func confirm(_ number: Int32) {
+        guard let removal = removals.removeValue(forKey: number),
+            devices[removal.address]?.topics.removeValue(forKey: removal.topic) != nil
+        else { return }
+        topicCount -= 1
+        if devices[removal.address]?.topics.isEmpty == true { devices[removal.address] = nil }
     }
 }

@@ -18,7 +18,9 @@ struct AnnouncementProgress {
     static let memoryTime = Duration.seconds(3600)
     /// How long announcements that the broker refuses are not sent. After this time, its settings may be others.
     static let announcementPause = Duration.seconds(86_400)
-    /// The same for states of the gateway, which matter more. A broker that fails may end connections at them too.
+    /// The same for states of the gateway, which matter more, and which the publisher sends after this time. A broker that
+    /// fails may end connections at them too. Each further refusal of a state doubles its time, up to
+    /// ``announcementPause``.
     static let statePause = Duration.seconds(600)
     /// The greatest number of refused topics. With more, all announcements count as refused.
     static let topicLimit = 64
@@ -42,6 +44,8 @@ struct AnnouncementProgress {
     private var hasConfirmedAnnouncement = false
     /// When the messages of these topics are sent again.
     private var pauses: [String: Duration] = [:]
+    /// The last pause of each refused state that the broker has not confirmed since.
+    private var statePauses: [String: Duration] = [:]
     private var pauseOfAnnouncements: Duration?
 
     /// The number of messages that the broker has not confirmed.
@@ -72,6 +76,7 @@ struct AnnouncementProgress {
     mutating func confirm(_ number: Int32) -> Bool {
         guard let message = unconfirmed.removeValue(forKey: number) else { return false }
         suspicions[message.topic] = nil
+        statePauses[message.topic] = nil
         if !message.isState { hasConfirmedAnnouncement = true }
         return true
     }
@@ -114,8 +119,14 @@ struct AnnouncementProgress {
             return .announcements
         }
         for (topic, suspicion) in refused {
-            pauses[topic] = now + (suspicion.isState ? Self.statePause : Self.announcementPause)
+            pauses[topic] = now + (suspicion.isState ? nextPause(ofState: topic) : Self.announcementPause)
         }
         return .topics(refused.keys.sorted())
+    }
+
+    private mutating func nextPause(ofState topic: String) -> Duration {
+        let pause = min(statePauses[topic].map { $0 * 2 } ?? Self.statePause, Self.announcementPause)
+        statePauses[topic] = pause
+        return pause
     }
 }

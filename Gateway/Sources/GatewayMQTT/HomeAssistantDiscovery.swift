@@ -25,9 +25,9 @@ struct HomeAssistantDiscovery {
         devices.restart()
     }
 
-    /// Forgets the subscriptions of the last connection.
+    /// Forgets the subscriptions of the last connection, and the removals that were sent on it.
     mutating func connectionMade() {
-        devices.endListening()
+        devices.connectionMade()
         restart()
     }
 
@@ -49,19 +49,29 @@ struct HomeAssistantDiscovery {
         var subscribe: [String] = []
         /// The topics whose subscriptions end.
         var unsubscribe: [String] = []
-        /// The messages that remove announcements.
-        var messages: [MQTTMessage] = []
+        /// The announcements that are to be removed.
+        var removals: [AnnouncedDevices.Removal] = []
     }
 
     /// Looks at the devices that are silent, once a minute.
-    mutating func sweep(at now: Duration) -> Actions {
-        let actions = devices.sweep(at: now)
+    ///
+    /// - Parameter room: the greatest number of announcements that can be removed now.
+    mutating func sweep(at now: Duration, room: Int = .max) -> Actions {
+        let actions = devices.sweep(at: now, room: room)
         return Actions(
             subscribe: actions.begun.map { topics.readings(of: $0, by: "+") },
             unsubscribe: actions.ended.map { topics.readings(of: $0, by: "+") },
-            messages: actions.topics.map { MQTTMessage(topic: $0, payload: "", isRetained: true) }
+            removals: actions.removals
         )
     }
+
+    /// Records that the message of a removal was sent.
+    ///
+    /// - Parameter number: the number with which the delivery is reported.
+    mutating func send(_ removal: AnnouncedDevices.Removal, as number: Int32) { devices.send(removal, as: number) }
+
+    /// Records that the broker has confirmed an announcement or a removal.
+    mutating func confirm(_ number: Int32) { devices.confirm(number) }
 
     /// The messages for the readings of an observation that were not announced yet.
     ///
@@ -135,6 +145,8 @@ struct HomeAssistantDiscovery {
         let path = "value_json.readings[\(key)].value"
         var value = "{{ \(path) }}"
         switch reading.value {
+        // The class is on if it is unsafe. BTHome sends 1 if it is safe.
+        case .boolean where reading.deviceClass == .safety: value = "{{ 'OFF' if \(path) else 'ON' }}"
         case .boolean: value = "{{ 'ON' if \(path) else 'OFF' }}"
         case .text: value += "{% else %}{{ this.state }}"
         case .number, .event: break

@@ -10,6 +10,8 @@ extension MQTTPublisher {
         var lastReason: String?
         /// The announcements and states, which are worthless later.
         var announcements = AnnouncementProgress()
+        /// The last states of topics that were not sent, because the broker refuses them for a while.
+        var omittedStates: [String: MQTTMessage] = [:]
         /// The number of messages that were sent.
         var sentCount: UInt64 = 0
         /// How many messages were sent before each one that the broker has not confirmed. Announcements and states are
@@ -58,13 +60,29 @@ extension MQTTPublisher.State {
         outbox.dropUnconfirmed()
     }
 
-    /// Sends a message that is worthless later, if the broker is there.
-    mutating func announce(_ message: MQTTMessage, isState: Bool = true, at now: Duration) {
+    /// Sends an announcement or a state, if the broker is there. Remembers a state that the broker refuses for a while.
+    ///
+    /// - Returns: the number with which the delivery is reported; nil if the message is not sent.
+    @discardableResult
+    mutating func announce(_ message: MQTTMessage, isState: Bool = true, at now: Duration) -> Int32? {
+        guard let connection else { return nil }
         guard announcements.sends(to: message.topic, isState: isState, at: now),
-            let number = connection?.publish(message)
-        else { return }
+            let number = connection.publish(message)
+        else {
+            if isState { omittedStates[message.topic] = message }
+            return nil
+        }
+        omittedStates[message.topic] = nil
         announcements.send(number, to: message.topic, place: sentCount, isState: isState, at: now)
         sentCount += 1
+        return number
+    }
+
+    /// Sends the states that were not sent before, unless the broker still refuses their topics.
+    mutating func sendOmittedStates(at now: Duration) {
+        // If the broker refuses a state, the end of the connection must not count against a message that is sent alone.
+        guard !progress.sendsOneAtATime || areMessagesConfirmed else { return }
+        for message in omittedStates.values { announce(message, at: now) }
     }
 
     mutating func endDrain() {

@@ -10,7 +10,8 @@ import Synchronization
 ///
 /// Calls return at once: everything happens on a queue of the publisher. The messages of a sensor keep their order.
 public final class MQTTPublisher: Service {
-    /// The greatest number of announcements that the broker has not confirmed. Others follow with later readings.
+    /// The greatest number of announcements and removals of announcements that the broker has not confirmed. Further
+    /// announcements follow with later readings, and further removals when the broker has confirmed some.
     private static let announcementLimit = 256
     /// The greatest number of messages from the broker that wait for the queue. Others wait at the broker.
     private static let receptionLimit = 64
@@ -188,7 +189,8 @@ public final class MQTTPublisher: Service {
         if needsTurn { queue.async { self.publishWaiting() } }
     }
 
-    /// Ends a connection on which the broker confirms nothing. Otherwise looks at the devices that are silent.
+    /// Ends a connection on which the broker confirms nothing. Otherwise sends the states that were left out, and looks
+    /// at the devices that are silent.
     private func performTimedWork() {
         change { state in
             guard let connection = state.connection else { return }
@@ -198,8 +200,9 @@ public final class MQTTPublisher: Service {
             if state.progress.checkStalled(at: now, waitingSince: start) {
                 logger.warning("the broker confirms nothing; the gateway connects again")
                 connection.abort()
-            } else if !sendsOneAtATime {
-                forgetSilentDevices(&state)
+            } else {
+                state.sendOmittedStates(at: now)
+                if !sendsOneAtATime { forgetSilentDevices(&state) }
             }
         }
     }
@@ -225,10 +228,16 @@ public final class MQTTPublisher: Service {
     }
 
     private func forgetSilentDevices(_ state: inout State) {
-        guard let connection = state.connection, let actions = state.discovery?.sweep(at: now) else { return }
+        let room = Self.announcementLimit - state.announcements.count
+        guard let connection = state.connection, let actions = state.discovery?.sweep(at: now, room: room) else {
+            return
+        }
         for topic in actions.subscribe { connection.subscribe(to: topic) }
         for topic in actions.unsubscribe { connection.unsubscribe(from: topic) }
-        for message in actions.messages { state.announce(message, isState: false, at: now) }
+        for removal in actions.removals {
+            guard let number = state.announce(removal.message, isState: false, at: now) else { continue }
+            state.discovery?.send(removal, as: number)
+        }
     }
 
     private func message(for observation: SensorObservation, _ number: UInt64) -> MQTTMessage {
@@ -289,7 +298,11 @@ public final class MQTTPublisher: Service {
                 state.lastReason = reason
             case .delivered(let number):
                 state.places[number] = nil
-                if !state.announcements.confirm(number) { state.progress.confirm() }
+                if state.announcements.confirm(number) {
+                    state.discovery?.confirm(number)
+                } else {
+                    state.progress.confirm()
+                }
                 if state.outbox.confirm(number) { state.deliveredCount += 1 }
                 state.channel?.confirm(number)
                 state.sendAll()

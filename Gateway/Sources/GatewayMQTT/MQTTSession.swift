@@ -30,13 +30,20 @@ public final class MQTTSession: Sendable {
         public let isRetained: Bool
     }
 
+    private struct Current {
+        /// The connection; nil while the session is not connected.
+        var connection: BrokerConnection?
+        /// The number of connections that were made.
+        var number: UInt64 = 0
+    }
+
     /// The longest time that ``stop()`` takes.
     public static let longestEnd = Duration.seconds(MQTTClient.stopTimeout)
 
     private let receive: @Sendable (Reception) -> Bool
     private let handle: @Sendable (Event) -> Void
     private let client = Mutex<MQTTClient?>(nil)
-    private let connection = Mutex<BrokerConnection?>(nil)
+    private let current = Mutex(Current())
 
     /// Creates a session.
     ///
@@ -63,10 +70,13 @@ public final class MQTTSession: Sendable {
     private func pass(_ event: MQTTClient.Event) {
         switch event {
         case .connected(let new):
-            connection.withLock { $0 = new }
+            current.withLock { current in
+                current.connection = new
+                current.number += 1
+            }
             handle(.connected)
         case .disconnected(let reason):
-            connection.withLock { $0 = nil }
+            current.withLock { $0.connection = nil }
             handle(.disconnected(reason: reason))
         case .delivered(let number): handle(.delivered(number))
         case .subscribed(let number, let isGranted): handle(.subscribed(number, isGranted: isGranted))
@@ -93,10 +103,17 @@ public final class MQTTSession: Sendable {
     /// Subscribes to topics with at-least-once delivery (QoS 1). The filter may have wildcards.
     ///
     /// - Returns: the number with which the answer is reported; nil if the session is not connected.
-    public func subscribe(to filter: String) -> Int32? { connection.withLock { $0 }?.subscribe(to: filter) }
+    public func subscribe(to filter: String) -> Int32? { current.withLock(\.connection)?.subscribe(to: filter) }
 
-    /// Publishes a message with at-least-once delivery (QoS 1).
+    /// The number of the last connection: that of the first is 1; 0 if there was none. During the call with
+    /// ``Event/connected``, it is the number of that connection.
+    public var connectionNumber: UInt64 { current.withLock(\.number) }
+
+    /// Publishes a message with at-least-once delivery (QoS 1) on a connection, and on no later one.
     ///
-    /// - Returns: the number with which the delivery is reported; nil if the session is not connected.
-    public func publish(_ message: MQTTMessage) -> Int32? { connection.withLock { $0 }?.publish(message) }
+    /// - Parameter number: the number of the connection; see ``connectionNumber``.
+    /// - Returns: the number with which the delivery is reported; nil if the session has lost the connection.
+    public func publish(_ message: MQTTMessage, on number: UInt64) -> Int32? {
+        current.withLock { $0.number == number ? $0.connection : nil }?.publish(message)
+    }
 }

@@ -5,7 +5,7 @@ import contextlib
 import re
 
 from aioesphomeapi import BluetoothProxyFeature, BluetoothScannerMode, BluetoothScannerState
-from aioesphomeapi.api_pb2 import PingRequest, PingResponse
+from aioesphomeapi.api_pb2 import BluetoothLERawAdvertisementsResponse, PingRequest, PingResponse
 from harness import Gateway, World, expect, number, test, test_with_and_without_encryption, until
 
 ALL_FEATURES = (
@@ -94,10 +94,16 @@ async def advertisements(world: World, gateway: Gateway):
         assert -127 <= first.rssi <= 20, first.rssi
         assert max(found.batches) <= 16, f"a batch of {max(found.batches)}"
         found.unsubscribe()
+        # The client no longer calls the handler of the subscription. This one takes whatever the gateway still sends.
+        client._connection.add_message_callback(found.add, (BluetoothLERawAdvertisementsResponse,))
         # The answer to a request after it shows that the subscription has ended.
         await client.device_info()
         await client.device_info()
         count = len(found.received)
+        async with gateway.connected() as other:
+            others = Advertisements(other)
+            await advertise_value(sensor, 7)
+            await until(lambda: 7 in values(others, sensor.address), "a value for a client that is subscribed")
         await client.device_info()
         expect(len(found.received), count, "the advertisements after unsubscribing")
 

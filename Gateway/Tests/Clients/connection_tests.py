@@ -5,12 +5,14 @@ import contextlib
 
 import bumble_peripheral as bumble
 from aioesphomeapi import APIConnectionError, BluetoothConnectionDroppedError, BluetoothProxyFeature
+from aioesphomeapi.api_pb2 import BluetoothSetConnectionParamsRequest, BluetoothSetConnectionParamsResponse
 from aioesphomeapi.core import BluetoothConnectionParamsAPIError, BluetoothGATTAPIError
 from controllers import connect_when_listening, free_ports
 from harness import Gateway, World, expect, number, test, test_with_and_without_encryption, until
 
 CLIENT_CONFIGURATION = "00002902-0000-1000-8000-00805f9b34fb"
 RANDOM = 1
+ILLEGAL_PARAMETER = 135
 
 
 class Link:
@@ -386,7 +388,24 @@ async def clear_cache(world: World):
 @test("connection parameters are set, and invalid ones refused")
 async def parameters(world: World):
     async with world.gateway() as gateway, linked(world, gateway) as (peer, client, link):
-        await client.bluetooth_device_set_connection_params(link.address, 24, 40, 0, 400)
+        connection = await peer.connections.get()
+
+        def settled() -> bool:
+            parameters = connection.parameters
+            return 30 <= parameters.connection_interval <= 50 and parameters.supervision_timeout == 6000
+
+        assert not settled(), f"the connection has these parameters already: {connection.parameters}"
+        await client.bluetooth_device_set_connection_params(link.address, 24, 40, 0, 600)
+        await until(settled, "the device has the new parameters")
+        # The client itself refuses a minimum over the maximum, so the request is sent without its help.
+        response = await client._connection.send_message_await_response(
+            BluetoothSetConnectionParamsRequest(
+                address=link.address, min_interval=40, max_interval=24, latency=0, timeout=400
+            ),
+            BluetoothSetConnectionParamsResponse,
+        )
+        expect((response.address, response.error), (link.address, ILLEGAL_PARAMETER), "the response to invalid ones")
+        assert settled(), f"invalid parameters were set: {connection.parameters}"
         try:
             await client.bluetooth_device_set_connection_params(number("F0:00:00:00:00:99"), 24, 40, 0, 400)
         except (BluetoothConnectionParamsAPIError, BluetoothConnectionDroppedError):

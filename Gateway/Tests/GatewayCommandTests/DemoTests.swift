@@ -1,4 +1,5 @@
 import BLE
+import Foundation
 import Testing
 
 @testable import Gateway
@@ -15,6 +16,26 @@ struct DemoTests {
         let problem = Demo.message(for: try #require(error))
         #expect(problem == "demo has a simulated adapter; leave out --adapter, or use `ble-gateway run`")
         #expect(throws: Never.self) { try Demo.parse(["--port", "0"]) }
+    }
+
+    @Test func fileOverridesTheValuesOfTheDemo() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "demo-\(UUID().uuidString).json").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let file = #"{"name": "hall", "readings": "json", "logLevel": "debug"}"#
+        try Data(file.utf8).write(to: URL(fileURLWithPath: path))
+        let settings = try Demo.parse(["--config", path, "--state-dir", "/s"]).settings()
+        #expect(settings.name == "hall" && settings.readings == .json && settings.logLevel == .debug)
+        let options = ["--config", path, "--state-dir", "/s", "--name", "attic", "--readings", "none"]
+        let overridden = try Demo.parse(options).settings()
+        #expect(overridden.name == "attic" && overridden.readings == .none && overridden.logLevel == .debug)
+    }
+
+    @Test(arguments: [([], .none), (["--no-api"], .json)] as [([String], ReadingsFormat)])
+    func demoHasValuesOfItsOwn(options: [String], readings: ReadingsFormat) throws {
+        let settings = try Demo.parse(options + ["--state-dir", "/s"]).settings()
+        #expect(settings.name == "ble-gateway-demo" && settings.logLevel == .warning)
+        #expect(settings.readings == readings)
+        #expect(settings.stateDirectory == "/s")
     }
 
     @Test func readingStaysBetweenItsBounds() {

@@ -236,6 +236,105 @@ struct FleetOutputTests {
         #expect(finished.withLock { $0.last } == 2)
         #expect(broker.connectionCount == 3)
     }
+
+    // MARK: A reader that is slow
+
+    /// An output that publishes, whose queue writes lines that are not read until ``read()``.
+    private struct SlowOutput {
+        let output: FleetOutput
+        private let reader: Int32
+        private let writer: Int32
+
+        init(_ broker: SocketBroker, timeSinceStart: @escaping @Sendable () -> Duration = { .zero }) throws {
+            var descriptors: [Int32] = [0, 0]
+            #expect(pipe(&descriptors) == 0)
+            reader = descriptors[0]
+            writer = descriptors[1]
+            let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            output = FleetOutput(descriptor: writer, timeSinceStart: timeSinceStart, logger: logger) { _ in
+            } failed: { error in
+                Issue.record("\(error)")
+            }
+            let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
+            try output.publish(by: MQTTConfiguration(broker: address, gateway: "fleet", logger: logger))
+            output.start()
+        }
+
+        func publish(_ texts: [String]) {
+            output.write(texts.map { .init(text: $0, topic: "fleet", isRetained: false, tokens: []) })
+        }
+
+        /// Writes more than a pipe holds, then publishes lines.
+        func block(before texts: [String]) {
+            let text = String(repeating: "x", count: 1 << 20)
+            let lines = texts.map { FleetOutput.Line(text: $0, topic: "fleet", isRetained: false, tokens: []) }
+            output.write([.init(text: text, topic: nil, isRetained: false, tokens: [])] + lines)
+        }
+
+        func wait(until condition: () -> Bool) { while !condition() { usleep(1000) } }
+
+        /// Reads the lines from now on.
+        func read() {
+            Thread { [reader] in
+                _ = FileHandle(fileDescriptor: reader, closeOnDealloc: true).readDataToEndOfFile()
+            }.start()
+        }
+
+        func stop() {
+            output.stop(timeout: .zero)
+            close(writer)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func linesArePublishedOnceIfTheConnectionIsMadeAgainWhileTheOutputIsNotRead() throws {
+        let isBlocked = Atomic(false)
+        let isFirst = Atomic(true)
+        let broker = try SocketBroker { message in
+            guard message.payload == "line 1", isFirst.exchange(false, ordering: .relaxed) else { return .confirm }
+            while !isBlocked.load(ordering: .acquiring) { usleep(1000) }
+            return .endConnection
+        }
+        defer { broker.stop() }
+        let slow = try SlowOutput(broker)
+        slow.publish(["line 0"])
+        slow.wait { slow.output.waitingCount == 0 }
+        slow.publish(["line 1"])
+        slow.block(before: ["line 2", "line 3"])
+        isBlocked.store(true, ordering: .releasing)
+        slow.wait { slow.output.connectionNumber == 2 }
+        slow.read()
+        slow.wait { slow.output.waitingCount == 0 }
+        slow.stop()
+        #expect(broker.messages.map(\.payload) == ["line 0", "line 1", "line 2", "line 3"])
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func confirmationThatComesWhileTheOutputIsNotReadIsInTime() throws {
+        let isChecked = Atomic(false)
+        let broker = try SocketBroker { message in
+            while message.payload == "line 1", !isChecked.load(ordering: .acquiring) { usleep(1000) }
+            return .confirm
+        }
+        defer { broker.stop() }
+        let time = Mutex(Duration.zero)
+        let slow = try SlowOutput(broker) { time.withLock { $0 } }
+        slow.publish(["line 0"])
+        slow.wait { slow.output.waitingCount == 0 }
+        slow.publish(["line 1"])
+        slow.block(before: [])
+        // The check waits for the queue, before the confirmation.
+        #expect(slow.output.checkConfirmations())
+        isChecked.store(true, ordering: .releasing)
+        slow.wait { broker.messages.count == 2 }
+        time.withLock { $0 = .seconds(3600) }
+        slow.read()
+        slow.publish(["line 2"])
+        slow.wait { slow.output.waitingCount == 0 }
+        slow.stop()
+        #expect(broker.messages.map(\.payload) == ["line 0", "line 1", "line 2"])
+        #expect(broker.connectionCount == 1)
+    }
 }
 
 struct FleetSettingsTests {

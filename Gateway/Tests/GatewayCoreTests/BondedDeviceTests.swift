@@ -1,4 +1,5 @@
 import BLE
+import Foundation
 import Testing
 
 @testable import GatewayCore
@@ -104,6 +105,50 @@ struct BondedDeviceTests {
             #expect(try world.table.acquireSlot(for: address, isRandom: true).adapterIndex == 0)
         }
     }
+
+    @Test func databaseOfABondedDeviceIsDiscoveredAgainAfterClearCache() async throws {
+        let air = "\(#function) \(UInt64.random(in: 0...UInt64.max))"
+        let capture = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).btsnoop")
+        defer { try? FileManager.default.removeItem(at: capture) }
+        let device = try await Device(1, air: air)
+        var configuration = Adapter.Configuration()
+        configuration.capturePath = capture.path
+        let adapter = try await Adapter.open(.virtual(name: air), configuration: configuration)
+        try await TableWorld([adapter], device: device).run { world in
+            let (table, address) = (world.table, device.address.value)
+            let client = try await world.makeClient()
+            table.connect(address, isRandom: true, usesCache: false, for: client)
+            while !table.statuses.contains(where: { $0.isConnected }) { await Task.yield() }
+            let connection = table.state.withLock { $0.connections.first }
+            let services = try #require(connection).services
+            // Requests the services, and returns whether the adapter has begun a discovery since `count` was read.
+            func discovers(since count: Int) async throws -> Bool {
+                services.remove(address)
+                table.perform(.getServices, on: address, for: client)
+                while services.services(of: address) == nil { await Task.yield() }
+                return try discoveryCount(in: capture) > count
+            }
+            table.perform(.pair, on: address, for: client)
+            while await adapter.bonds().isEmpty { await Task.yield() }
+            // Once the adapter knows the database of the bonded device, it does not discover it again.
+            var count = try discoveryCount(in: capture)
+            while try await discovers(since: count) { count = try discoveryCount(in: capture) }
+            table.perform(.clearCache, on: address, for: client)
+            while services.services(of: address) != nil { await Task.yield() }
+            #expect(try await discovers(since: count))
+            table.disconnect(address, for: client)
+            while table.state.withLock({ !$0.connections.isEmpty }) { await Task.yield() }
+        }
+        await adapter.close()
+    }
+}
+
+/// Returns how many discoveries of all primary services a capture shows.
+private func discoveryCount(in capture: URL) throws -> Int {
+    let bytes = [UInt8](try Data(contentsOf: capture))
+    // A frame of the Attribute Protocol with 7 bytes: Read By Group Type Request, handles 0x0001 to 0xFFFF, 0x2800.
+    let frame: [UInt8] = [7, 0, 4, 0, 0x10, 1, 0, 0xFF, 0xFF, 0, 0x28]
+    return bytes.indices.count { bytes[$0...].starts(with: frame) }
 }
 
 struct BondRemovalsTests {

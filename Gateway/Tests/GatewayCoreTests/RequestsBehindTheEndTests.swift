@@ -146,6 +146,10 @@ struct RequestsBehindTheEndTests {
             let client = try await world.makeClient()
             table.connect(address, isRandom: true, usesCache: false, for: client)
             while !table.statuses.contains(where: { $0.isConnected }) { await Task.yield() }
+            let connection = table.state.withLock { $0.connections.first }
+            let services = try #require(connection).services
+            table.perform(.getServices, on: address, for: client)
+            while services.services(of: address) == nil { await Task.yield() }
             table.perform(.pair, on: address, for: client)
             table.disconnect(address, for: client)
             for operation in [.unpair, .clearCache, .getServices, .read(3)] as [DeviceOperation] {
@@ -153,6 +157,7 @@ struct RequestsBehindTheEndTests {
             }
             while table.state.withLock({ !$0.connections.isEmpty || !$0.changes.isEmpty }) { await Task.yield() }
             #expect(await world.adapters[0].bonds().isEmpty)
+            #expect(services.services(of: address) == nil)
             // No request is unfinished, so there is room for all but one of 512.
             for _ in 0..<511 { client.beginRequest() }
             #expect(!client.hasTooManyRequests)

@@ -20,4 +20,27 @@ struct SensorLogTests {
         receive(2, .replayed)
         #expect(recorder.messages.count == 1 && recorder.messages.first?.contains("24 hours") == true)
     }
+
+    /// Counters of 8 bits wrap. 140 is behind 10, because it is not among the 127 after it.
+    @Test(
+        arguments: [
+            (10, 140, 126), (250, 124, 126), (10, 138, 128), (200, 150, 50), (3, 250, 9), (10, 10, nil), (10, 9, nil),
+            (3, 251, nil), (10, 137, nil),
+        ] as [(UInt32, UInt32, Int?)]
+    )
+    func shortCounterThatIsBehindIsLoggedWithTheReportsThatAreDropped(last: UInt32, counter: UInt32, count: Int?) {
+        for format in [SensorFormat.atc1441, .pvvx] {
+            let recorder = LogRecorder()
+            let reader = SensorReader(gateway: "hall", keys: [:], logger: recorder.logger) { _ in }
+            let address: DeviceAddress = "A4:C1:38:00:00:01"
+            reader.log(SensorReport(format: format, protection: .authenticated, counter: last), address)
+            for _ in 0..<2 {
+                reader.log(SensorReport(format: format, protection: .replayed, counter: counter), address)
+            }
+            #expect(recorder.messages.count == (count == nil ? 0 : 1))
+            if let count {
+                #expect(recorder.messages.first?.contains("at most its next \(count) reports are dropped") == true)
+            }
+        }
+    }
 }

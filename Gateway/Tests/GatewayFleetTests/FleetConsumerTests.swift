@@ -118,12 +118,30 @@ struct FleetRestoringTests {
         #expect(fleet.finish(at: .zero).count == 1)
     }
 
-    @Test(arguments: [(Duration.seconds(29), FleetWindow.Kind.late), (.seconds(30), .first), (.seconds(3600), .first)])
+    @Test(
+        arguments: [
+            (.seconds(29), .late), (.seconds(30), .first), (.seconds(3600), .first), (.seconds(-1), .first),
+        ] as [(Duration, FleetWindow.Kind)]
+    )
     func transmissionIsForgottenByItsAge(age: Duration, kind: FleetWindow.Kind) {
         var fleet = FleetWindow()
         _ = fleet.restore([restored(message("a", 1), 5, isFinished: true, age: age)], at: .zero)
         #expect(fleet.receive(message("b", 1), at: .zero).kind == kind)
         #expect(fleet.receive(message("a", 1), at: .zero).kind == .duplicate)
+    }
+
+    /// The clock was set back after the message had arrived. It counts as one that arrives now.
+    @Test func delayIsMeasuredAgainstAMessageOfUnknownAge() {
+        var fleet = FleetWindow()
+        let known = restored(
+            message("a", 1, time: "2026-11-24T16:48:00Z"),
+            5,
+            isFinished: true,
+            age: .seconds(-3600)
+        )
+        _ = fleet.restore([known], at: .zero)
+        let later = message("a", 2, 1, time: "2026-11-24T16:48:05Z")
+        #expect(fleet.receive(later, at: .seconds(15)).delay == .seconds(10))
     }
 
     @Test func memoryOfARestoredTransmissionEnds() {

@@ -60,6 +60,20 @@ struct AnnouncementProgressTests {
         #expect(progress.sends(to: "config", isState: false, at: .zero))
     }
 
+    @Test func eachFurtherRefusalOfAStateDoublesItsPause() {
+        var progress = AnnouncementProgress()
+        var now = Duration.zero
+        for pause in [600, 1200, 2400] {
+            for _ in 0..<5 { _ = lose(&progress, after: [], confirmed: 0, at: now) }
+            #expect(!progress.sends(to: "status", isState: true, at: now + .seconds(pause - 1)))
+            now += .seconds(pause)
+            #expect(progress.sends(to: "status", isState: true, at: now))
+        }
+        _ = lose(&progress, after: [], confirmed: 1, at: now)
+        for _ in 0..<5 { _ = lose(&progress, after: [], confirmed: 0, at: now) }
+        #expect(progress.sends(to: "status", isState: true, at: now + .seconds(600)))
+    }
+
     @Test func stateBesideAnAnnouncementIsLeftOutForTenMinutesOnly() {
         var progress = AnnouncementProgress()
         progress.send(0, to: "other", place: 0, isState: false, at: .zero)

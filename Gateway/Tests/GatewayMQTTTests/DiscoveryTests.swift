@@ -34,6 +34,22 @@ struct DiscoveryTests {
         #expect(object["state_class"] == nil)
     }
 
+    /// BTHome: 1 is safe. Home Assistant: the class is on if it is unsafe.
+    @Test(
+        arguments: [
+            (.safety, "{{ 'OFF' if", "else 'ON' }}"), (.problem, "{{ 'ON' if", "else 'OFF' }}"),
+        ] as [(SensorDeviceClass, String, String)]
+    )
+    func safetyIsOnIfItIsUnsafe(deviceClass: SensorDeviceClass, start: String, end: String) throws {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let reading = SensorReading(deviceClass, .boolean(true))
+        let message = try #require(discovery.announcements(for: observation([reading]), at: .zero).first)
+        let object = try object(message)
+        #expect(object["device_class"] as? String == deviceClass.rawValue)
+        let path = "value_json.readings[\"\(deviceClass.rawValue)\"].value"
+        #expect((object["value_template"] as? String)?.contains("\(start) \(path) \(end)") == true)
+    }
+
     /// `this.state` of a number is in the unit that the user has chosen, so Home Assistant would convert it again.
     @Test func messageWithoutTheReadingKeepsTheValue() throws {
         var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
@@ -173,14 +189,84 @@ struct DiscoveryTests {
         #expect(discovery.sweep(at: .seconds(86_399)) == .init())
         #expect(discovery.sweep(at: .seconds(86_460)) == .init(subscribe: ["ble/sensors/C0DE00000002/+"]))
         #expect(discovery.sweep(at: .seconds(86_460 + 3599)) == .init())
-        let removal = MQTTMessage(topic: topic(), payload: "", isRetained: true)
+        let removal = AnnouncedDevices.Removal(address: observation([]).address, topic: topic())
+        #expect(removal.message == MQTTMessage(topic: topic(), payload: "", isRetained: true))
         #expect(
             discovery.sweep(at: .seconds(86_460 + 3660))
-                == .init(unsubscribe: ["ble/sensors/C0DE00000002/+"], messages: [removal])
+                == .init(unsubscribe: ["ble/sensors/C0DE00000002/+"], removals: [removal])
         )
+        discovery.send(removal, as: 1)
+        #expect(discovery.sweep(at: .seconds(200_000)) == .init(), "the removal is not confirmed")
+        discovery.confirm(1)
         #expect(discovery.sweep(at: .seconds(1_000_000)) == .init())
         // It is announced again when it returns.
         #expect(discovery.announcements(for: observation([temperature]), at: .seconds(1_000_000)).count == 1)
+    }
+
+    /// Lets devices that were announced at the time zero be silent, and returns their removals.
+    private func removals(in discovery: inout HomeAssistantDiscovery, room: Int = .max) -> [AnnouncedDevices.Removal] {
+        _ = discovery.sweep(at: .seconds(86_400))
+        return discovery.sweep(at: .seconds(90_000), room: room).removals
+    }
+
+    @Test func deviceThatReturnsBeforeItsRemovalIsConfirmedIsAnnouncedAndKept() throws {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        let observation = observation([temperature])
+        _ = discovery.announcements(for: observation, at: .zero)
+        let due = removals(in: &discovery)
+        let removal = try #require(due.first)
+        discovery.send(removal, as: 1)
+        discovery.hear(observation, at: .seconds(90_001))
+        #expect(discovery.announcements(for: observation, at: .seconds(90_001)).count == 1)
+        // The broker confirms the removal, which it received before the announcement.
+        discovery.confirm(1)
+        #expect(discovery.announcements(for: observation, at: .seconds(90_002)).isEmpty)
+        // The device is known, so it is removed after another day.
+        #expect(discovery.sweep(at: .seconds(90_001 + 86_400)).subscribe == ["ble/sensors/C0DE00000002/+"])
+    }
+
+    /// Another gateway may announce the device while there is no connection.
+    @Test func removalIsDueAgainAfterALossOnceTheGatewayHasListened() throws {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        _ = discovery.announcements(for: observation([temperature]), at: .zero)
+        let due = removals(in: &discovery)
+        let removal = try #require(due.first)
+        discovery.send(removal, as: 1)
+        discovery.connectionMade()
+        #expect(discovery.sweep(at: .seconds(90_060)) == .init(subscribe: ["ble/sensors/C0DE00000002/+"]))
+        // The number is that of another message now.
+        discovery.confirm(1)
+        #expect(discovery.sweep(at: .seconds(90_060 + 3600)).removals == [removal])
+    }
+
+    @Test func deviceWhoseRemovalsAreLostWithThreeConnectionsIsForgotten() throws {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        _ = discovery.announcements(for: observation([temperature]), at: .zero)
+        var now = Duration.seconds(86_400)
+        for _ in 1...3 {
+            #expect(discovery.sweep(at: now).subscribe == ["ble/sensors/C0DE00000002/+"])
+            now += .seconds(3600)
+            let removal = try #require(discovery.sweep(at: now).removals.first)
+            discovery.send(removal, as: 1)
+            discovery.connectionMade()
+            now += .seconds(60)
+        }
+        #expect(discovery.sweep(at: now) == .init())
+    }
+
+    @Test func removalsBeyondTheRoomFollowLater() {
+        var discovery = HomeAssistantDiscovery(prefix: "homeassistant", topics: topics)
+        for number in UInt64(0)..<5 {
+            let readings = [temperature, SensorReading(.humidity, .number(1), unit: "%")]
+            _ = discovery.announcements(for: observation(readings, number: number), at: .zero)
+        }
+        let first = removals(in: &discovery, room: 5)
+        #expect(first.count == 4)
+        for (number, removal) in zip(Int32(1)..., first) { discovery.send(removal, as: number) }
+        #expect(discovery.sweep(at: .seconds(90_060), room: 1) == .init())
+        let second = discovery.sweep(at: .seconds(90_120))
+        #expect(second.removals.count == 6 && second.unsubscribe.count == 3 && second.subscribe.isEmpty)
+        #expect(Set(first + second.removals).count == 10)
     }
 
     @Test func deviceThatAnotherGatewayHearsIsKept() {
@@ -230,7 +316,7 @@ struct DiscoveryTests {
         #expect(discovery.sweep(at: .seconds(86_400)).subscribe.count == 1)
         discovery.connectionMade()
         #expect(discovery.sweep(at: .seconds(90_100)).subscribe.count == 1)
-        #expect(discovery.sweep(at: .seconds(90_100 + 3600)).messages.count == 1)
+        #expect(discovery.sweep(at: .seconds(90_100 + 3600)).removals.count == 1)
     }
 
     @Test func silentDevicesMakeRoomSomeAtATime() {
@@ -240,7 +326,12 @@ struct DiscoveryTests {
         #expect(discovery.announcements(for: new, at: .seconds(86_000)).isEmpty)
         #expect(discovery.announcements(for: new, at: .seconds(86_400)).isEmpty)
         #expect(discovery.sweep(at: .seconds(86_400)).subscribe.count == AnnouncedDevices.listeningLimit)
-        #expect(discovery.sweep(at: .seconds(90_000)).messages.count == AnnouncedDevices.listeningLimit)
+        let removals = discovery.sweep(at: .seconds(90_000)).removals
+        #expect(removals.count == AnnouncedDevices.listeningLimit)
+        for (number, removal) in zip(Int32(1)..., removals) {
+            discovery.send(removal, as: number)
+            discovery.confirm(number)
+        }
         #expect(discovery.announcements(for: new, at: .seconds(90_000)).isEmpty)
         #expect(discovery.announcements(for: new, at: .seconds(90_030)).count == 1)
     }

@@ -43,17 +43,17 @@ struct MQTTPublisherTests {
         #expect(addresses == addresses.sorted())
     }
 
-    @Test(.timeLimit(.minutes(5)))
-    func silentDeviceIsRemovedAlthoughNoOtherReadingComes() async throws {
-        let broker = try SocketBroker { _ in .confirm }
+    /// The announcement whose device is silent is removed, also if the connection ends at its removal.
+    @Test(.timeLimit(.minutes(5)), arguments: [false, true])
+    func silentDeviceIsRemovedAlthoughNoOtherReadingComes(isConnectionLost: Bool) async throws {
+        let isRefused = Atomic(isConnectionLost)
+        let broker = try SocketBroker { message in
+            guard message.payload.isEmpty else { return .confirm }
+            return isRefused.exchange(false, ordering: .relaxed) ? .endConnection : .confirm
+        }
         defer { broker.stop() }
-        let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
         let time = Mutex(Duration.zero)
-        let publisher = try MQTTPublisher(
-            MQTTConfiguration(broker: address, gateway: "hall", logger: LogRecorder().logger),
-            checkInterval: .milliseconds(10),
-            timeSinceStart: { time.withLock { $0 } }
-        )
+        let publisher = try makePublisher(broker) { time.withLock { $0 } }
         var observation = observation(1)
         observation.report.readings = [SensorReading(.temperature, .number(21.5), unit: "°C")]
         let topic = "homeassistant/sensor/ble_C0DE00000001_temperature/config"
@@ -69,6 +69,36 @@ struct MQTTPublisherTests {
         }
         let announcements = broker.messages.filter { $0.topic == topic }
         #expect(announcements.map(\.payload.isEmpty) == [false, true])
+        #expect(broker.connectionCount == (isConnectionLost ? 2 : 1))
+    }
+
+    /// The broker ends connections at the status until the gateway leaves the status out.
+    @Test(.timeLimit(.minutes(5)))
+    func stateThatWasLeftOutIsSentAfterItsPause() async throws {
+        let topic = "ble/gateways/hall/status"
+        let refusalCount = Mutex(0)
+        let broker = try SocketBroker { message in
+            guard message.topic == topic else { return .confirm }
+            let count = refusalCount.withLock { count in
+                count += 1
+                return count
+            }
+            return count <= AnnouncementProgress.refusalLimit ? .endConnection : .confirm
+        }
+        defer { broker.stop() }
+        let time = Mutex(Duration.zero)
+        let publisher = try makePublisher(broker) { time.withLock { $0 } }
+        func states() -> [String] { broker.messages.filter { $0.topic == topic }.map(\.payload) }
+        try await run(publisher) {
+            guard broker.connectionCount > AnnouncementProgress.refusalLimit, publisher.status.isConnected else {
+                return false
+            }
+            // The connection was made without the status.
+            time.withLock { $0 = AnnouncementProgress.statePause }
+            return !states().isEmpty
+        }
+        #expect(states() == ["online", "offline"])
+        #expect(broker.connectionCount == AnnouncementProgress.refusalLimit + 1)
     }
 
     @Test func fileThatCannotBeReadIsNamedWithWhatToDo() throws {
@@ -88,6 +118,19 @@ struct MQTTPublisherTests {
     private func makePublisher(_ broker: SocketBroker, _ log: LogRecorder = LogRecorder()) throws -> MQTTPublisher {
         let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
         return try MQTTPublisher(MQTTConfiguration(broker: address, gateway: "hall", logger: log.logger))
+    }
+
+    /// A publisher that checks often, with a time of its own.
+    private func makePublisher(
+        _ broker: SocketBroker,
+        timeSinceStart: @escaping @Sendable () -> Duration
+    ) throws -> MQTTPublisher {
+        let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
+        return try MQTTPublisher(
+            MQTTConfiguration(broker: address, gateway: "hall", logger: LogRecorder().logger),
+            checkInterval: .milliseconds(10),
+            timeSinceStart: timeSinceStart
+        )
     }
 
     /// Publishes until a condition is true. The limit of the test's time ends the wait otherwise.

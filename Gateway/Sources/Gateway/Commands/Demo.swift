@@ -1,5 +1,6 @@
 import ArgumentParser
 import BLE
+import Configuration
 import Foundation
 import GatewayCore
 
@@ -23,13 +24,9 @@ struct Demo: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var settings = try options.settings()
+        var settings = try settings()
         let air = "demo-\(getpid())"
         settings.adapters = [.virtual(name: air)]
-        if options.state.stateDir == nil { settings.stateDirectory += "/demo" }
-        if options.readings == nil, settings.servesAPI { settings.readings = .none }
-        if options.name == nil { settings.name = "ble-gateway-demo" }
-        if options.log.logLevel == nil { settings.logLevel = .warning }
         LineLogHandler.bootstrap(settings)
         let process = try GatewayProcess(settings: settings)
         let devices = try await DemoDevices.start(on: .virtual(name: air))
@@ -40,6 +37,16 @@ struct Demo: AsyncParsableCommand {
             throw error
         }
         await devices.stop()
+    }
+
+    /// Returns the settings from the options, the environment and the file, without an adapter.
+    func settings() throws(SettingsError) -> GatewaySettings {
+        var defaults: [Setting: ConfigContent] = [.name: .string("ble-gateway-demo"), .logLevel: .string("warning")]
+        // Without clients, the readings may be all that the demo has.
+        if try options.settings().servesAPI { defaults[.readings] = .string(ReadingsFormat.none.rawValue) }
+        var settings = try options.settings(defaults: defaults)
+        if options.state.stateDir == nil { settings.stateDirectory += "/demo" }
+        return settings
     }
 
     /// Serves until a signal stops the process, and prints the introduction when clients can connect.

@@ -41,34 +41,43 @@ final class FleetOutput: Sendable {
     private let session = Mutex<MQTTSession?>(nil)
     /// Used on the queue only.
     private let deliveries: Mutex<DeliveryWindow<Line>>
-    private let origin = ContinuousClock.now
+    private let timeSinceStart: @Sendable () -> Duration
     /// Whether the connection is being ended, because a line was not confirmed in time. Used on the queue only.
     private let isReconnecting = Mutex(false)
     private let hasFailed = Mutex(false)
     /// Whether a check of the confirmations waits for the queue.
     private let isCheckPending = Mutex(false)
-    /// Whether lines may be published: the session is connected, and the end of the connection before is handled. Used on
-    /// the queue only.
-    private let isConnected = Mutex(false)
+    /// The number of the connection on which lines are published; nil if there is none. It is set only after the end of
+    /// the previous connection was handled. The session may already have a later connection, whose events still wait for
+    /// the queue. Used on the queue only.
+    private let connection = Mutex<UInt64?>(nil)
     private let logger: Logger
 
     /// - Parameters:
     ///   - confirmationTimeout: the time in which the broker should confirm a line.
+    ///   - timeSinceStart: returns the time since any moment before.
     ///   - logger: receives the reasons why the connection to the broker was lost.
     ///   - finished: is called with the messages of lines that are written and, if they have a topic, confirmed.
     ///   - failed: is called once if the descriptor cannot be written.
     init(
         descriptor: Int32,
         confirmationTimeout: Duration = .seconds(60),
+        timeSinceStart: @escaping @Sendable () -> Duration = FleetOutput.durationSinceNow(),
         logger: Logger,
         finished: @escaping @Sendable ([UInt64]) -> Void,
         failed: @escaping @Sendable (FleetOutputError) -> Void
     ) {
         self.descriptor = descriptor
         deliveries = Mutex(DeliveryWindow(limit: Self.deliveryLimit, timeout: confirmationTimeout))
+        self.timeSinceStart = timeSinceStart
         self.logger = logger
         self.finished = finished
         self.failed = failed
+    }
+
+    private static func durationSinceNow() -> @Sendable () -> Duration {
+        let start = ContinuousClock.now
+        return { ContinuousClock.now - start }
     }
 
     /// Publishes the lines that have a topic.
@@ -79,7 +88,8 @@ final class FleetOutput: Sendable {
             true
         } handle: { [weak self] event in
             guard let self else { return }
-            queue.async { [self] in handle(event) }
+            let number = connectionNumber
+            queue.async { [self] in handle(event, number) }
         }
         self.session.withLock { $0 = session }
     }
@@ -91,6 +101,8 @@ final class FleetOutput: Sendable {
     var waitingCount: Int { counts.withLock(\.waiting) }
     /// The number of lines that were written, and confirmed if they have a topic.
     var writtenCount: UInt64 { counts.withLock(\.written) }
+    /// The number of the last connection to the broker; 0 if there was none.
+    var connectionNumber: UInt64 { session.withLock { $0 }?.connectionNumber ?? 0 }
     /// Whether no more lines should be added.
     var isFull: Bool { waitingCount >= Self.limit }
 
@@ -111,9 +123,11 @@ final class FleetOutput: Sendable {
             return !isPending
         }
         guard isAdded else { return false }
+        // The queue may write for long. Confirmations that come meanwhile are handled after this check.
+        let time = timeSinceStart()
         queue.async { [self] in
             isCheckPending.withLock { $0 = false }
-            checkNow()
+            check(at: time)
         }
         return true
     }
@@ -142,20 +156,21 @@ final class FleetOutput: Sendable {
     }
 
     private func sendAll() {
-        guard isConnected.withLock({ $0 }), let session = session.withLock({ $0 }) else { return }
+        guard let connection = connection.withLock({ $0 }), let session = session.withLock({ $0 }) else { return }
         deliveries.withLock { deliveries in
-            deliveries.sendAll(at: .now - origin) { line in
+            deliveries.sendAll(at: timeSinceStart()) { line in
                 let payload = line.payload ?? line.text
                 return session.publish(
-                    MQTTMessage(topic: line.topic ?? "", payload: payload, isRetained: line.isRetained)
+                    MQTTMessage(topic: line.topic ?? "", payload: payload, isRetained: line.isRetained),
+                    on: connection
                 )
             }
         }
     }
 
-    private func checkNow() {
-        guard isConnected.withLock({ $0 }), !isReconnecting.withLock({ $0 }) else { return }
-        switch deliveries.withLock({ $0.checkOverdue(at: .now - origin) }) {
+    private func check(at time: Duration) {
+        guard connection.withLock({ $0 }) == connectionNumber, !isReconnecting.withLock({ $0 }) else { return }
+        switch deliveries.withLock({ $0.checkOverdue(at: time) }) {
         case .reconnect:
             isReconnecting.withLock { $0 = true }
             session.withLock { $0 }?.reconnect()
@@ -166,16 +181,17 @@ final class FleetOutput: Sendable {
         }
     }
 
-    private func handle(_ event: MQTTSession.Event) {
+    /// - Parameter number: the number of the last connection when the event came.
+    private func handle(_ event: MQTTSession.Event, _ number: UInt64) {
         switch event {
         case .connected:
-            isConnected.withLock { $0 = true }
+            connection.withLock { $0 = number }
             isReconnecting.withLock { $0 = false }
             sendAll()
         case .disconnected(let reason):
-            let wasConnected = isConnected.withLock { isConnected in
-                defer { isConnected = false }
-                return isConnected
+            let wasConnected = connection.withLock { connection in
+                defer { connection = nil }
+                return connection != nil
             }
             if wasConnected {
                 logger.warning("lines cannot be published: \(reason)", metadata: ["lines": "\(waitingCount)"])

@@ -173,7 +173,8 @@ final class FleetService: Service {
                     if !entry.isFinished { state.finished.append(entry.token) }
                     continue
                 }
-                let age = Duration.milliseconds(max(0, time.subtractingReportingOverflow(entry.arrival).partialValue))
+                // Negative if the clock was set back: it is not known when the message arrived.
+                let age = Duration.milliseconds(time.subtractingReportingOverflow(entry.arrival).partialValue)
                 restored.append(.init(message, token: entry.token, isFinished: entry.isFinished, age: age))
             }
             let count = restored.count { !$0.isFinished }

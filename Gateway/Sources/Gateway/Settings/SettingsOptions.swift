@@ -24,14 +24,21 @@ struct StateOptions: ParsableArguments {
 
     /// Returns the settings from these options, the environment and the file.
     ///
-    /// - Parameter options: further options.
-    func settings(_ options: [Setting: ConfigContent] = [:]) throws(SettingsError) -> GatewaySettings {
+    /// - Parameters:
+    ///   - options: further options.
+    ///   - defaults: the values of settings that neither an option, the environment nor the file gives. They
+    ///     replace the built-in defaults.
+    func settings(
+        _ options: [Setting: ConfigContent] = [:],
+        defaults: [Setting: ConfigContent] = [:]
+    ) throws(SettingsError) -> GatewaySettings {
         let environment = ProcessInfo.processInfo.environment
         var options = options
         if let stateDir { options[.stateDirectory] = .string(stateDir) }
         var sources = [SettingsSource.options(options), try .environment(environment)]
         let path = config ?? environment[SettingsFile.environmentVariable].flatMap { $0.isEmpty ? nil : $0 }
         if let path { sources.append(try .file(.read(path))) }
+        sources.append(.options(defaults))
         return try GatewaySettings(
             merging: sources,
             defaultStateDirectory: StateDirectory.defaultPath(environment: environment, isRoot: getuid() == 0),
@@ -138,7 +145,12 @@ struct SettingsOptions: ParsableArguments {
     @OptionGroup var log: LogOptions
 
     /// Returns the settings from these options, the environment and the file.
-    func settings() throws(SettingsError) -> GatewaySettings { try state.settings(values) }
+    ///
+    /// - Parameter defaults: the values of settings that neither an option, the environment nor the file
+    ///   gives. They replace the built-in defaults.
+    func settings(defaults: [Setting: ConfigContent] = [:]) throws(SettingsError) -> GatewaySettings {
+        try state.settings(values, defaults: defaults)
+    }
 
     /// The settings that the options give.
     var values: [Setting: ConfigContent] {

@@ -20,6 +20,8 @@ final class SensorReader: Sendable {
     private static let logLimit = 1024
     /// A counter that is more behind the last one is not that of a late report.
     private static let lateLimit: UInt32 = 100
+    /// The same for counters of 8 bits. The devices count their measurements, which are seconds apart.
+    private static let shortLateLimit: UInt8 = 8
 
     private let gateway: String
     private let logger: Logger
@@ -83,12 +85,10 @@ final class SensorReader: Sendable {
             state.counters[address] = report.counter
             return
         case .replayed:
-            let distance = (state.counters[address] ?? 0).subtractingReportingOverflow(report.counter ?? .max)
-            guard !distance.overflow, distance.partialValue > Self.lateLimit else { return }
-            problem = """
-                the counter of the sensor has gone back, as after a change of its battery; its readings are accepted 24 \
-                hours after the last one, or once the gateway is restarted
-                """
+            guard let last = state.counters[address], let counter = report.counter,
+                let text = Self.problem(with: counter, after: last, in: report.format)
+            else { return }
+            problem = text
         case .needsKey: problem = "the sensor encrypts its readings; set its key with --bind-key"
         case .wrongKey: problem = "the readings of the sensor do not match its key; check --bind-key"
         case .downgraded: problem = "the sensor has a key, but a report under its address is not encrypted"
@@ -96,5 +96,30 @@ final class SensorReader: Sendable {
         }
         guard state.logged.count < Self.logLimit, state.logged.insert(address).inserted else { return }
         logger.notice(problem, metadata: ["device": "\(address)"])
+    }
+
+    /// Describes why a report is dropped whose counter is not newer than the last accepted one.
+    ///
+    /// - Returns: nil if the report is a repetition, or late.
+    private static func problem(
+        with counter: UInt32,
+        after last: UInt32,
+        in format: SensorFormat
+    ) -> Logger.Message? {
+        guard format == .atc1441 || format == .pvvx else {
+            guard last > counter, last - counter > lateLimit else { return nil }
+            return """
+                the counter of the sensor has gone back, as after a change of its battery; its readings are accepted \
+                24 hours after the last one, or once the gateway is restarted
+                """
+        }
+        // The counter wraps. One that is more than 128 behind is ahead.
+        let distance = UInt8(truncatingIfNeeded: last) &- UInt8(truncatingIfNeeded: counter)
+        guard distance > shortLateLimit, distance <= 128 else { return nil }
+        return """
+            the counter of the sensor, which has 8 bits, is \(distance) behind that of the last accepted report, as \
+            after 128 or more reports that were not received, or after a change of its battery; at most its next \
+            \(distance) reports are dropped, but none 24 hours after the accepted one, or once the gateway is restarted
+            """
     }
 }
