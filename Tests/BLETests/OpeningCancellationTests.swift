@@ -3,6 +3,7 @@ import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
 import Dispatch
+import Synchronization
 import Testing
 
 @Suite("Opening an adapter whose controller does not answer", .timeLimit(.minutes(1)))
@@ -13,6 +14,10 @@ struct OpeningCancellationTests {
         private let ends: (own: PipeTransport, other: PipeTransport)
         /// An element for each command of the host; it ends with the transport.
         let commands: AsyncStream<Void>
+        private let openings = Atomic(0)
+
+        /// How often the transport was opened.
+        var openingCount: Int { openings.load(ordering: .relaxed) }
 
         init() {
             ends = PipeTransport.makePair(loop.queue.queue, DispatchQueue(label: "other"))
@@ -24,7 +29,10 @@ struct OpeningCancellationTests {
         /// Opens the adapter; returns the error, or nil if it is open.
         func open() async -> BLEError? {
             do throws(BLEError) {
-                _ = try await Adapter.open(on: loop, configuration: Adapter.Configuration()) { [ends] in ends.own }
+                _ = try await Adapter.open(on: loop, configuration: Adapter.Configuration()) { [self] in
+                    openings.add(1, ordering: .relaxed)
+                    return ends.own
+                }
                 return nil
             } catch {
                 return error
@@ -38,6 +46,7 @@ struct OpeningCancellationTests {
         let task = Task { await opening.open() }
         var commands = opening.commands.makeAsyncIterator()
         #expect(await commands.next() != nil)
+        #expect(opening.openingCount == 1)
         task.cancel()
         #expect(await task.value == .cancelled)
         while await commands.next() != nil {}
@@ -51,5 +60,6 @@ struct OpeningCancellationTests {
             return await opening.open()
         }.value
         #expect(outcome == .cancelled)
+        #expect(opening.openingCount == 0)
     }
 }

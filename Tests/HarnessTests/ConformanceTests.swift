@@ -29,6 +29,8 @@ struct ConformanceTests {
         }
         #expect(Self.scripts.count == files.count, "a script cannot be read")
         #expect(Self.scripts.count >= 30)
+        // Otherwise a script would not be run.
+        #expect(Set(Self.scripts.flatMap(\.needs)).isSubset(of: Self.abilities))
         #expect(Set(Self.scripts.map(\.title)).count == Self.scripts.count)
         for script in Self.scripts {
             #expect(!script.title.isEmpty && script.specification.hasPrefix("Vol "), "\(script.path)")

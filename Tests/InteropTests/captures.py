@@ -85,8 +85,11 @@ class Checker:
             status, output, _ = await run("tshark", *FIELDS, "-r", merged.name, "-Y", display_filter(alike[0]))
             return status == 0 and not output
 
-    async def finish(self) -> tuple[str, list[str]]:
-        """Returns `passed`, `failed` or `skipped`, and lines with the reasons."""
+    async def finish(self, expects_captures: bool = False) -> tuple[str, list[str]]:
+        """Returns `passed`, `failed` or `skipped`, and lines with the reasons.
+
+        Without a capture, the check fails if CI is set and the tests that ran should have recorded some.
+        """
         self.workers += [asyncio.ensure_future(self.work()) for _ in range((os.cpu_count() or 1) - 1)]
         for _ in self.workers:
             self.queue.put_nowait(None)
@@ -98,7 +101,8 @@ class Checker:
             more = [f"and {len(self.problems) - 20} more"] if len(self.problems) > 20 else []
             return "failed", self.problems[:20] + more
         if self.count == 0:
-            return "skipped", ["no test that ran has recorded a capture"]
+            state = "failed" if expects_captures and os.environ.get("CI") else "skipped"
+            return state, ["no test that ran has recorded a capture"]
         return "passed", [f"nothing malformed in {self.count} captures"]
 
 

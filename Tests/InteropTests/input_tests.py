@@ -42,8 +42,11 @@ async def arguments(world: World):
     ):
         outcome = await world.tool.run(*arguments, adapter=adapter, capture=False, machine_readable=False, deadline=10)
         outcome.failed(mentioned)
+        assert outcome.status == 64, f"{arguments}: {outcome.status}"
     for arguments in (("frobnicate",), ("--frobnicate",)):
-        (await world.tool.run(*arguments, machine_readable=False, deadline=10)).failed("frobnicate")
+        outcome = await world.tool.run(*arguments, machine_readable=False, deadline=10)
+        outcome.failed("frobnicate")
+        assert outcome.status == 64, f"{arguments}: {outcome.status}"
 
 
 @test("wrong adapters are reported in one line", presets=())
@@ -111,7 +114,8 @@ async def wrong_profiles(world: World):
         (changed(["address"], "12:34"), "address"),
     ):  # fmt: skip
         path = world.file("wrong.json", content)
-        (await world.tool.run("serve", path, adapter="tcp:127.0.0.1:9", capture=False, deadline=10)).failed(*mentioned)
+        outcome = await world.tool.run("serve", path, adapter="tcp:127.0.0.1:9", capture=False, deadline=10)
+        outcome.failed("wrong.json", *mentioned)
     (await world.tool.run("serve", "/nonexistent.json", adapter="tcp:127.0.0.1:9", capture=False)).failed(
         "/nonexistent.json"
     )

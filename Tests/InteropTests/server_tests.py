@@ -246,6 +246,13 @@ async def notifications(world: World):
             assert queue.empty(), "more notifications than were sent"
         await peer.process.event("unsubscribed")
         expect(await link.read(configuration), b"\x00\x00", "configuration")
+        # The handler of the subscription is gone. This one takes whatever is still notified.
+        link.client.notification_subscribers[handle] = {queue.put_nowait}
+        await peer.send(bumble.NOTIFY, [b"nobody hears this"])
+        await peer.settled()
+        # A notification would have arrived before the answer to this request.
+        await link.read(configuration)
+        assert queue.empty(), "notified without being subscribed"
 
 
 @test("Bumble gets and confirms indications of ble serve, one after the other")

@@ -91,10 +91,16 @@ class Tool:
             command += ["--timeout", str(timeout)]
         return command
 
-    def _captured(self, command):
-        """Passes on the capture of a call that has ended."""
-        if "--capture" in command and (capture := Path(command[command.index("--capture") + 1])).is_file():
+    def _captured(self, command, status):
+        """Passes on the capture of a call that has ended. A call that succeeded has opened its adapter, and so has
+        written one."""
+        if "--capture" not in command:
+            return
+        capture = Path(command[command.index("--capture") + 1])
+        if capture.is_file():
             self.recorded(capture)
+        elif status == 0:
+            raise AssertionError(f"ble {command[1]} has succeeded without its capture {capture.name}")
 
     @contextlib.asynccontextmanager
     async def start(self, *arguments: str, adapter=None, capture=True, machine_readable=True, timeout=None, stdin=True):
@@ -118,7 +124,7 @@ class Tool:
         finally:
             await running.stop()
             if capture:
-                self._captured(command)
+                self._captured(command, process.returncode)
             left = running.left_behind()
             if left:
                 raise AssertionError(f"{running.command} left processes behind: {left}")

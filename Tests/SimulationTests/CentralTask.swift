@@ -242,6 +242,7 @@ struct CentralTask: Sendable {
                 group.addTask {
                     do {
                         for try await value in subscription {
+                            ledger.count("values of subscriptions")
                             ledger.expectNext(value.value, in: stream, where: names)
                         }
                     } catch {}

@@ -102,12 +102,23 @@ final class Ledger: Sendable {
         state.earliestDeadline = min(state.earliestDeadline, world.elapsed + bound)
         defer { state.operations[identifier] = nil }
         do {
-            return try await body()
+            let value = try await body()
+            count(Self.successes(of: Self.kind(of: name)))
+            return value
         } catch {
             state.errorCount += 1
             if let error = error as? BLEError { check(error, of: name) }
             return nil
         }
+    }
+
+    /// The name under which the operations of a kind that ended without an error are counted.
+    static func successes(of kind: String) -> String { "successes of \"\(kind)\"" }
+
+    /// The kind of an operation: its name without devices and numbers, such as "open channels" or "connects to".
+    private static func kind(of name: String) -> String {
+        let words = (name.split(separator: ": ").last ?? "").split(separator: " ")
+        return words.filter { !$0.hasPrefix("device") && Int($0) == nil }.joined(separator: " ")
     }
 
     /// Reports errors that only a fault of the host explains, because no device here breaks the protocol above HCI. Only lost

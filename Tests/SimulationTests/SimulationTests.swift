@@ -16,6 +16,14 @@ struct SimulationTests {
     /// Events that happen in many worlds. Some worlds do not have them.
     private static let commonEvents = [
         "channels opened", "links secured", "reports of trains", "synchronizations", "trains transferred",
+        "concurrent reads on enhanced bearers", "values of subscriptions",
+    ]
+
+    /// Kinds of operations that succeed in many worlds.
+    private static let commonOperations = [
+        "connects to", "discovers", "discover", "read", "write", "write without response", "update parameters",
+        "link control", "subscribe", "sends a value", "pair", "open channels", "write to a channel",
+        "receive from a channel", "changes its train", "transfer a train", "transfers its train",
     ]
 
     /// Requires that the worlds have exercised what they check. A few worlds may exercise little.
@@ -23,7 +31,8 @@ struct SimulationTests {
         guard summary.seedCount >= 100 else { return }
         #expect(summary.operationCount > summary.errorCount)
         #expect(summary.deliveredCount > 0)
-        for event in Self.commonEvents { #expect(summary.counts[event, default: 0] > 0, "\(event)") }
+        let events = Self.commonEvents + Self.commonOperations.map(Ledger.successes)
+        for event in events { #expect(summary.counts[event, default: 0] > 0, "\(event)") }
     }
 
     @Test("No leaks, consistent state, every operation ends, and every value was sent")

@@ -31,7 +31,9 @@ extension CentralTask.Visit {
             }
         }
         let count = (try? await peer.linkInformation)?.enhancedBearerMTUs.count ?? 0
-        if count > 0 { ledger.count("concurrent reads on \(count) enhanced bearers") }
+        guard count > 0 else { return }
+        ledger.count("concurrent reads on enhanced bearers")
+        ledger.count("concurrent reads on \(count) enhanced bearers")
     }
 
     /// Reads and writes at the same time, so that commands and requests are on several bearers.

@@ -115,7 +115,7 @@ private final class RawClient {
     }
 }
 
-@Suite("GATT client against exchanges of the SIG's test purposes", .enabled(if: ConformanceFile.shared != nil))
+@Suite("GATT client against exchanges of the SIG's test purposes", .enabled(if: ConformanceFile.isExpected))
 struct ClientConformanceTests {
     @Test("Each request is sent byte for byte, and the outcome is the tester's", arguments: ConformanceFile.clientCases)
     func clientSendsEachRequestByteForByte(of testCase: ConformanceFile.Case) throws {

@@ -76,18 +76,30 @@ struct ConformanceFile: Decodable {
         var isToTester: Bool { direction == "from_iut" }
     }
 
-    /// The file that `SWIFT_BLE_CONFORMANCE` names, otherwise the one beside the package; nil if it does not exist.
-    static let shared: ConformanceFile? = {
-        let folder =
-            ProcessInfo.processInfo.environment["SWIFT_BLE_CONFORMANCE"].map { URL(fileURLWithPath: $0) }
-            ?? URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
+    /// The folder that `SWIFT_BLE_CONFORMANCE` names.
+    private static let namedFolder = ProcessInfo.processInfo.environment["SWIFT_BLE_CONFORMANCE"]
+
+    /// The file in the named folder, otherwise the one beside the package.
+    private static let location: URL = {
+        let beside = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("shared/conformance")
-        guard let data = try? Data(contentsOf: folder.appendingPathComponent("gatt.json")) else { return nil }
+        let folder = namedFolder.map { URL(fileURLWithPath: $0) } ?? beside
+        return folder.appendingPathComponent("gatt.json")
+    }()
+
+    /// Whether the tests of the exchanges run. They are skipped only if no folder is named and the file does not exist.
+    static var isExpected: Bool { namedFolder != nil || FileManager.default.fileExists(atPath: location.path) }
+
+    /// Reads the file.
+    static func read() throws -> ConformanceFile {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try? decoder.decode(ConformanceFile.self, from: data)
-    }()
+        return try decoder.decode(ConformanceFile.self, from: Data(contentsOf: location))
+    }
+
+    /// The file, nil if it cannot be read.
+    static let shared = try? read()
 
     static var serverCases: [Case] { shared?.cases.filter { $0.iutRole == "server" } ?? [] }
     static var clientCases: [Case] { shared?.cases.filter { $0.iutRole == "client" } ?? [] }

@@ -52,7 +52,7 @@ private struct RawServer {
     }
 }
 
-@Suite("GATT server against exchanges of the SIG's test purposes", .enabled(if: ConformanceFile.shared != nil))
+@Suite("GATT server against exchanges of the SIG's test purposes", .enabled(if: ConformanceFile.isExpected))
 struct ServerConformanceTests {
     @Test("Each PDU is answered byte for byte", arguments: ConformanceFile.serverCases)
     func serverAnswersEachPDUByteForByte(of testCase: ConformanceFile.Case) throws {

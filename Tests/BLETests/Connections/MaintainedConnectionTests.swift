@@ -132,6 +132,32 @@ struct MaintainedConnectionTests {
         }
     }
 
+    @Test("The end of a connection that was not stable counts as a failure")
+    func endOfAConnectionThatWasNotStableCountsAsAFailure() throws {
+        try World.run(limit: .seconds(3600)) { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let adapter = try await world.device("gateway").openAdapter()
+            let watcher = Watcher()
+            let backoff = ReconnectionBackoff(
+                initialDelay: .seconds(1),
+                jitterFraction: 0,
+                stableDuration: .seconds(30)
+            )
+            let task = watcher.watch(adapter.central.maintain(lamp.address, backoff: backoff), world)
+            // The third connection is stable.
+            for (number, time) in [20, 20, 60].enumerated() {
+                try await world.sleep(for: .seconds(time))
+                #expect(watcher.peripherals.count == number + 1)
+                await watcher.peripherals.last?.disconnect()
+            }
+            try await world.sleep(for: .seconds(20))
+            #expect(watcher.names.last == "connected")
+            #expect(watcher.states.all.compactMap(\.nextAttempt) == [.seconds(1), .seconds(2), .zero])
+            task.cancel()
+            await task.value
+        }
+    }
+
     @Test("A handler is called for each connection, is cancelled when its link is lost, and may throw")
     func handlerIsCalledForEachConnection() throws {
         struct Failure: Error {}

@@ -1,3 +1,4 @@
+import BLEByteCoding
 import BLEHCI
 import BluetoothTypes
 import Testing
@@ -200,6 +201,41 @@ struct ChannelSoundingEngineTests {
         // One procedure of two is done.
         let last = link.result([], count: 0, .aborted, .aborted)
         #expect(last.count == 3 && last[1] == .ended(nil, session: 1))
+    }
+
+    /// A subevent without steps.
+    private func makeSubevent(compensation: UInt16 = 0xC000, power: Int8 = 127) -> ChannelSoundingSubevent {
+        let steps: [UInt8] = []
+        let event = LECSSubeventResult(
+            connectionHandle: 0x0040,
+            configID: 1,
+            startACLConnEventCounter: 0x1234,
+            procedureCounter: 7,
+            frequencyCompensation: compensation,
+            referencePowerLevel: power,
+            numStepsReported: 0,
+            stepBytes: steps.rawSpan
+        )
+        return ChannelSoundingSubevent(event)
+    }
+
+    @Test func subeventHasTheConnectionEventOfItsProcedure() {
+        let subevent = makeSubevent()
+        #expect(subevent.startConnectionEvent == 0x1234 && subevent.procedureCounter == 7)
+    }
+
+    /// From -100 ppm to 100 ppm (Vol 4, Part E, 7.7.65.44).
+    @Test(
+        arguments: [(0x58F0, -10_000), (0x7FFF, -1), (0, 0), (1, 1), (0x2710, 10_000), (0xC000, nil)]
+            as [(UInt16, Int16?)]
+    )
+    func compensationOfTheFrequencyHasFifteenBits(_ raw: UInt16, _ compensation: Int16?) {
+        #expect(makeSubevent(compensation: raw).frequencyCompensation == compensation)
+    }
+
+    @Test(arguments: [(-127, -127), (-1, -1), (20, 20), (127, nil)] as [(Int8, Int?)])
+    func referencePowerMayNotApply(_ raw: Int8, _ power: Int?) {
+        #expect(makeSubevent(power: raw).referencePower == power)
     }
 
     @Test func antennaPathsOfFurtherResultsAreUsed() throws {
