@@ -26,7 +26,8 @@ public final class Adapter: Sendable {
         /// Whether keys are replaced by zeros in the capture: in commands to the controller, in the key distribution of
         /// pairings, and in the values that keys can be computed from.
         public var captureMasksKeys = false
-        /// The ATT_MTU offered to peers: 23 to 517 bytes.
+        /// The ATT_MTU offered to peers: 23 to 517 bytes (Vol 3, Part F, 3.4.2). A value outside is taken as the
+        /// nearest one.
         public var mtu: UInt16 = 517
         /// Maximum number of enhanced ATT bearers of a link, besides its fixed channel: 0 to 5 (Vol 3, Part G, 5.3).
         ///
@@ -58,6 +59,9 @@ public final class Adapter: Sendable {
         public var scanSilenceTimeout: Duration? = .seconds(90)
         /// The host's random static address; nil for the controller's public address. If it has none, a random static
         /// address is generated once and saved.
+        ///
+        /// The two most significant bits of the address must be set (Vol 6, Part B, 1.3.2.1). The adapter does not
+        /// check this. Bonded devices know the host by this address, so it must not change.
         public var identityAddress: DeviceAddress?
         /// Whether the adapter advertises, scans actively and connects under resolvable private addresses instead of
         /// its identity address. These addresses change from time to time, and only bonded devices recognize the
@@ -68,7 +72,8 @@ public final class Adapter: Sendable {
         /// Whether a bonded device that has a key for private addresses is heard only under these, not under its
         /// identity address: network privacy mode (Vol 6, Part B, 4.7). Otherwise both are heard: device privacy mode.
         public var usesNetworkPrivacy = false
-        /// The GAP Device Name.
+        /// The GAP Device Name: at most 248 bytes of UTF-8 (Vol 3, Part C, 12.1). The rest of a longer name is cut off.
+        /// Clients read it. Advertisements contain only the name that the app adds to them.
         public var deviceName = "swift-ble"
         /// The GAP Appearance.
         public var appearance = Appearance.unknown
@@ -76,9 +81,10 @@ public final class Adapter: Sendable {
         public var security = SecurityPolicy()
         /// Answers questions about pairings; nil if there is no person or app to ask.
         public var pairingDelegate: (any PairingDelegate)?
-        /// Maximum number of bonds. A new bond beyond it replaces the least recently used one that is neither
-        /// privileged (``/BluetoothHost/BondInformation/isPrivileged``) nor connected. If there is none, the pairing is
-        /// refused.
+        /// Maximum number of bonds: 0 or more. A new bond beyond it replaces the least recently used one that is
+        /// neither privileged (``/BluetoothHost/BondInformation/isPrivileged``) nor connected. If there is none, the
+        /// pairing is refused. With 0, each pairing that would make a bond is refused. Saved bonds stay, even if there
+        /// are more.
         public var bondLimit = 128
         /// Where bonds and identity are saved.
         public var stateLocation = StateLocation.automatic
@@ -133,6 +139,17 @@ public final class Adapter: Sendable {
     }
 
     /// Opens a controller and brings it up.
+    ///
+    /// A controller that fails meanwhile is reset again, at most twice. If the call throws, the controller is released.
+    ///
+    /// - Parameters:
+    ///   - specification: names the controller.
+    ///   - configuration: the settings of the adapter.
+    /// - Throws: ``BLEError/adapter(_:)`` if the controller cannot be reached, or the capture file cannot be opened;
+    ///   ``BLEError/controllerFailed(_:)`` if the controller cannot be brought up: it refuses a command that the host
+    ///   needs, does not answer or reports an error, or the connection to it ends; ``BLEError/stateUnavailable(_:)`` if
+    ///   ``Adapter/Configuration/requiresState`` is set and the state cannot be used or saved; ``BLEError/cancelled``
+    ///   if the task is cancelled.
     public static func open(
         _ specification: AdapterSpecification,
         configuration: Configuration = Configuration()

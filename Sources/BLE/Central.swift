@@ -21,8 +21,11 @@ public struct Central: Sendable {
     ///   - address: the peripheral's address, as it advertises it, or the identity address of a bonded peripheral.
     ///   - timeout: how long to wait for its advertisement; nil for no limit.
     ///   - parameters: the interval, latency and supervision timeout of the connection.
-    /// - Throws: ``BLEError/timedOut(_:)``, ``BLEError/cancelled`` if the task is cancelled, ``BLEError/disconnected(_:)``
-    ///   with the error code of the controller if it holds no further link.
+    /// - Throws: ``BLEError/timedOut(_:)``; ``BLEError/cancelled`` if the task is cancelled;
+    ///   ``BLEError/disconnected(_:)`` with the error code of the controller if it holds no further link, or if the
+    ///   link ended before it could be used; ``BLEError/controllerFailed(_:)`` if the controller refuses a command;
+    ///   ``BLEError/invalidArgument(_:)`` if the parameters are out of range; ``BLEError/closed`` after
+    ///   ``Adapter/close()``.
     public func connect(
         to address: DeviceAddress,
         timeout: Duration? = .seconds(30),
@@ -32,6 +35,20 @@ public struct Central: Sendable {
     }
 
     /// Connects to one of several peripherals, the first one found, by the controller's filter accept list.
+    ///
+    /// If one of them is connected already, the result shares its link; see <doc:RemotePeripheral#Sharing-a-link>.
+    /// Peers that do not fit on the list take turns, as with ``connect(to:timeout:parameters:)``.
+    ///
+    /// - Parameters:
+    ///   - addresses: one address or more, as the peripherals advertise them, or identity addresses of bonded
+    ///     peripherals.
+    ///   - timeout: how long to wait for an advertisement of one of them; nil for no limit.
+    ///   - parameters: the interval, latency and supervision timeout of the connection.
+    /// - Throws: ``BLEError/timedOut(_:)``; ``BLEError/cancelled`` if the task is cancelled;
+    ///   ``BLEError/disconnected(_:)`` with the error code of the controller if it holds no further link, or if the
+    ///   link ended before it could be used; ``BLEError/controllerFailed(_:)`` if the controller refuses a command;
+    ///   ``BLEError/invalidArgument(_:)`` if there is no address, or the parameters are out of range;
+    ///   ``BLEError/closed`` after ``Adapter/close()``.
     public func connect(
         toAnyOf addresses: [DeviceAddress],
         timeout: Duration? = .seconds(30),

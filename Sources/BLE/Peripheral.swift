@@ -195,17 +195,21 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Indicates to the clients that want it, and waits for each to confirm.
+    /// Indicates to the clients that have subscribed, and waits for each to confirm (Vol 3, Part G, 4.11).
     ///
-    /// A client that disconnects while the call waits is no error and does not delay the others.
+    /// A client's notifications, indications and responses are sent in the order of the calls. An indication waits
+    /// until the client has confirmed the previous one, and what follows it waits too, except responses. The link of a
+    /// client that does not confirm within 30 s ends. A client that disconnects while the call waits is no error and
+    /// does not delay the others. If no client has subscribed, the call returns at once.
     ///
     /// - Parameters:
     ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes, and at most 512.
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
-    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the indicate property, and
-    ///   ``BLEError/closed`` after ``Adapter/close()``.
+    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the indicate property, ``BLEError/closed``
+    ///   after ``Adapter/close()``, and ``BLEError/cancelled`` at once if the task is cancelled. The indications may
+    ///   have been sent then.
     public func indicate(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -242,10 +246,17 @@ public struct Peripheral: Sendable {
     /// await advertising.stop()
     /// ```
     ///
-    /// While the controller is being brought up again, the call waits for it.
+    /// While the controller is being brought up again, the call waits for it. If the controller cannot advertise in
+    /// addition to its connections, the call returns, and advertising begins when a connection has ended.
     ///
+    /// - Parameter configuration: what is advertised, and how. ``/BluetoothHost/AdvertisementConfiguration`` describes
+    ///   the lengths of the data.
     /// - Returns: the advertisement. Keep it: advertising stops when the last reference to it is released.
-    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; nothing is advertised then.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if a value of the configuration is out of its range, contradicts
+    ///   another one, or the data is too long; ``BLEError/notSupported(_:)`` if the controller lacks a feature, or
+    ///   advertises as many sets as it can; ``BLEError/controllerFailed(_:)`` if it refuses a command;
+    ///   ``BLEError/closed`` after ``Adapter/close()``; ``BLEError/cancelled`` at once if the task is cancelled.
+    ///   Nothing is advertised then.
     public func startAdvertising(
         _ configuration: AdvertisementConfiguration
     ) async throws(BLEError) -> AdvertisingSet {

@@ -72,7 +72,15 @@ extension RemotePeripheral {
         try await perform(ReadLongValue(handle: handle), of: handle)
     }
 
-    /// Reads all values of a type.
+    /// Reads all values of a type (Vol 3, Part G, 4.8.2).
+    ///
+    /// Values may be cut: a response has room for ATT_MTU - 4 bytes of a value, at most 253. `read(_:)` with the handle
+    /// reads the whole value.
+    ///
+    /// - Parameter uuid: the UUID of the characteristics or descriptors.
+    /// - Returns: one value or more, in the order of their handles.
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses, with Attribute Not Found if it has no attribute
+    ///   of this type.
     public func read(uuid: BluetoothUUID) async throws(BLEError) -> [TypedValue] {
         try await perform(ReadUsingUUID(uuid: uuid))
     }

@@ -84,18 +84,29 @@ public final class RemotePeripheral: Sendable {
         return try await translating { () throws(HostError) in try await host.readRSSI(of: link) }
     }
 
-    /// Changes the connection's parameters as the central, or requests the change as the peripheral. Waits until the
-    /// new parameters are in effect.
+    /// Changes the connection's parameters as the central (Vol 4, Part E, 7.8.18), or requests the change as the
+    /// peripheral (Vol 3, Part A, 4.20). Waits until the new parameters are in effect.
     ///
-    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the parameters may change nevertheless.
+    /// - Parameter parameters: the new parameters. An earlier change of the link is finished first.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the parameters are out of range, or the supervision timeout is too
+    ///   short for the link's subrate; ``BLEError/notSupported(_:)`` if the central refuses the request;
+    ///   ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses the change; ``BLEError/timedOut(_:)``
+    ///   after 40 s; ``BLEError/disconnected(_:)`` if the link ends; ``BLEError/cancelled`` at once if the task is
+    ///   cancelled. The parameters may change nevertheless.
     public func updateConnectionParameters(_ parameters: ConnectionParameters) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in try await host.updateParameters(parameters, of: link) }
     }
 
-    /// Requests other PHYs; the link then uses PHYs that both sides support.
+    /// Requests other PHYs (Vol 4, Part E, 7.8.49); the link then uses PHYs that both sides support. Waits until the
+    /// controller has reported the PHYs in use. ``linkInformation`` has them.
     ///
-    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the PHYs may change nevertheless.
+    /// - Parameters:
+    ///   - transmit: the PHYs on which this device may send: one or more.
+    ///   - receive: the PHYs on which this device may receive: one or more.
+    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has LE 1M only; ``BLEError/controllerFailed(_:)`` if
+    ///   the controller or the peer refuses; ``BLEError/timedOut(_:)`` after 40 s; ``BLEError/disconnected(_:)`` if the
+    ///   link ends; ``BLEError/cancelled`` at once if the task is cancelled. The PHYs may change nevertheless.
     public func setPHY(transmit: PHYSet, receive: PHYSet) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in
@@ -103,9 +114,14 @@ public final class RemotePeripheral: Sendable {
         }
     }
 
-    /// Requests Link Layer payloads of a length.
+    /// Suggests the maximum length of the Link Layer payloads that this device sends (Vol 4, Part E, 7.8.33).
+    ///
+    /// On each new link, the host suggests the longest payload that the controller can send. The call returns when the
+    /// controller has accepted the length. The devices may use a shorter one, which ``linkInformation`` has later.
     ///
     /// - Parameter bytes: 27 to 251 bytes.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the length is out of range; ``BLEError/controllerFailed(_:)`` if
+    ///   the controller refuses the command; ``BLEError/disconnected(_:)`` if the link has ended.
     public func setDataLength(bytes: UInt16) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in try await host.setDataLength(octets: bytes, of: link) }

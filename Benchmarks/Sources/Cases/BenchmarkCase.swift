@@ -121,6 +121,6 @@ extension BenchmarkCase {
     /// All cases, in the order of the table.
     public static var all: [BenchmarkCase] {
         attributeProtocol + framing + advertisingReports + securityManager + identifiers + scanning + attributes
-            + enhancedBearers + scale + channels + periodicAdvertising + coreBluetooth
+            + enhancedBearers + scale + channels + periodicAdvertising + coreBluetooth + runtime
     }
 }

@@ -32,10 +32,15 @@ public struct Connection: Sendable {
 
     // MARK: Parameters
 
-    /// Changes the connection's parameters as the central, or requests the change as the peripheral. Waits until the
-    /// new parameters are in effect.
+    /// Changes the connection's parameters as the central (Vol 4, Part E, 7.8.18), or requests the change as the
+    /// peripheral (Vol 3, Part A, 4.20). Waits until the new parameters are in effect.
     ///
-    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the parameters may change nevertheless.
+    /// - Parameter parameters: the new parameters. An earlier change of the link is finished first.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the parameters are out of range, or the supervision timeout is too
+    ///   short for the link's subrate; ``BLEError/notSupported(_:)`` if the central refuses the request;
+    ///   ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses the change; ``BLEError/timedOut(_:)``
+    ///   after 40 s; ``BLEError/disconnected(_:)`` if the link ends; ``BLEError/cancelled`` at once if the task is
+    ///   cancelled. The parameters may change nevertheless.
     public func updateParameters(_ parameters: ConnectionParameters) async throws(BLEError) {
         let link = try resolve()
         try await translating { () throws(HostError) in try await host.updateParameters(parameters, of: link) }
@@ -56,10 +61,16 @@ public struct Connection: Sendable {
         try await translating { () throws(HostError) in try await host.requestSubrate(parameters, of: link) }
     }
 
-    /// Requests other PHYs; the link then uses PHYs that both sides support. `coding` is what this device prefers when it
-    /// sends on the LE Coded PHY. The peer chooses its own.
+    /// Requests other PHYs (Vol 4, Part E, 7.8.49); the link then uses PHYs that both sides support. Waits until the
+    /// controller has reported the PHYs in use. ``information`` has them.
     ///
-    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the PHYs may change nevertheless.
+    /// - Parameters:
+    ///   - transmit: the PHYs on which this device may send: one or more.
+    ///   - receive: the PHYs on which this device may receive: one or more.
+    ///   - coding: the coding that this device prefers when it sends on the LE Coded PHY. The peer chooses its own.
+    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has LE 1M only; ``BLEError/controllerFailed(_:)`` if
+    ///   the controller or the peer refuses; ``BLEError/timedOut(_:)`` after 40 s; ``BLEError/disconnected(_:)`` if the
+    ///   link ends; ``BLEError/cancelled`` at once if the task is cancelled. The PHYs may change nevertheless.
     public func setPHY(
         transmit: PHYSet,
         receive: PHYSet,
@@ -126,8 +137,15 @@ extension Peripheral {
 }
 
 extension Central {
-    /// Sets the subrate parameters that this adapter accepts as the central from peers of later connections; see
-    /// ``Adapter/Configuration/usesSubrating``. Without a call, a peer's request for a subrate is refused until this device has requested one itself.
+    /// Sets the subrate parameters that this adapter accepts as the central from peers of later connections (Vol 4,
+    /// Part E, 7.8.123); see ``Adapter/Configuration/usesSubrating``. Without a call, a peer's request for a subrate is
+    /// refused until this device has requested one itself. The setting is repeated after a reset of the controller.
+    ///
+    /// - Parameter parameters: the accepted parameters.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the parameters are out of range; ``BLEError/notSupported(_:)`` if
+    ///   the adapter was opened without subrating, or the controller lacks it; ``BLEError/controllerFailed(_:)`` if the
+    ///   controller refuses the command or is reset; ``BLEError/notReady`` while it is being brought up again;
+    ///   ``BLEError/closed`` after ``Adapter/close()``.
     public func setDefaultSubrate(_ parameters: SubrateParameters) async throws(BLEError) {
         try await translating { () throws(HostError) in try await host.setDefaultSubrate(parameters) }
     }
@@ -135,9 +153,15 @@ extension Central {
     /// Tells the controller which data channels may be used on connections that this adapter has made (Vol 4, Part E,
     /// 7.8.19). It avoids the others, for example those that a wireless network disturbs.
     ///
-    /// A controller takes one classification a second. A newer one replaces one that waits.
+    /// A controller takes one classification a second. A newer one replaces one that waits. The last one is repeated
+    /// after a reset of the controller.
     ///
-    /// - Parameter channels: two channels or more.
+    /// - Parameter channels: two channels or more, of 0 to 36.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if there are fewer channels, or 1,024 calls wait;
+    ///   ``BLEError/notSupported(_:)`` if the controller takes no classification; ``BLEError/controllerFailed(_:)`` if
+    ///   it refuses the command; ``BLEError/notReady`` if it is being brought up again; ``BLEError/closed`` after
+    ///   ``Adapter/close()``; ``BLEError/cancelled`` at once if the task is cancelled. The classification may take
+    ///   effect nevertheless.
     public func classifyChannels(_ channels: ChannelMap) async throws(BLEError) {
         try await translating { () throws(HostError) in try await host.classifyChannels(channels) }
     }

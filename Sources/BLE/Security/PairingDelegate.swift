@@ -9,14 +9,19 @@ import BluetoothHost
 ///         case .consent:
 ///             return inquiry.replaces == nil ? .accept : .refuse
 ///         case .showPasskey(let passkey):
-///             print("type \(passkey) on \(inquiry.peer)")
+///             print("type \(digits(passkey)) on \(inquiry.peer)")
 ///             return .accept
 ///         case .enterPasskey:
 ///             return UInt32(readLine() ?? "").map { .passkey($0) } ?? .refuse
 ///         case .compare(let number):
-///             print("Does \(inquiry.peer) show \(number)? (y)")
+///             print("Does \(inquiry.peer) show \(digits(number))? (y)")
 ///             return readLine() == "y" ? .accept : .refuse
 ///         }
+///     }
+///
+///     private func digits(_ number: UInt32) -> String {
+///         let text = String(number)
+///         return String(repeating: "0", count: max(0, 6 - text.count)) + text
 ///     }
 /// }
 /// ```
@@ -24,8 +29,8 @@ public protocol PairingDelegate: Sendable {
     /// Answers a question about a pairing.
     ///
     /// Each pairing begins with ``/BLESMP/PairingQuestion/consent(_:_:)``, unless
-    /// ``/BluetoothHost/SecurityPolicy/delaysJustWorksConsent`` delays it. The peer gives up if it receives nothing for 30
-    /// s. If the pairing ends before the call returns, the call's task is cancelled and its answer is ignored; the
+    /// ``/BluetoothHost/SecurityPolicy/delaysJustWorksConsent`` delays it. The peer gives up if it receives nothing for
+    /// 30 s. If the pairing ends before the call returns, the call's task is cancelled and its answer is ignored; the
     /// delegate should then remove what it shows. While 64 calls have not returned, further questions are answered with
     /// ``/BLESMP/PairingAnswer/refuse``.
     ///
