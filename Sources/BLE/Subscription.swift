@@ -48,6 +48,7 @@ extension RemotePeripheral {
             on: link,
             configuration: descriptor.handle,
             wanted: usesIndications ? .indication : .notification,
+            isServiceChanged: characteristic.uuid == .serviceChanged,
             deliver: { buffer.append($0) },
             ended: { buffer.finish(.disconnected($0)) }
         )

@@ -22,7 +22,8 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
     /// Writing needs the app's consent for this client.
     public static let writeAuthorized = AttributePermissions(rawValue: 1 << 7)
     /// Writing needs a signature or an encrypted link; clients do not sign on an encrypted link. With
-    /// ``writeAuthenticated``, the key of either must be authenticated (LE security mode 2: Vol 3, Part C, 10.2.2).
+    /// ``writeAuthenticated``, the key of either must be authenticated (LE security mode 2: Vol 3, Part C, 10.2.2). The
+    /// characteristic accepts signatures only with ``CharacteristicProperties/authenticatedSignedWrites``.
     public static let writeSigned = AttributePermissions(rawValue: 1 << 8)
     /// Reading needs a link encrypted with an authenticated key of LE Secure Connections, 16 bytes long (LE security
     /// mode 1, level 4: Vol 3, Part C, 10.2.1).

@@ -72,6 +72,21 @@ struct AuthorizationTests {
         }
     }
 
+    @Test(
+        "A signed write is verified only for a value whose characteristic has the property for it",
+        arguments: [true, false]
+    )
+    func signedWriteNeedsTheProperty(hasProperty: Bool) throws {
+        var definition = Self.characteristic([.read, .write, .writeSigned])
+        definition.properties = hasProperty ? [.write, .notify, .authenticatedSignedWrites] : [.write, .notify]
+        let fixture = try ServerFixture([definition])
+        let signature = [UInt8](repeating: 1, count: 12)
+        let action = fixture.send([0xD2] + fixture.handle(0) + [1, 0] + signature).action
+        if case .verify = action { #expect(hasProperty) } else { #expect(!hasProperty && action == .nothing) }
+        let configuration = try fixture.configurationHandle(0)
+        #expect(fixture.send([0xD2] + configuration + [1, 0] + signature).action == .nothing)
+    }
+
     @Test("A signed write is given to the owner, and written once it is verified")
     func signedWriteIsWrittenOnceItIsVerified() throws {
         let fixture = try ServerFixture([Self.characteristic([.read, .writeSigned])])

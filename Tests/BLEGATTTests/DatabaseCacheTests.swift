@@ -334,6 +334,41 @@ struct DatabaseCacheTests {
         #expect(restless.requests.count > before, "the server is asked, since nothing is certain")
     }
 
+    @Test(
+        "A server that indicates Service Changed at each write of its configuration is not learned without end",
+        arguments: [true, false]
+    )
+    func serverThatIndicatesAtEachConfigurationIsNotLearnedWithoutEnd(hasHash: Bool) throws {
+        var standard = ServiceDefinition.genericAttribute
+        if !hasHash { standard.characteristics.removeAll { $0.uuid == .databaseHash } }
+        let conversation = try Conversation([standard])
+        var writes = 0
+        conversation.onRequest = { [unowned conversation] request in
+            // After ten writes the server stops, so that the test ends.
+            guard request.first == 0x12, request.count == 5, writes < 10,
+                let handle = conversation.server.serviceChanged
+            else { return }
+            writes += 1
+            conversation.client.indicationReceived(from: handle)
+        }
+        conversation.trust()
+        try conversation.indicateServiceChanged()
+        #expect(writes == 1)
+        #expect(conversation.cache?.services.count == 1)
+    }
+
+    @Test("After the client has forgotten the server, it configures the server again")
+    func forgottenServerIsConfiguredAgain() throws {
+        let conversation = try Conversation(services)
+        conversation.trust()
+        let writes = conversation.requests.filter { $0.first == 0x12 }
+        conversation.client.forgetDatabase()
+        conversation.client.trust(nil)
+        conversation.run()
+        #expect(writes.count == 2)
+        #expect(conversation.requests.filter { $0.first == 0x12 } == writes + writes)
+    }
+
     @Test("The app's requests are sent before those that learn the database")
     func requestsOfTheAppAreSentBeforeThoseThatLearn() throws {
         let conversation = try Conversation(services)

@@ -90,6 +90,43 @@ private func characteristic(
     )
 }
 
+@Suite("Include declarations of removed services")
+struct RemovedIncludeTests {
+    /// Read By Type Request for the include declarations over all handles.
+    private static let includes: [UInt8] = [0x08, 1, 0, 0xFF, 0xFF, 0x02, 0x28]
+
+    @Test("A removed service is included by no other, and no handle changes")
+    func removedServiceIsNotIncluded() throws {
+        let fixture = try ServerFixture([characteristic()], cmac: Conversation.digest)
+        let server = fixture.server
+        let services = try server.publish([
+            ServiceDefinition(uuid: "A00B", includes: [.index(1), .index(2)], characteristics: [characteristic()]),
+            ServiceDefinition(uuid: "A00C"), ServiceDefinition(uuid: "A00D"),
+        ])
+        #expect(services.map(\.handle) == [4, 9, 10])
+        #expect(fixture.send(Self.includes).response.count == 2 + 2 * 8)
+        #expect(server.changedRange(removingServiceAt: 9) == HandleRange(start: 5, end: 9))
+        #expect(server.remove(serviceAt: 9) == HandleRange(start: 9, end: 9))
+        #expect(fixture.send(Self.includes).response == [0x09, 8, 6, 0, 10, 0, 10, 0, 0x0D, 0xA0])
+        #expect(server.changedRange(removingServiceAt: 10) == HandleRange(start: 6, end: 10))
+        #expect(server.remove(serviceAt: 10) == HandleRange(start: 10, end: 10))
+        #expect(server.changedRange(removingServiceAt: 10) == nil)
+        #expect(fixture.send(Self.includes).response == [0x01, 0x08, 1, 0, 0x0A])
+        #expect(server.value(of: 8) == [1])
+
+        // The hash is that of a server that never had the two services.
+        let other = Server(cmac: Conversation.digest)
+        var definition = characteristic()
+        _ = try other.publish([ServiceDefinition(uuid: "A00A", characteristics: [definition])])
+        definition.handle = 7
+        _ = try other.publish([ServiceDefinition(uuid: "A00B", characteristics: [definition])])
+        #expect(server.databaseHash == other.databaseHash)
+
+        #expect(try server.publish([ServiceDefinition(uuid: "A00E")])[0].handle == 9)
+        #expect(fixture.send(Self.includes).response == [0x01, 0x08, 1, 0, 0x0A], "the handle is used again")
+    }
+}
+
 /// What a client sent before a service was removed never reaches an attribute that gets the same handle later.
 @Suite("Requests that outlive a removed service")
 struct RemovedServiceTests {

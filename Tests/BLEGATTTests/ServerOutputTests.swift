@@ -34,6 +34,31 @@ struct ServerOutputTests {
         #expect(fixture.session.takeOutput() == nil)
     }
 
+    @Test(
+        "Each value in the response to a read of several values outputs one event, and declarations output none",
+        arguments: [
+            ([0x08, 1, 0, 0xFF, 0xFF, 0x19, 0x2A], [3, 5]), ([0x08, 1, 0, 0xFF, 0xFF, 0x1A, 0x2A], [7]),
+            ([0x08, 1, 0, 0xFF, 0xFF, 0x03, 0x28], []),
+            ([0x0E, 5, 0, 3, 0], [5, 3]), ([0x20, 3, 0, 5, 0], [3, 5]),
+            // The value with handle 7 leaves no room for another one.
+            ([0x0E, 7, 0, 3, 0], [7]), ([0x20, 7, 0, 3, 0], [7]),
+            // The request fails.
+            ([0x0E, 3, 0, 0x63, 0], []), ([0x20, 3, 0, 0x63, 0], []),
+        ] as [([UInt8], [AttributeHandle])]
+    )
+    func readOfSeveralValuesOutputsOneEventEach(request: [UInt8], handles: [AttributeHandle]) throws {
+        let values: [(BluetoothUUID, [UInt8])] = [
+            ("2A19", [1, 2]), ("2A19", [3, 4]), ("2A1A", [UInt8](repeating: 5, count: 30)),
+        ]
+        let fixture = try ServerFixture(
+            values.map { uuid, value in
+                CharacteristicDefinition(uuid: uuid, properties: .read, permissions: .read, value: .stored(value))
+            }
+        )
+        _ = fixture.send(request)
+        #expect(fixture.outputs == handles.map { ServerOutput.event(.read($0, offset: 0)) })
+    }
+
     @Test("A configuration outputs its event, then the change of the stored state")
     func configurationOutputsItsEventThenTheChangeOfTheState() throws {
         let fixture = try makeFixture()

@@ -311,6 +311,48 @@ struct ServerTests {
         #expect([UInt8](copying: indication.bytes) == [0x1D] + fixture.handle(0) + Array(value.prefix(length)))
     }
 
+    @Test("The app's value has at most 512 bytes")
+    func valueOfTheAppHasAtMost512Bytes() throws {
+        let fixture = try ServerFixture([handled()])
+        fixture.session.mtu = 517
+        let handle = fixture.handle(0)
+        let value = [UInt8](repeating: 1, count: 600)
+        let reads: [(opcode: UInt8, offset: [UInt8], length: Int)] = [
+            (0x0A, [], 512), (0x0C, [0xF4, 0x01], 12), (0x0C, [0x00, 0x02], 0),
+        ]
+        for (opcode, offset, length) in reads {
+            guard case .access(let read) = fixture.send([opcode] + handle + offset).action else {
+                Issue.record("the app was not asked")
+                return
+            }
+            #expect(fixture.complete(read.identifier, .success(value)).1 == [opcode + 1] + value.prefix(length))
+        }
+        let (action, response) = fixture.send([0x0C] + handle + [0x01, 0x02])
+        #expect(action == .respond && response == [0x01, 0x0C] + handle + [0x07], "the app is not asked")
+    }
+
+    @Test("Only the first GATT service has a function, until it is removed")
+    func onlyTheFirstGATTServiceHasAFunction() throws {
+        let server = try ServerFixture([stored()], cmac: Conversation.digest).server
+        let first = try server.publish([.genericAttribute])[0]
+        let second = try server.publish([.genericAttribute])[0]
+        func handle(_ uuid: BluetoothUUID, of service: PublishedService) throws -> AttributeHandle {
+            try #require(service.characteristics.first { $0.uuid == uuid }).valueHandle
+        }
+        #expect(server.isInCoreService(first.handle) && !server.isInCoreService(second.handle))
+        let hash = try #require(server.databaseHash)
+        let octets = (0..<16).map { UInt8(truncatingIfNeeded: hash >> ($0 * 8)) }
+        #expect(try server.value(of: handle(.databaseHash, of: first)) == octets)
+        #expect(try server.serviceChanged == handle(.serviceChanged, of: first))
+        #expect(server.remove(serviceAt: second.handle) != nil)
+        #expect(try server.serviceChanged == handle(.serviceChanged, of: first))
+        #expect(try server.value(of: handle(.databaseHash, of: first)) != octets, "the hash follows each change")
+        #expect(server.remove(serviceAt: first.handle) != nil)
+        #expect(server.serviceChanged == nil && !server.isInCoreService(first.handle))
+        let next = try server.publish([.genericAttribute])[0]
+        #expect(try server.serviceChanged == handle(.serviceChanged, of: next))
+    }
+
     @Test("A client with robust caching that missed a change gets the error once")
     func clientThatMissedAChangeGetsOutOfSyncOnce() throws {
         let fixture = try ServerFixture([stored()])
@@ -381,6 +423,36 @@ struct DatabaseTests {
                 + "0a0500012a06000028011807000328200800052a090002290a0003280a0b00292b0c000328020d002a2b"
                 + "0e00002808180f000228140016000f1810000328a21100182a12000229130000290000140001280f1815000328021600192a"
         )
+    }
+
+    @Test(
+        "Extended Properties say whether clients may write the User Description, with any security",
+        arguments: [
+            (.read, 0x01), (.write, 0x03), (.writeEncrypted, 0x03), ([.read, .writeAuthenticated], 0x03),
+            (.writeSecureConnections, 0x03), (.writeAuthorized, 0x03), (.writeSigned, 0x03),
+        ] as [(AttributePermissions, UInt8)]
+    )
+    func extendedPropertiesSayWhetherTheUserDescriptionIsWritable(
+        permissions: AttributePermissions,
+        properties: UInt8
+    ) throws {
+        var database = AttributeDatabase()
+        let description = DescriptorDefinition(
+            uuid: .characteristicUserDescription,
+            value: .stored([]),
+            permissions: permissions
+        )
+        let characteristic = CharacteristicDefinition(
+            uuid: "B001",
+            properties: [.read, .extendedProperties],
+            permissions: .read,
+            value: .stored([]),
+            descriptors: [description]
+        )
+        let service = try database.publish([ServiceDefinition(uuid: "A001", characteristics: [characteristic])])[0]
+        let handle = try #require(service.characteristics[0].descriptorHandles.first)
+        #expect(database.attribute(handle)?.type == .characteristicExtendedProperties)
+        #expect(database.attribute(handle)?.storedValue == [properties, 0])
     }
 
     @Test("Handles are assigned in order, explicit ones kept, and impossible ones are errors")

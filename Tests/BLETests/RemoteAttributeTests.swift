@@ -208,6 +208,39 @@ struct RemoteAttributeTests {
         }
     }
 
+    @Test("Without a bond too, the end of a subscription writes nothing to a handle that Service Changed has reported")
+    func endOfSubscriptionWritesNothingToChangedHandle() throws {
+        try Fixture.run { fixture in
+            let peer = fixture.peer
+            let temperature = try await peer.characteristic("2A6E", in: "181A")
+            let values = try await peer.subscribe(to: temperature)
+            let changed = try await peer.characteristic(.serviceChanged, in: .genericAttributeService)
+            let changes = try await peer.subscribe(to: changed)
+            await fixture.server.peripheral.remove(fixture.services[1])
+            // The new value has the handle of the former configuration.
+            let replacement = ServiceDefinition(
+                uuid: "1809",
+                handle: fixture.services[1].handle,
+                characteristics: [
+                    CharacteristicDefinition(
+                        uuid: "2A1C",
+                        handle: temperature.valueHandle,
+                        properties: [.read, .write],
+                        permissions: [.read, .write],
+                        value: .stored([7])
+                    )
+                ]
+            )
+            let published = try await fixture.server.peripheral.publish([replacement])
+            let value = published[0].characteristics[0].valueHandle
+            #expect(value == fixture.services[1].characteristics[0].clientConfigurationHandle)
+            var reports = changes.makeAsyncIterator()
+            for _ in 1...2 { _ = try await reports.next() }
+            await values.cancel()
+            #expect(try await peer.read(value) == [7])
+        }
+    }
+
     @Test("For a bonded peer, the cache answers the call by UUID until the peer's services change")
     func cacheAnswersUntilServicesChange() throws {
         try Fixture.run { fixture in

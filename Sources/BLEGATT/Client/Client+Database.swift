@@ -119,6 +119,7 @@ extension Client {
         if let learning { cancel(learning) }
         knowledge = .none
         earlyIndications = EarlyIndications()
+        acceptedWrites = [:]
     }
 
     /// Drops the cache: the server has answered Database Out Of Sync.
@@ -136,11 +137,14 @@ extension Client {
         // They say nothing about a cache that the client makes from now on.
         earlyIndications = EarlyIndications()
         knowledge = .learning(isOutdated: false, serviceChanged: serviceChanged)
-        performInBackground(LearnDatabase(known: cache, supportedFeatures: supportedFeatures))
+        performInBackground(
+            LearnDatabase(known: cache, supportedFeatures: supportedFeatures, acceptedWrites: acceptedWrites)
+        )
     }
 
     /// Handles the result of the background procedure.
     func databaseLearnt(_ run: TypedProcedureRun<LearnDatabase>) {
+        acceptedWrites = run.procedure.acceptedWrites
         guard case .learning(let isOutdated, let serviceChanged) = knowledge else { return }
         do throws(ClientError) {
             let learnt = try run.output()

@@ -57,6 +57,8 @@ public final class Client {
     var knowledge = DatabaseKnowledge.none
     /// The indications that were confirmed while nothing was known about the database.
     var earlyIndications = EarlyIndications()
+    /// The values that the server has accepted from ``LearnDatabase`` on this connection, by handle.
+    var acceptedWrites: [AttributeHandle: [UInt8]] = [:]
     /// The features that the client reports to a server whose database it learns. The owner adds
     /// ``ClientSupportedFeatures/enhancedAttributeBearer`` if it opens enhanced bearers.
     public var supportedFeatures = ClientSupportedFeatures.supported
@@ -126,8 +128,11 @@ public final class Client {
     public func perform(_ run: ProcedureRun) {
         if hasClosed {
             fail(run, .bearerClosed)
+        } else if next == nil {
+            next = run
         } else {
-            append(run)
+            later.append(run)
+            hasLater = true
         }
     }
 
@@ -183,15 +188,6 @@ public final class Client {
             if !outputs.isEmpty { return nil }
         }
         return resumeSuspended(into: &buffer)
-    }
-
-    private func append(_ run: ProcedureRun) {
-        if next == nil {
-            next = run
-        } else {
-            later.append(run)
-            hasLater = true
-        }
     }
 
     @inline(never)

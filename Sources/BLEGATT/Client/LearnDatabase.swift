@@ -12,7 +12,9 @@ import BluetoothTypes
 /// 3. reads the hash again, if the server has one.
 ///
 /// If the second hash differs, the database has changed during discovery, and the procedure discovers it again, a
-/// limited number of times.
+/// limited number of times. A write that the server has accepted on this connection is not repeated. Some servers
+/// indicate Service Changed whenever its configuration is written. The client would then discover the database without
+/// end.
 struct LearnDatabase: ClientProcedure {
     var outcome: Result<Output, ClientError>?
     private enum State {
@@ -30,6 +32,9 @@ struct LearnDatabase: ClientProcedure {
     private(set) var hasStarted = false
     private let supportedFeatures: ClientSupportedFeatures
     private var state = State.readingHash(ReadDatabaseHash())
+    /// The last values that the server has accepted on this connection, by handle: at most that of Client Supported
+    /// Features and that of the configuration of Service Changed.
+    private(set) var acceptedWrites: [AttributeHandle: [UInt8]]
     private var learnt = DatabaseCache(hash: nil, services: [])
     /// The remaining writes, the next one last.
     private var writes: [WriteValue] = []
@@ -38,9 +43,15 @@ struct LearnDatabase: ClientProcedure {
     /// - Parameters:
     ///   - known: the cache of an earlier connection.
     ///   - supportedFeatures: the value for Client Supported Features.
-    init(known: DatabaseCache?, supportedFeatures: ClientSupportedFeatures = .supported) {
+    ///   - acceptedWrites: the values that the server has accepted on this connection.
+    init(
+        known: DatabaseCache?,
+        supportedFeatures: ClientSupportedFeatures,
+        acceptedWrites: [AttributeHandle: [UInt8]]
+    ) {
         self.known = known
         self.supportedFeatures = supportedFeatures
+        self.acceptedWrites = acceptedWrites
     }
 
     mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<DatabaseCache> {
@@ -84,7 +95,7 @@ struct LearnDatabase: ClientProcedure {
         case .writing(var procedure):
             let step = procedure.take(input, mtu, &buffer)
             state = .writing(procedure)
-            return advance(step) { learning, _ in learning.write(mtu, &buffer) }
+            return advance(step) { learning, _ in learning.accepted(procedure, mtu, &buffer) }
         case .rereadingHash(var procedure):
             let step = procedure.take(input, mtu, &buffer)
             state = .rereadingHash(procedure)
@@ -129,17 +140,29 @@ struct LearnDatabase: ClientProcedure {
         _ buffer: inout PacketBuffer
     ) -> ClientStep<DatabaseCache> {
         learnt.services = services
-        writes = []
+        var wanted: [WriteValue] = []
         let serviceChanged = learnt.genericAttribute(.serviceChanged)
         if let descriptor = serviceChanged?.descriptors.first(where: { $0.uuid == .clientCharacteristicConfiguration })
         {
             let indication = UInt8(truncatingIfNeeded: ClientConfiguration.indication.rawValue)
-            writes.append(WriteValue(handle: descriptor.handle, value: [indication, 0]))
+            wanted.append(WriteValue(handle: descriptor.handle, value: [indication, 0]))
         }
         if let features = learnt.genericAttribute(.clientSupportedFeatures) {
-            writes.append(WriteValue(handle: features.valueHandle, value: [supportedFeatures.rawValue]))
+            wanted.append(WriteValue(handle: features.valueHandle, value: [supportedFeatures.rawValue]))
         }
+        let accepted = acceptedWrites
+        writes = wanted.filter { accepted[$0.handle] != $0.value }
+        acceptedWrites = accepted.filter { entry in wanted.contains { $0.handle == entry.key } }
         return write(mtu, &buffer)
+    }
+
+    private mutating func accepted(
+        _ write: WriteValue,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<DatabaseCache> {
+        acceptedWrites[write.handle] = write.value
+        return self.write(mtu, &buffer)
     }
 
     private mutating func write(_ mtu: Int, _ buffer: inout PacketBuffer) -> ClientStep<DatabaseCache> {

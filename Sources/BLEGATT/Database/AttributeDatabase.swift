@@ -42,6 +42,13 @@ struct Attribute {
     var storedValue: [UInt8]? {
         if case .stored = metadata.source { value } else { nil }
     }
+
+    /// Whether it is an include declaration that names the service whose declaration has this handle. The value begins
+    /// with that handle (Vol 3, Part G, 3.2).
+    func includes(serviceAt handle: AttributeHandle) -> Bool {
+        guard type == .include, value.count >= 2 else { return false }
+        return UInt16(value[0]) | UInt16(value[1]) << 8 == handle.rawValue
+    }
 }
 
 /// The attributes of a server in the order of their handles (Vol 3, Part F, 3.2, and Part G, 2.6).
@@ -101,6 +108,16 @@ struct AttributeDatabase {
         return nil
     }
 
+    /// Whether the attribute at an index is the value of a characteristic with the property Authenticated Signed Writes
+    /// (Vol 3, Part G, 3.3.1.1).
+    func permitsSignedWrites(at index: Int) -> Bool {
+        // The characteristic's declaration precedes the value, and begins with the properties.
+        guard index > 0, attributes[index - 1].type == .characteristic,
+            let properties = attributes[index - 1].value.first
+        else { return false }
+        return CharacteristicProperties(rawValue: properties).contains(.authenticatedSignedWrites)
+    }
+
     // MARK: Changing
 
     /// Sets the value of an attribute that the server stores.
@@ -129,12 +146,26 @@ struct AttributeDatabase {
         return published
     }
 
-    /// Removes a service and returns the range of its handles; nil if there is none.
+    /// The range of the handles of a service and of the include declarations that name it; nil if there is none.
+    func changedRange(removingServiceAt handle: AttributeHandle) -> HandleRange? {
+        guard let service = services.first(where: { $0.handle == handle }) else { return nil }
+        var range = HandleRange(start: service.handle, end: service.endHandle)
+        for attribute in attributes where attribute.includes(serviceAt: handle) {
+            range.start = min(range.start, attribute.handle)
+            range.end = max(range.end, attribute.handle)
+        }
+        return range
+    }
+
+    /// Removes a service and the include declarations that name it. Returns the range of the service's handles; nil if
+    /// there is none.
     mutating func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let position = services.firstIndex(where: { $0.handle == handle }) else { return nil }
         let range = HandleRange(start: services[position].handle, end: services[position].endHandle)
         services.remove(at: position)
-        attributes.removeAll { $0.handle >= range.start && $0.handle <= range.end }
+        attributes.removeAll {
+            $0.handle >= range.start && $0.handle <= range.end || $0.includes(serviceAt: handle)
+        }
         reindex()
         return range
     }

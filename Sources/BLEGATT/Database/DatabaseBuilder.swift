@@ -249,7 +249,7 @@ extension CharacteristicDefinition {
         }
         if properties.contains(.extendedProperties), isMissing(.characteristicExtendedProperties) {
             let isWritable = descriptors.contains {
-                $0.uuid == .characteristicUserDescription && $0.permissions.contains(.write)
+                $0.uuid == .characteristicUserDescription && !$0.permissions.isDisjoint(with: .anyWrite)
             }
             complete.append(
                 DescriptorDefinition(

@@ -141,7 +141,8 @@ public struct PublishedCharacteristic: Hashable, Sendable {
     public let valueHandle: AttributeHandle
     /// The handle of the Client Characteristic Configuration; nil if there is none.
     public let clientConfigurationHandle: AttributeHandle?
-    /// The handles of all descriptors.
+    /// The handles of the descriptors apart from the Client Characteristic Configuration. Generated descriptors come
+    /// first.
     public let descriptorHandles: [AttributeHandle]
 }
 

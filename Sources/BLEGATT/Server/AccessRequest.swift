@@ -10,7 +10,8 @@ public struct AccessRequest: Hashable, Sendable {
 
     /// The kind of an access.
     public enum Kind: Hashable, Sendable {
-        /// The client reads the value from an offset on; bytes that do not fit the PDU are left out.
+        /// The client reads the value from an offset on. Bytes that do not fit the PDU are left out, and so are those
+        /// beyond the first 512 bytes of the value.
         case read(AttributeHandle, offset: Int)
         /// A value is written; a command is not answered.
         case write(AttributeWrite, isCommand: Bool)

@@ -112,11 +112,14 @@ struct RequestContext {
 
     private func readByType(_ request: ReadByTypeRequest, into buffer: inout PacketBuffer) throws(Interruption) {
         var writer = ListResponseWriter(.readByTypeResponse, mtu: mtu, in: &buffer)
+        var reported: [AttributeHandle] = []
         try forEachAttribute(in: request.range, ofType: request.type) { attribute throws(Interruption) in
             do throws(Interruption) {
                 try session.check(.read, attribute.metadata)
                 let value = try value(of: attribute, offset: 0)
-                return writer.append(handle: attribute.handle, value: value.rawSpan, to: &buffer)
+                guard writer.append(handle: attribute.handle, value: value.rawSpan, to: &buffer) else { return false }
+                if isReported(attribute) { reported.append(attribute.handle) }
+                return true
             } catch {
                 // An attribute that cannot be read ends the list. If it is the first, the request fails.
                 if case .error = error, !writer.isEmpty { return false }
@@ -124,6 +127,7 @@ struct RequestContext {
             }
         }
         if writer.isEmpty { throw .error(.attributeNotFound, request.range.start) }
+        reportReads(of: reported)
     }
 
     /// Walks the attributes of a range, or those of one type, until `body` returns false. Leaves out attributes that
@@ -156,13 +160,17 @@ struct RequestContext {
         return attribute
     }
 
-    /// The value from an offset on, from the server or the app.
+    /// The value from an offset on, from the server or the app. The app's value is cut to 512 bytes in all (Vol 3,
+    /// Part F, 3.2.9).
     private func value(of attribute: Attribute, offset: Int) throws(Interruption) -> [UInt8] {
         if let value = session.ownValue(of: attribute) {
             guard offset <= value.count else { throw .error(.invalidOffset, attribute.handle) }
             return offset == 0 ? value : Array(value[offset...])
         }
-        return try answer(to: .read(attribute.handle, offset: offset), at: attribute.handle)
+        let room = maximumAttributeValueLength - offset
+        guard room >= 0 else { throw .error(.invalidOffset, attribute.handle) }
+        let value = try answer(to: .read(attribute.handle, offset: offset), at: attribute.handle)
+        return value.count <= room ? value : Array(value.prefix(room))
     }
 
     /// The app's answer. If there is none yet, the method throws the question to the app.
@@ -192,15 +200,25 @@ struct RequestContext {
         reportRead(of: attribute, offset: Int(request.offset))
     }
 
-    /// Reports a read of a value to the app. Reads of declarations, which clients discover, are not reported.
+    /// Whether a read of an attribute is reported to the app. Reads of declarations, which clients discover, are not
+    /// reported.
     ///
     /// Nothing is reported of a client that claims to be a bonded device and is not yet verified.
-    private func reportRead(of attribute: Attribute, offset: Int) {
-        guard !session.security.isIdentityUnverified else { return }
-        switch attribute.type {
-        case .primaryService, .secondaryService, .include, .characteristic: break
-        default: session.emit(.read(attribute.handle, offset: offset))
+    private func isReported(_ attribute: Attribute) -> Bool {
+        guard session.reportsEvents, !session.security.isIdentityUnverified else { return false }
+        return switch attribute.type {
+        case .primaryService, .secondaryService, .include, .characteristic: false
+        default: true
         }
+    }
+
+    private func reportRead(of attribute: Attribute, offset: Int) {
+        if isReported(attribute) { session.emit(.read(attribute.handle, offset: offset)) }
+    }
+
+    /// Reports that a response has the values with these handles. Called once the response is complete.
+    private func reportReads(of handles: [AttributeHandle]) {
+        for handle in handles { session.emit(.read(handle, offset: 0)) }
     }
 
     private func readMultiple(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {
@@ -208,10 +226,17 @@ struct RequestContext {
         let start = buffer.count
         buffer.append(ATTOpcode.readMultipleResponse.rawValue)
         var handles = request.handles
+        var reported: [AttributeHandle] = []
         while let handle = handles.next() {
-            buffer.append(try value(of: readable(handle), offset: 0))
+            let attribute = try readable(handle)
+            let value = try value(of: attribute, offset: 0)
+            // Values without room are left out.
+            guard buffer.count - start < mtu else { continue }
+            buffer.append(value)
             buffer.truncate(to: start + mtu)
+            if isReported(attribute) { reported.append(handle) }
         }
+        reportReads(of: reported)
     }
 
     private func readMultipleVariable(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {
@@ -219,14 +244,18 @@ struct RequestContext {
         let start = buffer.count
         buffer.append(ATTOpcode.readMultipleVariableResponse.rawValue)
         var handles = request.handles
+        var reported: [AttributeHandle] = []
         while let handle = handles.next() {
-            let value = try value(of: readable(handle), offset: 0)
+            let attribute = try readable(handle)
+            let value = try value(of: attribute, offset: 0)
             // If not even the length fits, the value is left out.
             guard buffer.count - start + 2 <= mtu else { continue }
             buffer.append(UInt16(truncatingIfNeeded: value.count))
             buffer.append(value)
             buffer.truncate(to: start + mtu)
+            if isReported(attribute) { reported.append(handle) }
         }
+        reportReads(of: reported)
     }
 
     // MARK: Writing

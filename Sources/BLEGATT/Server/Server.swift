@@ -17,8 +17,10 @@ public final class Server {
     /// The value handle of the Database Hash, if the GATT service is published.
     private(set) var databaseHashHandle: AttributeHandle?
     private var serviceChangedHandle: AttributeHandle?
-    /// The handles of the GAP and GATT services.
-    private var coreServices: [ClosedRange<AttributeHandle>] = []
+    /// The handles of the GAP service, if it is published.
+    private var genericAccess: ClosedRange<AttributeHandle>?
+    /// The handles of the GATT service, if it is published.
+    private var genericAttribute: ClosedRange<AttributeHandle>?
     /// Counts changes of the database, so that a session knows whether its client has missed one.
     private(set) var revision: UInt64 = 0
 
@@ -63,16 +65,23 @@ public final class Server {
     public var serviceChanged: AttributeHandle? { serviceChangedHandle }
 
     /// Publishes services. The owner then reports the changed handles to connected clients by Service Changed.
+    ///
+    /// A server has one GAP service and one GATT service (Vol 3, Part C, 12, and Part G, 7). Each is the first
+    /// published service with its UUID. A further service with that UUID is an ordinary service: the server neither
+    /// updates its Database Hash nor sends its Service Changed.
     public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
         let next = revision + 1
         let published = try database.publish(definitions, at: next)
-        for service in published
-        where service.uuid == .genericAccessService || service.uuid == .genericAttributeService {
-            coreServices.append(service.handle...service.endHandle)
-        }
-        for service in published where service.uuid == .genericAttributeService {
-            databaseHashHandle = service.characteristics.first { $0.uuid == .databaseHash }?.valueHandle
-            serviceChangedHandle = service.characteristics.first { $0.uuid == .serviceChanged }?.valueHandle
+        for service in published {
+            let handles = service.handle...service.endHandle
+            switch service.uuid {
+            case .genericAccessService where genericAccess == nil: genericAccess = handles
+            case .genericAttributeService where genericAttribute == nil:
+                genericAttribute = handles
+                databaseHashHandle = service.characteristics.first { $0.uuid == .databaseHash }?.valueHandle
+                serviceChangedHandle = service.characteristics.first { $0.uuid == .serviceChanged }?.valueHandle
+            default: break
+            }
         }
         databaseChanged()
         return published
@@ -81,23 +90,39 @@ public final class Server {
     /// Whether a service is published. It is not after its removal, also if another service has its handles.
     package func isPublished(_ service: PublishedService) -> Bool { database.services.contains(service) }
 
-    /// Removes a service.
+    /// Returns the range of handles that change if a service is removed: from the first to the last of the service's
+    /// handles and of the include declarations that name it.
     ///
-    /// - Returns: the range of handles whose change connected clients must be informed of; nil if there is no such
-    ///   service.
+    /// The owner takes it before it calls ``remove(serviceAt:)``, and then reports it to connected clients by Service
+    /// Changed.
+    ///
+    /// - Parameter handle: the handle of the service's declaration.
+    /// - Returns: the range; nil if there is no such service.
+    public func changedRange(removingServiceAt handle: AttributeHandle) -> HandleRange? {
+        database.changedRange(removingServiceAt: handle)
+    }
+
+    /// Removes a service, and the include declarations of other services that name it (Vol 3, Part G, 3.2). All other
+    /// attributes keep their handles.
+    ///
+    /// - Returns: the range of the service's handles; nil if there is no such service. Connected clients must be
+    ///   informed of ``changedRange(removingServiceAt:)``, which may be longer.
     public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let range = database.remove(serviceAt: handle) else { return nil }
-        coreServices.removeAll { range.isValid && $0.overlaps(range.start...range.end) }
-        // The next attribute with these handles is not the hash.
-        if let handle = databaseHashHandle, database.attribute(handle) == nil { databaseHashHandle = nil }
-        if let handle = serviceChangedHandle, database.attribute(handle) == nil { serviceChangedHandle = nil }
+        if genericAccess?.lowerBound == handle { genericAccess = nil }
+        if genericAttribute?.lowerBound == handle {
+            genericAttribute = nil
+            // The next attributes with these handles are not the hash and Service Changed.
+            databaseHashHandle = nil
+            serviceChangedHandle = nil
+        }
         databaseChanged()
         return range
     }
 
     /// Whether an attribute belongs to the GAP or the GATT service.
     func isInCoreService(_ handle: AttributeHandle) -> Bool {
-        coreServices.contains { $0.contains(handle) }
+        genericAccess?.contains(handle) == true || genericAttribute?.contains(handle) == true
     }
 
     /// The value of an attribute that the server keeps; nil for any other.

@@ -238,9 +238,12 @@ public final class ServerSession {
         }
     }
 
-    /// Whether a write with the strongest signature would be executed.
+    /// Whether a write with the strongest signature would be executed. Only values of characteristics with the property
+    /// Authenticated Signed Writes accept signed writes (Vol 3, Part G, 3.3.1.1 and 4.9.2).
     private func acceptsSignedWrite(to handle: AttributeHandle) -> Bool {
-        guard let attribute = server.database.lookUp(handle) else { return false }
+        guard let attribute = server.database.lookUp(handle),
+            server.database.permitsSignedWrites(at: attribute.index)
+        else { return false }
         return (try? check(.write, attribute.metadata, signature: .authenticated)) != nil
     }
 

@@ -167,7 +167,9 @@ extension BluetoothHost {
     }
 
     package func removeService(at handle: AttributeHandle) {
-        guard let range = services.server.remove(serviceAt: handle) else { return }
+        guard let changed = services.server.changedRange(removingServiceAt: handle),
+            let range = services.server.remove(serviceAt: handle)
+        else { return }
         submissions.properties.remove(range)
         let removed = services.removeAccessHandlers(in: range)
         for link in links.values {
@@ -175,7 +177,7 @@ extension BluetoothHost {
             performServerEffects(of: link)
             dropValues(in: range, of: link)
         }
-        servicesChanged(range)
+        servicesChanged(changed)
         refuseAccesses(in: range)
         withExtendedLifetime(removed) {}
     }

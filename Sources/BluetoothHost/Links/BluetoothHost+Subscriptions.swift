@@ -12,6 +12,7 @@ package final class ValueSubscription: @unchecked Sendable {
     fileprivate let handle: AttributeHandle
     fileprivate let configuration: AttributeHandle
     fileprivate let wanted: ClientConfiguration
+    fileprivate let isServiceChanged: Bool
     fileprivate let deliver: @Sendable (HandleValue) -> Void
     fileprivate let ended: @Sendable (DisconnectionReason) -> Void
     fileprivate var subscriber: UInt64 = 0
@@ -21,6 +22,8 @@ package final class ValueSubscription: @unchecked Sendable {
     ///   - handle: the handle of the attribute, on `link`.
     ///   - configuration: the handle of the attribute's Client Characteristic Configuration.
     ///   - wanted: the value to write to the configuration.
+    ///   - isServiceChanged: whether the attribute is the server's Service Changed. If so, the host recognizes its
+    ///     indications, even if it has not learned the server's database.
     ///   - deliver: called on the loop with each value, until ``BluetoothHost/unsubscribe(_:)`` or the end of the link.
     ///   - ended: called on the loop when the link ends before ``BluetoothHost/unsubscribe(_:)``.
     package init(
@@ -28,6 +31,7 @@ package final class ValueSubscription: @unchecked Sendable {
         on link: LinkIdentifier,
         configuration: AttributeHandle,
         wanted: ClientConfiguration,
+        isServiceChanged: Bool = false,
         deliver: @escaping @Sendable (HandleValue) -> Void,
         ended: @escaping @Sendable (DisconnectionReason) -> Void
     ) {
@@ -35,6 +39,7 @@ package final class ValueSubscription: @unchecked Sendable {
         self.handle = handle
         self.configuration = configuration
         self.wanted = wanted
+        self.isServiceChanged = isServiceChanged
         self.deliver = deliver
         self.ended = ended
     }
@@ -71,6 +76,7 @@ extension BluetoothHost {
         } catch {
             return end(call, .failure(error))
         }
+        if subscription.isServiceChanged { links[link]?.att.subscribers.serviceChanged = handle }
         subscription.endObserver = observeEnd(of: link, subscription.ended)
         write(subscription.wanted, to: subscription.configuration, on: link) { [weak self] result in
             self?.assumeIsolated { $0.configured(subscription, call, result) }
@@ -151,8 +157,9 @@ extension BluetoothHost {
         links[identifier]?.att.subscribers.forgetConfiguration(of: handle)
     }
 
-    /// Records that the server has changed its attributes, on a link whose client does not know the handle of Service
-    /// Changed. The configurations in the range are not cleared: other attributes may have these handles now.
+    /// Records that the server has changed its attributes. For a caller that receives Service Changed without a
+    /// ``ValueSubscription``: the link's client may not know the handle. The configurations in the range are not
+    /// cleared, because other attributes may have these handles now.
     package func attributesChanged(in range: HandleRange, on identifier: LinkIdentifier) {
         links[identifier]?.att.subscribers.forgetConfigurations(in: range)
     }

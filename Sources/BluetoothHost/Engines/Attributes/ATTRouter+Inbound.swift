@@ -192,7 +192,8 @@ extension ATTRouter {
     /// The handles that an indication of Service Changed reports as affected (Vol 3, Part G, 7.1); nil for another
     /// indication. The range may be invalid.
     private func changedHandles(_ handle: AttributeHandle, _ value: RawSpan) -> HandleRange? {
-        guard value.byteCount == 4, client.isServiceChanged(handle) else { return nil }
+        let isServiceChanged = client.isServiceChanged(handle) || subscribers.serviceChanged == handle
+        guard value.byteCount == 4, isServiceChanged else { return nil }
         var reader = ByteReader(value)
         guard let start = try? reader.readUInt16(), let end = try? reader.readUInt16() else { return nil }
         return HandleRange(start: AttributeHandle(start), end: AttributeHandle(end))

@@ -14,6 +14,9 @@ struct Subscribers {
     private var subscribers = HandleTable<[Subscriber]>()
     /// The configurations of the attributes whose values the peer may send because a subscription has configured it to.
     private var configurations: [AttributeHandle: AttributeHandle] = [:]
+    /// The handle of the server's Service Changed, if an app has subscribed to it; otherwise nil. The link's client
+    /// knows the handle only if it has learned the database, and so only if the server is bonded.
+    var serviceChanged: AttributeHandle?
 
     var count: Int { subscribers.values.reduce(0) { $0 + $1.count } }
 
