@@ -105,7 +105,7 @@ class Gateway(Process):
 
     def __init__(self, adapter: str, state: Path, *options: str, readings: str = "none", serves_api: bool = True):
         self.port = free_port()
-        state.mkdir(exist_ok=True)
+        state.mkdir(mode=0o700, exist_ok=True)
         key = subprocess.run([GATEWAY, "key", "--state-dir", state], check=True, stdout=subprocess.PIPE, text=True).stdout
         self.key = base64.b64decode(key.strip())
         super().__init__(

@@ -3,10 +3,12 @@ import BLEVirtualController
 import BluetoothHost
 import Synchronization
 
-/// Opens the transport of an adapter, first and again after each loss, always to the same controller.
+/// Opens the transport of an adapter, first and again after each loss.
 ///
 /// The host keeps the bonds and the identity of one controller. So after `auto` has chosen an adapter, later attempts
-/// look for this adapter by its address, or by its number if the kernel does not know the address.
+/// look for this adapter by its address, or by its number if the kernel does not know the address. Another controller
+/// may have the number by then. The host notices this during the bring-up, and has the adapter opened again later if it
+/// must not use the controller.
 ///
 /// ## Adapters that come back
 ///

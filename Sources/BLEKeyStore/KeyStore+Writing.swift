@@ -14,7 +14,10 @@ extension KeyStore {
             defer {
                 state.isWriteScheduled = false
                 state.waiting = []
-                if state.lock != nil { state.changes = [:] }
+                if state.lock != nil {
+                    state.changesInWrite = state.changes
+                    state.changes = [:]
+                }
                 // A store that may not write would collect one for each peer.
                 state.cacheChanges = [:]
             }
@@ -23,6 +26,7 @@ extension KeyStore {
             )
         }
         let isKept = canWrite && write(changes, onto: before, isUncertain: isUncertain, caches)
+        state.withLock { $0.changesInWrite = [:] }
         for whenKept in waiting { whenKept(isKept) }
     }
 

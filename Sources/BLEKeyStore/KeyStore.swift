@@ -13,7 +13,7 @@ import Synchronization
 /// Beside the file there is a directory of caches, with a file each. Caches hold values that can be obtained again,
 /// such as the databases of peers. Losing one loses nothing else.
 package final class KeyStore: Sendable {
-    /// Makes a section's value when the section is written.
+    /// Makes a section's value when the section is written, and when it is read before that.
     package typealias Source = @Sendable () -> any Encodable
 
     struct State {
@@ -22,6 +22,8 @@ package final class KeyStore: Sendable {
         var lock: StateLock?
         var problem: String?
         var changes: [String: Source] = [:]
+        /// The changes that a write in progress has taken.
+        var changesInWrite: [String: Source] = [:]
         /// Caches to replace, or to remove if the source is nil.
         var cacheChanges: [String: Source?] = [:]
         /// Whether caches were removed, and the removal may not survive a loss of power.
@@ -67,15 +69,25 @@ package final class KeyStore: Sendable {
     // MARK: Opening
 
     /// A store in memory, without a file.
-    package static func inMemory() -> KeyStore {
-        KeyStore(StateDocument(), file: nil, lock: nil, queue: makeQueue(), writeDelay: .never) { _ in }
+    ///
+    /// - Parameter problem: why there is no file; nil if none is wanted.
+    package static func inMemory(problem: String? = nil) -> KeyStore {
+        KeyStore(
+            StateDocument(),
+            file: nil,
+            lock: nil,
+            queue: makeQueue(),
+            writeDelay: .never,
+            problem: problem,
+            warn: { _ in }
+        )
     }
 
     /// Opens the store of an adapter.
     ///
     /// - Parameters:
     ///   - adapter: names the adapter, such as by its address.
-    ///   - directory: the directory of the file; nil for a store in memory.
+    ///   - directory: the directory of the file; nil if there is none, which is a problem: the store is in memory then.
     ///   - writeDelay: how long changes are gathered before they are written.
     ///   - warn: receives warnings for the user, one line each.
     package static func open(
@@ -85,8 +97,9 @@ package final class KeyStore: Sendable {
         warn: @escaping @Sendable (String) -> Void
     ) async -> KeyStore {
         guard let directory else {
-            warn("no directory for the state of \(adapter): set BLE_STATE_DIR to keep it over restarts")
-            return inMemory()
+            let problem = "no directory for the state of \(adapter): set BLE_STATE_DIR to keep it over restarts"
+            warn(problem)
+            return inMemory(problem: problem)
         }
         let queue = makeQueue()
         let file = StateFile(directory: directory, name: fileName(of: adapter))
@@ -212,12 +225,15 @@ package final class KeyStore: Sendable {
     /// The path of the file; nil for a store in memory.
     package var path: String? { file?.path }
 
-    /// Returns a section as it was when the store was opened, or when its last change was written; nil if it does not
-    /// exist or cannot be decoded.
+    /// Returns a section with its last change, whether or not that is written; nil if it does not exist or cannot be
+    /// decoded.
     package func section<Value: Decodable>(_ name: String, as type: Value.Type) -> Value? {
-        guard let section = state.withLock({ $0.document.sections[name] }),
-            let octets = try? JSONEncoder().encode(section)
-        else { return nil }
+        let (change, saved) = state.withLock { state in
+            (state.changes[name] ?? state.changesInWrite[name], state.document.sections[name])
+        }
+        // Not under the lock: a source may use a lock of its own.
+        let changed = change.flatMap { try? JSONEncoder().encode($0()) }
+        guard let octets = changed ?? saved.flatMap({ try? JSONEncoder().encode($0) }) else { return nil }
         do {
             return try JSONDecoder().decode(type, from: octets)
         } catch {
@@ -226,8 +242,12 @@ package final class KeyStore: Sendable {
         }
     }
 
-    /// Whether a section exists, even if it cannot be decoded.
-    package func hasSection(_ name: String) -> Bool { state.withLock { $0.document.sections[name] != nil } }
+    /// Whether a section exists, even if it is not written yet or cannot be decoded.
+    package func hasSection(_ name: String) -> Bool {
+        state.withLock { state in
+            state.changes[name] != nil || state.changesInWrite[name] != nil || state.document.sections[name] != nil
+        }
+    }
 
     /// Warns of content that was not understood and will not be written again. The original file is first copied under
     /// another name. If this fails, nothing is saved from then on, so that the file stays.

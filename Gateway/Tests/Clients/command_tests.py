@@ -94,6 +94,9 @@ async def check_like_run(world: World):
     outcome = await run(world.gateway_binary, "check", "--no-api", "--state-dir", str(state))
     assert "required" not in outcome.succeeded().output, outcome.output
     key.unlink()
+    state.chmod(0o777)
+    await refused("other users can change files")
+    state.chmod(0o700)
     await refused('"usb"', adapter=False, BLE_ADAPTER="usb")
     missing = str(world.directory / "none.pem")
     broker = {"BLE_GATEWAY_MQTT": "mqtts://127.0.0.1"}

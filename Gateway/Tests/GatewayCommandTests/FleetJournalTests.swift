@@ -112,6 +112,108 @@ struct FleetJournalTests {
         }
     }
 
+    /// A change of a record by a failure of the disk.
+    enum Damage: CaseIterable {
+        case content
+        case kind
+        case checksum
+        case shorterLength
+        case longerLength
+        case lengthBeyondTheEnd
+        case zeros
+
+        func change(_ record: inout [UInt8]) {
+            switch self {
+            case .content: record[record.count - 1] ^= 1
+            case .kind: record[8] = 9
+            case .checksum: record[4] ^= 1
+            case .shorterLength: record[0] -= 1
+            case .longerLength: record[0] += 1
+            case .lengthBeyondTheEnd: record[2] = 0x0F
+            case .zeros: record = [UInt8](repeating: 0, count: record.count)
+            }
+        }
+    }
+
+    /// Messages with the tokens 1 to 3, of which one is damaged.
+    private func messages(with damage: Damage, of damaged: UInt64) -> [[UInt8]] {
+        (1...3).map { (token: UInt64) in
+            var record: [UInt8] = []
+            JournalRecord.message(token: token, arrival: 0, topic: "t\(token)", payload: [0x7B, 0x7D])
+                .encode(into: &record)
+            if token == damaged { damage.change(&record) }
+            return record
+        }
+    }
+
+    /// Writes the first file of a journal.
+    private func write(_ bytes: [UInt8], in path: String) throws {
+        try StateDirectory(path: path).create()
+        try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/0000000000000001.journal"))
+    }
+
+    @Test(arguments: Damage.allCases) func damagedRecordIsSkippedAndLaterOnesAreFound(damage: Damage) throws {
+        try withDirectory { path in
+            let records = messages(with: damage, of: 2)
+            try write(Array(records.joined()), in: path)
+            do {
+                let journal = try FleetJournal(directory: path)
+                #expect(journal.takeFound().map(\.token) == [1, 3])
+                #expect(journal.damagedFileCount == 1)
+                #expect(journal.skippedByteCount == records[1].count && journal.removedByteCount == 0)
+                #expect(try append(4, to: journal) == 4)
+            }
+            // Nothing of the file was removed.
+            let contents = try Data(contentsOf: URL(fileURLWithPath: "\(path)/0000000000000001.journal"))
+            #expect(Array(contents) == Array(records.joined()))
+            #expect(try FleetJournal(directory: path).takeFound().map(\.token) == [1, 3, 4])
+        }
+    }
+
+    @Test(arguments: [2, 3] as [UInt64]) func incompleteLastRecordIsRemovedBehindADamagedOne(damaged: UInt64) throws {
+        try withDirectory { path in
+            let records = messages(with: .content, of: damaged)
+            var last: [UInt8] = []
+            JournalRecord.message(token: 4, arrival: 0, topic: "t4", payload: []).encode(into: &last)
+            try write(Array(records.joined()) + last.prefix(10), in: path)
+            let journal = try FleetJournal(directory: path)
+            #expect(journal.takeFound().map(\.token) == [1, 2, 3].filter { $0 != damaged })
+            #expect(journal.damagedFileCount == 1)
+            #expect(journal.skippedByteCount == records[0].count && journal.removedByteCount == 10)
+            let contents = try Data(contentsOf: URL(fileURLWithPath: "\(path)/0000000000000001.journal"))
+            #expect(Array(contents) == Array(records.joined()))
+        }
+    }
+
+    @Test func finishedMessagesBehindADamagedLengthAreFinished() throws {
+        try withDirectory { path in
+            let records = messages(with: .lengthBeyondTheEnd, of: 2).prefix(2)
+            var finished: [UInt8] = []
+            JournalRecord.finished([1]).encode(into: &finished)
+            try write(Array(records.joined()) + finished, in: path)
+            let journal = try FleetJournal(directory: path)
+            #expect(journal.takeFound().isEmpty)
+            #expect(journal.damagedFileCount == 1 && journal.removedByteCount == 0)
+        }
+    }
+
+    /// A later version may write records of other kinds.
+    @Test func recordOfAnUnknownKindIsSkipped() throws {
+        try withDirectory { path in
+            let content: [UInt8] = [9, 1, 2, 3]
+            var checksum: UInt32 = 0x811C_9DC5
+            for byte in content { checksum = (checksum ^ UInt32(byte)) &* 0x0100_0193 }
+            var bytes: [UInt8] = [4, 0, 0, 0]
+            for shift in [0, 8, 16, 24] as [UInt32] { bytes.append(UInt8(truncatingIfNeeded: checksum >> shift)) }
+            bytes += content
+            JournalRecord.message(token: 1, arrival: 0, topic: "t", payload: []).encode(into: &bytes)
+            try write(bytes, in: path)
+            let journal = try FleetJournal(directory: path)
+            #expect(journal.takeFound().map(\.topic) == ["t"])
+            #expect(journal.skippedByteCount == 12)
+        }
+    }
+
     /// A process that was killed while it wrote its first record.
     @Test func firstRecordThatIsIncompleteDoesNotHideLaterOnes() throws {
         try withDirectory { path in

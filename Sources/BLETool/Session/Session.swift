@@ -42,7 +42,13 @@ extension GlobalOptions {
         guard let adapter = opened else { throw ToolError.notUp("\(specification)", patience) }
         let happenings = await adapter.events()
         let events = Task {
-            for await event in happenings { GlobalOptions.report(event) }
+            var wasReset = false
+            for await event in happenings {
+                if case .resetting = event { wasReset = true }
+                // At the opening, warnings have given the reason.
+                if wasReset, case .stateUnavailable(let reason) = event { Output.complain(reason) }
+                GlobalOptions.report(event)
+            }
         }
         defer { events.cancel() }
         let value: Value

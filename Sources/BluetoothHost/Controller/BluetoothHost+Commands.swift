@@ -16,8 +16,15 @@ extension BluetoothHost {
 
     /// Has the controller report further LE events. The command of a feature that needs them is sent after this call.
     func enableEvents(_ events: LEEventMask) {
-        guard let mask = session.enable(events) else { return }
-        sendAndForget(LESetEventMask(leEventMask: mask))
+        let added = session.enable(events)
+        guard !added.isEmpty, let mask = information?.leEvents else { return }
+        send(LESetEventMask(leEventMask: mask)) { [weak self] result in
+            guard case .failure(let failure) = result else { return }
+            self?.assumeIsolated { host in
+                host.logger.debug("\(failure)")
+                host.session.enablingFailed(added, failure)
+            }
+        }
     }
 
     /// Sends a command and waits for its return parameters. Everything that the caller did before ends as one input.

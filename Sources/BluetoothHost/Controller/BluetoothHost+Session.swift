@@ -159,20 +159,32 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Reads the stored state of the host on this controller, at the first bring-up.
+    /// Reads the stored state of the host on this controller, at the first bring-up. Later ones check that the state
+    /// belongs to the controller.
     private func loadBonds(of publicAddress: DeviceAddress?) async {
-        if !bonds.isLoaded, let store = configuration.bondStore {
+        let (earlierProblem, earlierRefusal) = (bonds.problem, bonds.controller.refusal)
+        let isFirst = !bonds.isLoaded
+        if isFirst, let store = configuration.bondStore {
             let kept = await store.load(for: publicAddress)
             // If the host was closed during the load, it must not save: another host may use the store.
             guard session.awaitsBonds else { return }
             bonds.load(kept, problem: store.problem)
-            if let problem = bonds.problem { emit(HostEvent.stateUnavailable(reason: problem)) }
+        }
+        // Peers know a host with an address of its own by that address, whatever its controller is.
+        let hasOwnAddress = configuration.identityAddress != nil
+        let refusal = hasOwnAddress ? nil : bonds.controller.assign(publicAddress, hasBonds: bonds.count > 0)
+        if let refusal, refusal != earlierRefusal { logger.error("\(refusal)") }
+        if let problem = bonds.problem, problem != earlierProblem || bonds.controller.problem != nil {
+            // The store reports what it finds itself.
+            if !isFirst, problem != earlierProblem { logger.warning("\(problem)") }
+            emit(HostEvent.stateUnavailable(reason: problem))
         }
         perform(bonds.begin())
         perform(
             session.bondsLoaded(
-                identity: configuration.identityAddress ?? publicAddress ?? bonds.identity.staticAddress,
-                obstacle: bonds.obstacle,
+                identity: configuration.identityAddress ?? bonds.controller.publicAddress
+                    ?? bonds.identity.staticAddress,
+                obstacle: refusal ?? bonds.obstacle,
                 at: loop.now
             )
         )

@@ -32,6 +32,7 @@ extension GatewaySettings {
             _ = try AdapterSpecification.resolve(nil, environment: environment) { true }
         }
         let directory = StateDirectory(path: stateDirectory)
+        try directory.check()
         if servesAPI, isEncrypted { _ = try directory.keyFile.read() }
         // A publisher reads the files of the connection when it is created. It does nothing else before it runs.
         let logger = Logger(label: "ble-gateway", factory: { _ in SwiftLogNoOpLogHandler() })

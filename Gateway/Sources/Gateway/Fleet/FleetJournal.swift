@@ -12,6 +12,9 @@ import Foundation
 /// removed when its messages are finished and ``retention`` later ones follow it: the broker can send the latest messages
 /// again, which are then recognized.
 ///
+/// A damaged record, for example after a failure of the disk, is skipped and stays in its file. Only an incomplete
+/// record at the end of a file is removed.
+///
 /// It is used by one thread at a time.
 final class FleetJournal {
     /// A message that was read.
@@ -51,8 +54,12 @@ final class FleetJournal {
     private var buffer: [UInt8] = []
     /// The messages that were found, until they are taken.
     private var found: [Entry] = []
-    /// The number of files with records that were damaged.
+    /// The number of files with records that were damaged or incomplete.
     private(set) var damagedFileCount = 0
+    /// The size of the damaged records that were skipped, in bytes.
+    private(set) var skippedByteCount = 0
+    /// The size of the incomplete records that were removed from the ends of files, in bytes.
+    private(set) var removedByteCount = 0
     /// Why records cannot be written now; nil if they can.
     private(set) var failure: String?
 
@@ -124,7 +131,16 @@ final class FleetJournal {
         }
         var segment = Segment(path: path, first: first)
         var bytes = Array(data)[...]
-        while let record = JournalRecord.decode(from: &bytes) {
+        var skippedCount = 0
+        while !bytes.isEmpty {
+            guard let record = JournalRecord.decode(from: &bytes) else {
+                let count = bytes.count
+                let least = max(nextToken, first)
+                let tokens = least..<max(least, first + UInt64(Self.segmentMessageLimit))
+                guard JournalRecord.skipDamage(in: &bytes, tokens: tokens) else { break }
+                skippedCount += count - bytes.count
+                continue
+            }
             switch record {
             case .message(let token, let arrival, let topic, let payload):
                 guard token >= nextToken, token <= Self.greatestToken else { continue }
@@ -138,9 +154,11 @@ final class FleetJournal {
                 for token in tokens { if let place = places[token] { found[place].isFinished = true } }
             }
         }
+        if skippedCount > 0 || !bytes.isEmpty { damagedFileCount += 1 }
+        skippedByteCount += skippedCount
         // The last record is incomplete if the process ended while it wrote it. Its message was not confirmed.
         if !bytes.isEmpty {
-            damagedFileCount += 1
+            removedByteCount += bytes.count
             guard truncate(path, off_t(data.count - bytes.count)) == 0 else {
                 throw .failed("the journal cannot be written", path, errno)
             }

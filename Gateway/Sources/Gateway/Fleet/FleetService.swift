@@ -179,8 +179,14 @@ final class FleetService: Service {
             }
             let count = restored.count { !$0.isFinished }
             if count > 0 { logger.info("messages of the last run are collected", metadata: ["count": "\(count)"]) }
-            if state.journal.damagedFileCount > 0 {
-                logger.notice("records at the end of files of the journal were incomplete, and are left out")
+            let (skipped, removed) = (state.journal.skippedByteCount, state.journal.removedByteCount)
+            if skipped > 0 {
+                let metadata: Logger.Metadata = ["bytes": "\(skipped)"]
+                logger.warning("damaged records of the journal are skipped; messages may be lost", metadata: metadata)
+            }
+            if removed > 0 {
+                let metadata: Logger.Metadata = ["bytes": "\(removed)"]
+                logger.notice("incomplete records at the end of files of the journal were removed", metadata: metadata)
             }
             take(state.consumer.restore(restored, at: now), &state)
         }

@@ -47,6 +47,63 @@ enum JournalRecord: Equatable {
         return record
     }
 
+    /// Removes the bytes before the next record that can be read, if the first record is damaged.
+    ///
+    /// The length of a damaged record is used if a record that can be read follows, or the end. Otherwise the length
+    /// itself may be damaged. The next record is then found by its tokens, because messages have consecutive tokens.
+    ///
+    /// - Parameters:
+    ///   - bytes: records, of which the first one cannot be read.
+    ///   - tokens: the tokens that messages after the damage can have.
+    /// - Returns: false, and removes nothing, if the first record reaches beyond the end and no record follows.
+    static func skipDamage(in bytes: inout ArraySlice<UInt8>, tokens: Range<UInt64>) -> Bool {
+        var rest = bytes
+        while removeFirst(from: &rest) {
+            guard !rest.isEmpty, !isReadable(rest) else {
+                bytes = rest
+                return true
+            }
+        }
+        if let record = firstRecord(in: bytes.dropFirst(), tokens: tokens) {
+            bytes = record
+            return true
+        }
+        // The last record is incomplete. Those before it are complete, and stay.
+        guard rest.count < bytes.count else { return false }
+        bytes = rest
+        return true
+    }
+
+    /// Removes the first record by its length, whatever its content is.
+    ///
+    /// - Returns: false, and removes nothing, if the record reaches beyond the end.
+    private static func removeFirst(from bytes: inout ArraySlice<UInt8>) -> Bool {
+        var rest = bytes
+        guard let size = number(UInt32.self, from: &rest), number(UInt32.self, from: &rest) != nil,
+            size <= sizeLimit, size <= rest.count
+        else { return false }
+        bytes = rest.dropFirst(Int(size))
+        return true
+    }
+
+    private static func isReadable(_ bytes: ArraySlice<UInt8>) -> Bool {
+        var bytes = bytes
+        return decode(from: &bytes) != nil
+    }
+
+    /// Returns the bytes from the first record on whose first token is possible; nil if there is none.
+    private static func firstRecord(in bytes: ArraySlice<UInt8>, tokens: Range<UInt64>) -> ArraySlice<UInt8>? {
+        for start in bytes.indices.dropLast(headerSize) {
+            var content = bytes[(start + headerSize)...]
+            let kind = content.popFirst()
+            guard kind == 1 || kind == 2, let token = number(UInt64.self, from: &content) else { continue }
+            // Messages that are finished may be of an earlier file.
+            let isPossible = kind == 1 ? tokens.contains(token) : token > 0 && token < tokens.upperBound
+            if isPossible, isReadable(bytes[start...]) { return bytes[start...] }
+        }
+        return nil
+    }
+
     private static func decode(content: inout ArraySlice<UInt8>) -> JournalRecord? {
         switch content.popFirst() {
         case 1:

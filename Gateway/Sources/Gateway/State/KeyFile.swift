@@ -8,7 +8,8 @@ struct KeyFile {
     /// Reads the key, or makes one if the file does not exist.
     ///
     /// - Returns: the key, and whether it was made now.
-    /// - Throws: ``StateError`` if the file cannot be read or written, or holds no key.
+    /// - Throws: ``StateError`` if the file cannot be read or written, if other users can read or change it, or if it
+    ///   holds no key.
     func readOrCreate() throws(StateError) -> (key: NoiseKey, isNew: Bool) {
         if let key = try read() { return (key, false) }
         return try create(NoiseKey.random())
@@ -24,6 +25,7 @@ struct KeyFile {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .failed("the key cannot be read", path, errno) }
+        if let error = StateError.foreign("the key", path, owner: status.st_uid) { throw error }
         guard status.st_mode & 0o077 == 0 else {
             throw StateError(path: path, failure: "other users can read the key", advice: "run `chmod 600 \(path)`")
         }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The directory in which a gateway keeps its key, its bonds and its status socket. Only its owner can use it.
+/// The directory in which a gateway keeps its key, its bonds and its status socket. Only its owner and root can change
+/// its files.
 struct StateDirectory {
     let path: String
 
@@ -19,10 +20,16 @@ struct StateDirectory {
         return value("HOME").map { "\($0)/.local/state/ble-gateway" }
     }
 
-    /// Creates the directory with mode 0700 if it does not exist.
+    /// Creates the directory with mode 0700 if it does not exist. Checks the owner and the mode of one that exists.
     ///
-    /// - Throws: ``StateError`` if it cannot be created.
+    /// From then on, only the owner can use new files of this process. This also restricts the files of messages for the
+    /// broker that an earlier process has made.
+    ///
+    /// - Throws: ``StateError`` if the directory cannot be created, if it belongs to another user than this one and
+    ///   root, or if other users can change its files.
     func create() throws(StateError) {
+        // SQLite and others give their files no mode of their own.
+        umask(0o077)
         do {
             try FileManager.default.createDirectory(
                 atPath: path,
@@ -31,6 +38,39 @@ struct StateDirectory {
             )
         } catch {
             throw StateError(path: path, failure: "the directory cannot be created", advice: Self.advice)
+        }
+        try checkAccess()
+        for suffix in ["", "-wal", "-shm"] { try restrict("\(path)/mqtt.sqlite\(suffix)") }
+    }
+
+    /// Checks the directory as ``create()`` does, if it exists.
+    func check() throws(StateError) {
+        if access(path, F_OK) != 0, errno == ENOENT { return }
+        try checkAccess()
+    }
+
+    /// Checks that only this user and root can change the files of the directory.
+    private func checkAccess() throws(StateError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw .failed("the directory cannot be used", path, errno) }
+        if let error = StateError.foreign("the directory", path, owner: status.st_uid) { throw error }
+        let mode = status.st_mode & 0o7777
+        guard mode & 0o022 == 0 else {
+            throw StateError(
+                path: path,
+                failure: "other users can change files in the directory: its mode is \(String(mode, radix: 8))",
+                advice: "run `chmod go-w \(path)`, or name another directory with --state-dir"
+            )
+        }
+    }
+
+    /// Lets only the owner use a file, if it exists.
+    private func restrict(_ file: String) throws(StateError) {
+        var status = stat()
+        guard stat(file, &status) == 0, status.st_mode & 0o077 != 0 else { return }
+        // SQLite may have removed the file by now.
+        guard chmod(file, 0o600) == 0 || errno == ENOENT else {
+            throw .failed("the mode of the file cannot be changed to 600", file, errno)
         }
     }
 
@@ -79,6 +119,18 @@ struct StateError: Error, Equatable, CustomStringConvertible {
             path: path,
             failure: "\(action): \(String(cString: strerror(number)))",
             advice: advice
+        )
+    }
+
+    /// Returns the error of a file or a directory that belongs to another user than this one and root; nil for others.
+    ///
+    /// - Parameter what: the words for the file.
+    static func foreign(_ what: String, _ path: String, owner: uid_t) -> StateError? {
+        guard owner != geteuid(), owner != 0 else { return nil }
+        return StateError(
+            path: path,
+            failure: "\(what) belongs to user \(owner), and this program runs as user \(geteuid())",
+            advice: "run the command as that user, change the owner, or name another directory with --state-dir"
         )
     }
 

@@ -44,8 +44,10 @@ struct BondDatabase {
     private let isRequired: Bool
     /// Whether the store has been read, or there is none.
     private(set) var isLoaded: Bool
-    /// Why the saved state could not be used, or changes cannot be saved; nil if there is no such problem.
-    private(set) var problem: String?
+    /// Why the store could not use the saved state, or cannot save changes; nil if there is no such problem.
+    private var storeProblem: String?
+    /// The controller that the bonds belong to.
+    var controller = BondedController()
     /// By identity address, the most recently used bond last.
     private var byIdentity: OrderedDictionary<DeviceAddress, BondRecord> = [:]
     private(set) var signCounters = SignCounters()
@@ -104,6 +106,9 @@ struct BondDatabase {
 
     // MARK: Beginning
 
+    /// Why the saved state could not be used, or changes cannot be saved; nil if there is no such problem.
+    var problem: String? { storeProblem ?? (isPersistent ? controller.problem : nil) }
+
     /// Why the host must not start; nil if it may.
     var obstacle: String? { isRequired ? problem : nil }
 
@@ -112,7 +117,7 @@ struct BondDatabase {
     /// - Parameter problem: why the saved state could not be used, or changes cannot be saved.
     mutating func load(_ kept: KeptSecurity, problem: String? = nil) {
         isLoaded = true
-        self.problem = problem
+        storeProblem = problem
         if let identity = kept.identity {
             self.identity = identity
             isIdentityNew = false
@@ -288,7 +293,7 @@ struct BondDatabase {
     private mutating func use(_ identity: DeviceAddress) -> [BondEffect] {
         guard byIdentity.keys.last != identity, let record = byIdentity.removeValue(forKey: identity) else { return [] }
         byIdentity[identity] = record
-        return isPersistent ? [.gather(kept)] : []
+        return isPersistent && !controller.hasForeignStore ? [.gather(kept)] : []
     }
 
     // MARK: Sign counters
@@ -360,7 +365,7 @@ struct BondDatabase {
     }
 
     private mutating func gather() -> [BondEffect] {
-        guard isPersistent else { return [] }
+        guard isPersistent, !controller.hasForeignStore else { return [] }
         hasGathered = true
         return [.gather(kept)]
     }
@@ -373,6 +378,9 @@ struct BondDatabase {
         guard isPersistent else {
             if let reservation { add(reservation) }
             return waiter.map { [.finish($0, isSaved: true)] } ?? []
+        }
+        if controller.hasForeignStore {
+            return [.report(.bondsNotKept)] + (waiter.map { [.finish($0, isSaved: false)] } ?? [])
         }
         guard let waiter else { return [.save(kept, number: nil)] }
         lastSaveNumber += 1

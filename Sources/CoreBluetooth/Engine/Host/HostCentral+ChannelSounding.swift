@@ -58,6 +58,9 @@ extension HostCentral {
         guard let sounding = state.soundings.removeValue(forKey: peripheral) else { return }
         switch error {
         case nil: sounding.completion(.success(()))
+        // The link may continue: the identity of its bonded peer is no longer verified.
+        case .disconnected(.controller(.authenticationFailure)):
+            answer(.failure(.security(.refused("the identity of the peer is no longer verified"))), sounding.completion)
         case .disconnected(let reason): answer(.failure(.disconnected(reason)), sounding.completion)
         case .notSupported(let what): answer(.failure(.notSupported(what)), sounding.completion)
         case .security(let error): answer(.failure(.security(error)), sounding.completion)

@@ -21,6 +21,9 @@ final class HostEvents: Sendable {
         var opening: UInt64 = 0
         /// The reason why the saved state cannot be used.
         var stateProblem: String?
+        /// The reason why it cannot be used with the controller that was found after a reset.
+        var controllerProblem: String?
+        var wasReset = false
     }
 
     private let state = Guarded(State())
@@ -39,6 +42,8 @@ final class HostEvents: Sendable {
             state.isClosed = false
             state.opening += 1
             state.stateProblem = nil
+            state.controllerProblem = nil
+            state.wasReset = false
         }
     }
 
@@ -62,8 +67,13 @@ final class HostEvents: Sendable {
             guard opening == state.opening, !state.isClosed else { return }
             switch event {
             case .closed: return end(&state)
+            case .resetting:
+                state.wasReset = true
+                // The host reports the reason again if it remains.
+                state.controllerProblem = nil
+            case .stateUnavailable(let reason) where state.wasReset: state.controllerProblem = reason
             case .stateUnavailable(let reason): state.stateProblem = reason
-            case .poweredOn, .resetting, .scanRestarted, .eventsDropped: break
+            case .poweredOn, .scanRestarted, .eventsDropped: break
             }
             adapter.send(event)
         }
@@ -82,7 +92,8 @@ final class HostEvents: Sendable {
     func adapterEvents() -> Events<HostEvent> {
         state.withLock { state in
             let first: HostEvent? =
-                state.isClosed ? .closed : state.stateProblem.map { .stateUnavailable(reason: $0) }
+                state.isClosed
+                ? .closed : (state.controllerProblem ?? state.stateProblem).map { .stateUnavailable(reason: $0) }
             let events = adapter.sequence(limit: 256, report: .element { .eventsDropped($0) }, first: first)
             // The sequences of the last opening have ended already.
             if state.isClosed { adapter.finish() }

@@ -23,6 +23,7 @@ final class OpenHost: Sendable {
 
     let host: BluetoothHost
     let store: KeyStore
+    /// The peers as the managers know them. The next open host has only the peers that the store has.
     let peers: PeerDirectory
     let links: SharedLinks
     let centrals: CentralIdentities

@@ -6,10 +6,13 @@ import Foundation
 ///
 /// An identifier is random and does not depend on the address. There are two kinds of peers:
 ///
-/// - A *heard* peer is an advertiser, or a central that connects and is not bonded. It keeps its identifier for as long
-///   as the process runs, unless it is evicted. It never causes a write to the disk, and never replaces a known peer.
+/// - A *heard* peer is an advertiser, or a central that connects and is not bonded. It keeps its identifier as long as
+///   the directory lives, unless it is evicted. It never causes a write to the disk, and never replaces a known peer.
 /// - A peer that an app here connects to or retrieves, and a bonded peer, is *known*. A known peer with a public or
-///   static address is saved in the ``KeyStore``; one with a private address is known for as long as the process runs.
+///   static address is saved in the ``KeyStore``; one with a private address is known as long as the directory lives.
+///
+/// The directory belongs to an ``OpenHost``. It ends after the last manager on the adapter, and the next manager has
+/// another directory.
 ///
 /// A device may get a second identifier, for example if its bond was removed and it appears under a new private address.
 /// When it distributes its identity again, both peers become one. One identifier names the peer in all reports. The other
