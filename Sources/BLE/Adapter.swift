@@ -90,7 +90,8 @@ public final class Adapter: Sendable {
         public var stateLocation = StateLocation.automatic
         /// Whether ``Adapter/open(_:configuration:)`` throws ``BLEError/stateUnavailable(_:)`` if saved state cannot be
         /// used as it was found, or changes cannot be saved. Otherwise the adapter opens, possibly without its bonds
-        /// and with a new identity, and reports ``/BluetoothHost/HostEvent/stateUnavailable(reason:)``.
+        /// and with a new identity, and reports ``/BluetoothHost/HostEvent/stateUnavailable(reason:)``. After a loss of
+        /// the controller, an adapter that requires its state waits for the same controller.
         public var requiresState = false
         /// Whether an adapter of the kernel is brought down before it is opened on the user channel. This ends its use
         /// by the kernel's own stack. ``/BLEHCITransport/AdapterSpecification/automatic`` always does so.

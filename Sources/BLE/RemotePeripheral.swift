@@ -45,7 +45,9 @@ public final class RemotePeripheral: Sendable {
     /// The link, as long as ``disconnect()`` was not called.
     var usableLink: LinkIdentifier {
         get throws(BLEError) {
-            guard !isReleased.load(ordering: .relaxed) else { throw .disconnected(RemotePeripheral.releaseReason) }
+            guard !isReleased.load(ordering: .relaxed) else {
+                throw .disconnected(ending.reason ?? RemotePeripheral.releaseReason)
+            }
             return link
         }
     }
@@ -129,26 +131,31 @@ public final class RemotePeripheral: Sendable {
 
     /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral`
     /// shares the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>. If the
-    /// task is cancelled, the call returns at once; the connection ends nevertheless.
+    /// task is cancelled, the call returns at once. The connection ends nevertheless; the link ends once those values
+    /// have been sent, or after 2 s.
     public func disconnect() async {
         let isFirst = !isReleased.exchange(true, ordering: .relaxed)
         await host.flush(link)
         if isFirst {
-            await host.release(link)
-            ending.end(RemotePeripheral.releaseReason)
+            let earlierEnd = await host.release(link)
+            ending.end(earlierEnd ?? RemotePeripheral.releaseReason, at: host.loop.now)
         } else {
             await host.waitIfDisconnecting(link)
         }
+    }
+
+    /// Makes `ending` observe the link, unless it does already.
+    func observeEnd() async {
+        guard !isLinkObserved.exchange(true, ordering: .relaxed) else { return }
+        let observer = await host.observeEnd(of: link) { [ending, loop = host.loop] in ending.end($0, at: loop.now) }
+        endObserver.store(observer, ordering: .relaxed)
     }
 
     /// Waits until the link has ended or ``disconnect()`` was called.
     ///
     /// - Returns: nil if the task is cancelled first.
     func end() async -> DisconnectionReason? {
-        if !isLinkObserved.exchange(true, ordering: .relaxed) {
-            let observer = await host.observeEnd(of: link) { [ending] in ending.end($0) }
-            endObserver.store(observer, ordering: .relaxed)
-        }
+        await observeEnd()
         return await ending.wait()
     }
 

@@ -225,7 +225,7 @@ extension BluetoothHost {
         }
         if turn.phase == .idle,
             let session = observers.soundings.keys.first(where: { session in
-                !links.values.contains { $0.sounding.session == session && $0.sounding.isActive }
+                !links.values.contains { $0.sounding.includes(session) }
             })
         {
             return "session \(session) of channel sounding has no link"

@@ -71,7 +71,8 @@ package final actor BluetoothHost {
         /// channels.
         package var channelFrameLimit = 8
         package var security = SecurityPolicy()
-        /// The handler that decides about pairings; nil if there is none.
+        /// The first handler that decides about pairings; nil if there is none. The host's own configuration does not
+        /// keep it, because a closed host releases its handler.
         package var pairingHandler: PairingHandler?
         /// Maximum number of bonds.
         package var bondLimit = 128
@@ -126,6 +127,8 @@ package final actor BluetoothHost {
         openTransport: @escaping TransportOpener
     ) {
         self.loop = loop
+        var configuration = configuration
+        pairing = HostPairing(policy: configuration.security, handler: configuration.pairingHandler.take())
         self.configuration = configuration
         readers = ReaderQueue(loop: loop)
         calls = CallTable(readers)
@@ -150,7 +153,6 @@ package final actor BluetoothHost {
                 )
             )
         )
-        pairing = HostPairing(policy: configuration.security, handler: configuration.pairingHandler)
         services = PublishedServices(configuration)
         var random = random
         bonds = BondDatabase(
@@ -183,8 +185,9 @@ public enum HostEvent: Sendable {
     case scanRestarted(afterSilence: Duration)
     /// The saved state could not be used as it was, or changes cannot be saved; the text says why.
     ///
-    /// Bonds may be missing, and the host may have a new identity that its peers do not know. Each observer receives
-    /// this event first, also one that is added later.
+    /// Bonds may be missing, and the host may have a new identity that its peers do not know. An observer that is added
+    /// while there is such a problem receives this event first. The event also occurs after a loss of the controller, if
+    /// the host then uses another controller.
     case stateUnavailable(reason: String)
     /// The host was closed.
     case closed
@@ -253,7 +256,7 @@ extension BluetoothHost {
     /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
         // Code of apps that runs at the release finds no access to this state in progress.
-        let closures = (observers.removeAll(), services.removeClosures())
+        let closures = (observers.removeAll(), services.removeClosures(), pairing.close())
         withExtendedLifetime(closures) {}
     }
 }

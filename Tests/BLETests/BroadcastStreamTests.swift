@@ -214,6 +214,23 @@ struct BroadcastStreamTests {
         }
     }
 
+    @Test("A reception that waits for a group ends with the synchronization of the app")
+    func waitingReceptionEndsWithTheSynchronizationOfTheApp() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            let (central, train) = (pair.receiver.central, pair.train)
+            var events: PeriodicAdvertisingEvents.Iterator? = central.periodicAdvertising(train).makeAsyncIterator()
+            _ = try await events?.next()
+            let reception = Task(executorPreference: world.taskExecutor) {
+                _ = try await central.receiveBroadcast(of: train)
+            }
+            try await world.sleep(for: .seconds(2))
+            events = nil
+            let ended = BLEError.disconnected(.controller(.connectionTerminatedByLocalHost))
+            await #expect(throws: ended) { try await reception.value }
+        }
+    }
+
     @Test("A reception that shares the synchronization of an app ends with it")
     func receptionEndsWithTheSynchronizationOfTheApp() throws {
         try World.run { world in

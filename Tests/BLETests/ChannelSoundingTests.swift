@@ -185,6 +185,31 @@ struct ChannelSoundingTests {
         }
     }
 
+    /// Both sessions start immediately after the connection, before encryption has verified the devices.
+    @Test func sessionWaitsUntilABondedPeerIsVerified() throws {
+        try World.run { world in
+            let pair = try await Pair(in: world)
+            await pair.link.disconnect()
+            let peripheral = pair.peripheral.peripheral
+            let events = await peripheral.events()
+            let reflecting: Task<Int, any Error> = Task(executorPreference: world.taskExecutor) {
+                var count = 0
+                for await event in events {
+                    guard case .connected(let client, _) = event else { continue }
+                    for try await _ in peripheral.channelSounding(with: client) { count += 1 }
+                    break
+                }
+                return count
+            }
+            let advertising = try await peripheral.startAdvertising(AdvertisementConfiguration())
+            let address = try await pair.peripheral.information.identityAddress
+            let link = try await pair.central.central.connect(to: address)
+            #expect(try await Self.collect(link.channelSounding()).count == 2)
+            #expect(try await reflecting.value == 2)
+            await advertising.stop()
+        }
+    }
+
     @Test func linkWithoutEncryptionIsRefused() throws {
         try World.run { world in
             let pair = try await Pair(in: world, pairs: false)

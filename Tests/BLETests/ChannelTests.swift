@@ -291,6 +291,19 @@ struct ChannelTests {
         }
     }
 
+    @Test("A channel that the peer has closed is not reconfigured, and the error says who has closed it")
+    func reconfigurationOfAClosedChannelNamesItsEnd() throws {
+        try World.run(seed: 19) { world in
+            let fixture = try await ChannelFixture(in: world)
+            let near = try #require(await fixture.peer.openChannels(1, psm: fixture.listener.psm).first).get()
+            try await fixture.accept().close()
+            #expect(await near.ending() == .byPeer)
+            await #expect(throws: BLEError.channel(.ended(.byPeer))) {
+                try await near.reconfigure(mtu: 4000, mps: 1000)
+            }
+        }
+    }
+
     @Test("Two tasks that read one channel share its units, and a cancelled reader takes none")
     func twoTasksReadOneChannel() throws {
         try World.run(seed: 11) { world in

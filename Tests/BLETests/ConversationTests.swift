@@ -106,6 +106,28 @@ struct ConversationTests {
         await peripheral.close()
     }
 
+    @Test("Writes without response arrive before the link ends, also if the task that disconnects is cancelled")
+    func writesWithoutResponseArriveBeforeACancelledTaskEndsTheLink() async throws {
+        let (peripheral, central, published, peer) = try await connect("cancelled disconnection")
+        let events = await peripheral.peripheral.events()
+        let handle = published.characteristics[0].valueHandle
+        let task = Task {
+            for number in 0..<UInt8(120) { try await peer.write([number], to: handle, kind: .withoutResponse) }
+            withUnsafeCurrentTask { $0?.cancel() }
+            await peer.disconnect()
+        }
+        try await task.value
+        await #expect(throws: BLEError.self) { try await peer.write([0], to: handle, kind: .withoutResponse) }
+        var numbers: [UInt8] = []
+        for await event in events {
+            if case .written(_, handle, _, let value, _) = event { numbers += value }
+            if case .disconnected = event { break }
+        }
+        #expect(numbers == Array(0..<120))
+        await central.close()
+        await peripheral.close()
+    }
+
     @Test("A thousand notifications arrive in order, and indications are confirmed")
     func notificationsArriveInOrderAndIndicationsAreConfirmed() async throws {
         let (peripheral, central, published, peer) = try await connect("notifications")

@@ -115,13 +115,18 @@ public final class L2CAPChannel: Sendable {
     /// - Parameters:
     ///   - mtu: at least the present value, 64 to 65,535 bytes.
     ///   - mps: 64 to 4,096 bytes.
-    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless.
+    /// - Throws: ``BLEError/channel(_:)`` if the channel has ended. ``BLEError/disconnected(_:)`` if the link has.
+    ///   ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless.
     ///   ``BLEError/timedOut(_:)`` if the peer has not answered 30 s after the request. The request is sent once the
     ///   peer's unused credits fit sixteen times the receive capacity with the longer MPS. If that takes more than
     ///   30 s, it is not sent, and the call throws ``BLEError/timedOut(_:)``.
     public func reconfigure(mtu: UInt16, mps: UInt16) async throws(BLEError) {
-        try await translating("reconfiguring the channel") { () throws(HostError) in
+        do throws(HostError) {
             try await host.reconfigure(identifier, mtu: mtu, mps: mps)
+        } catch {
+            // The host no longer knows how the channel has ended.
+            if case .channel(.ended) = error, let end = signals.end { throw BLEError(end) }
+            throw BLEError(error, doing: "reconfiguring the channel")
         }
     }
 

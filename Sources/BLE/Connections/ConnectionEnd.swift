@@ -1,11 +1,14 @@
 import BluetoothHost
+import BluetoothTypes
 import Synchronization
 
 /// The end of one connection, for those that wait for it.
 final class ConnectionEnd: Sendable {
     private struct State {
         var reason: DisconnectionReason?
+        var time: Instant?
         var waiters: [Waiter] = []
+        /// By their identifiers, which ascend in the order in which the observers were added.
         var observers: [UInt64: @Sendable (DisconnectionReason) -> Void] = [:]
         var lastObserver: UInt64 = 0
     }
@@ -15,16 +18,23 @@ final class ConnectionEnd: Sendable {
     /// The number of calls and observers that wait for the end.
     var count: Int { state.withLock { $0.waiters.count + $0.observers.count } }
 
-    /// Ends the connection; the first reason counts.
-    func end(_ reason: DisconnectionReason) {
+    /// Why the connection has ended; nil before its end.
+    var reason: DisconnectionReason? { state.withLock { $0.reason } }
+
+    /// The time of the end; nil before it.
+    var time: Instant? { state.withLock { $0.time } }
+
+    /// Ends the connection; the first call counts. The observers are called in the order in which they were added.
+    func end(_ reason: DisconnectionReason, at time: Instant) {
         let (waiters, observers) = state.withLock { state in
             guard state.reason == nil else { return ([Waiter](), [@Sendable (DisconnectionReason) -> Void]()) }
             state.reason = reason
+            state.time = time
             defer {
                 state.waiters = []
                 state.observers = [:]
             }
-            return (state.waiters, Array(state.observers.values))
+            return (state.waiters, state.observers.sorted { $0.key < $1.key }.map(\.value))
         }
         for waiter in waiters { waiter.finish(reason) }
         for observer in observers { observer(reason) }

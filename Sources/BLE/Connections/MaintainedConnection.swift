@@ -98,15 +98,17 @@ final class ConnectionKeeper {
     private nonisolated(nonsending) func advance() async throws(BLEError) -> MaintainedConnection.State? {
         switch phase {
         case .ready:
+            if Task.isCancelled { throw .cancelled }
             attempt += 1
             phase = .connecting
             return .connecting(attempt: attempt)
         case .connecting:
             return try await connect()
         case .connected(let peripheral, let start):
-            guard let reason = await peripheral.end() else { throw .cancelled }
+            guard !Task.isCancelled, let reason = await peripheral.end() else { throw .cancelled }
             attempt = 0
-            failures = host.loop.now - start >= options.backoff.stableDuration ? 0 : failures + 1
+            let end = peripheral.ending.time ?? host.loop.now
+            failures = end - start >= options.backoff.stableDuration ? 0 : failures + 1
             let delay = await makeDelay()
             phase = .waiting(delay)
             return .disconnected(reason, nextAttemptAfter: delay)
@@ -127,6 +129,8 @@ final class ConnectionKeeper {
                 parameters: options.parameters
             )
             phase = .connected(peripheral, since: host.loop.now)
+            // The reader may ask for the next state long after the end.
+            await peripheral.observeEnd()
             return .connected(peripheral)
         } catch {
             switch error {

@@ -90,7 +90,8 @@ extension Central {
     ///
     /// - Throws: ``BLEError/notSupported(_:)`` if the controller receives no broadcast streams, ``BLEError/broadcast(_:)`` if the
     ///   group needs another code or has other streams, ``BLEError/invalidArgument(_:)``, ``BLEError/controllerFailed(_:)`` if
-    ///   the group is not received, and ``BLEError/cancelled`` if the task is cancelled.
+    ///   the group is not received, ``BLEError/disconnected(_:)`` if the app ends its synchronization with the train,
+    ///   and ``BLEError/cancelled`` if the task is cancelled.
     public func receiveBroadcast(
         of train: PeriodicTrainRequest,
         _ parameters: BroadcastReceptionParameters = BroadcastReceptionParameters()

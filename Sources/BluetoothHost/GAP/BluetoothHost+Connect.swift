@@ -187,7 +187,7 @@ extension BluetoothHost {
     /// - Throws: ``HostError/cancelled`` at once if the task is cancelled.
     package func disconnection(of identifier: LinkIdentifier) async throws(HostError) -> DisconnectionReason {
         try await waitForEnd(of: identifier)
-        return links.endReason(of: identifier) ?? .adapterClosed
+        return endReason(of: identifier)
     }
 
     /// Waits until a link has ended. Cancelling the task ends the wait.
@@ -199,9 +199,20 @@ extension BluetoothHost {
     }
 
     /// Releases one hold on a link (see ``hold(_:)``). Releasing the last hold ends the link and waits for its end.
-    package func release(_ identifier: LinkIdentifier) async {
-        guard let link = links[identifier] else { return }
-        if link.control.releaseHold() { await disconnect(identifier) }
+    ///
+    /// If the task is cancelled, the call returns at once. The packets of earlier calls are still sent, as
+    /// ``disconnectAfterFlush(_:isServer:)`` does it.
+    ///
+    /// - Returns: why the link ended, if it had ended before the call; otherwise nil.
+    package func release(_ identifier: LinkIdentifier) async -> DisconnectionReason? {
+        guard let link = links[identifier] else { return endReason(of: identifier) }
+        guard link.control.releaseHold() else { return nil }
+        if Task.isCancelled {
+            disconnectAfterFlush(identifier)
+        } else {
+            await disconnect(identifier)
+        }
+        return nil
     }
 
     /// Adds a hold to a link, as a successful ``connect(toAnyOf:parameters:timeout:)`` does.

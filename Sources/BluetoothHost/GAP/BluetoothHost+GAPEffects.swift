@@ -19,6 +19,7 @@ extension BluetoothHost {
 
     /// Gives a plan the reply to its command: a failure, or nil for success.
     func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
+        session.planCommandEnded(step, failure)
         perform(gap.commandEnded(step, failure, gapContext))
     }
 
@@ -49,7 +50,7 @@ extension BluetoothHost {
         case .schedulePass(let plan): loop.execute { self.assumeIsolated { $0.runPass(of: plan) } }
         case .send(let next):
             endInput()
-            _ = session.enable(next.events)
+            session.enable(next.events, by: next.step)
             submit(CommandRequest(next.command, .plan(next.step)))
         case .endScan(let scan, let error): endScan(scan, error)
         case .scanRestarted(let silence): emit(HostEvent.scanRestarted(afterSilence: silence))

@@ -28,7 +28,7 @@ extension BluetoothHost {
     package func stopSynchronization(_ identifier: SynchronizationIdentifier) {
         // Code of the app that runs at the release may start or stop a synchronization.
         let removed = observers.synchronizations.removeValue(forKey: identifier)
-        broadcastSynchronizationEnded(identifier, .cancelled)
+        broadcastSynchronizationEnded(identifier, .disconnected(.controller(.connectionTerminatedByLocalHost)))
         perform(gap.stopSynchronization(identifier, gapContext))
         withExtendedLifetime(removed) {}
     }

@@ -32,6 +32,9 @@ extension BluetoothHost {
 
     /// Starts a session of Channel Sounding on a link, until all procedures are done, it is stopped, or the link ends.
     ///
+    /// The link must be encrypted. If its gate is closed, this begins the verification of the peer, and the session
+    /// waits for it. If the peer later counts as unverified, the session ends with Authentication Failure.
+    ///
     /// - Parameter observer: called on the loop with each event.
     /// - Returns: the number of the session.
     package func startChannelSounding(
@@ -43,11 +46,14 @@ extension BluetoothHost {
         observers.soundings[session] = observer
         do throws(HostError) {
             try checkChannelSounding()
-            let link = try link(identifier)
-            guard strength(of: identifier) != nil else {
-                throw .security(.refused("channel sounding needs encryption"))
+            // A call with wrong arguments encrypts no link.
+            try parameters.check()
+            let link = try linkForOpening(identifier)
+            let isGateClosed = link.isGateClosed
+            guard isGateClosed || link.security.published.strength != nil else {
+                throw ChannelSoundingEngine.encryptionNeeded
             }
-            let effects = try link.sounding.start(parameters, as: session, at: loop.now)
+            let effects = try link.sounding.start(parameters, as: session, isGateClosed: isGateClosed, at: loop.now)
             enableEvents(.channelSounding)
             perform(effects, of: link)
         } catch {

@@ -88,7 +88,7 @@ extension BluetoothHost {
         if let link = links[identifier] {
             link.observers.ends[observerIdentifier] = .app(observer)
         } else {
-            deliver(.linkEnd(observer, links.endReason(of: identifier) ?? .adapterClosed))
+            deliver(.linkEnd(observer, endReason(of: identifier)))
             endInput()
         }
         return observerIdentifier
@@ -117,7 +117,7 @@ extension BluetoothHost {
             // The bearer closes before its link ends if a transaction has timed out.
             .disconnected(
                 links[identifier].map { $0.control.ownReason ?? .attributeTransactionTimeout }
-                    ?? links.endReason(of: identifier) ?? .adapterClosed
+                    ?? endReason(of: identifier)
             )
         case .cancelled: .cancelled
         default: .client(error)

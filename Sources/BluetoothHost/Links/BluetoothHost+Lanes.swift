@@ -110,7 +110,7 @@ extension BluetoothHost {
     }
 
     func endOfLink(_ identifier: LinkIdentifier) -> HostError {
-        .disconnected(links.endReason(of: identifier) ?? .adapterClosed)
+        .disconnected(endReason(of: identifier))
     }
 
     // MARK: Sending

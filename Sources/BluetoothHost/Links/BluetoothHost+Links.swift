@@ -16,7 +16,13 @@ extension BluetoothHost {
 
     func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         if let link = links[identifier] { return link }
-        throw .disconnected(links.endReason(of: identifier) ?? .adapterClosed)
+        throw .disconnected(endReason(of: identifier))
+    }
+
+    /// The reason for which a link has ended. It is unspecified if so many links have ended since that the host has
+    /// forgotten it.
+    func endReason(of identifier: LinkIdentifier) -> DisconnectionReason {
+        links.endReason(of: identifier) ?? (power == .closed ? .adapterClosed : .controller(.unspecifiedError))
     }
 
     func addLink(_ connection: NewConnection) -> Link {

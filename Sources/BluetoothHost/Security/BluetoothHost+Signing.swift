@@ -55,28 +55,67 @@ extension BluetoothHost {
     /// Writes without a response, with a signature if the link is not encrypted (Vol 3, Part G, 4.9.2). Waits until the
     /// link's outbound queue has room.
     ///
-    /// On an encrypted link it is an ordinary write without response (Vol 3, Part C, 10.2.2).
-    package func writeSigned(
+    /// On an encrypted link it is an ordinary write without response (Vol 3, Part C, 10.2.2). If sign counters must be
+    /// saved first, calls that are made meanwhile are sent before it. Cancelling the task ends the wait.
+    package nonisolated(nonsending) func writeSigned(
         _ value: [UInt8],
         to handle: AttributeHandle,
         on identifier: LinkIdentifier
     ) async throws(HostError) {
-        guard try !link(identifier).session.security.isEncrypted else {
-            return try await writeWithoutResponse(value, to: handle, on: identifier)
+        // While counters are saved, the call is in no lane, and its link may end.
+        try await wait(for: .lanes) { host, call in
+            host.submitSigned(WriteCall(value: value, handle: handle, link: identifier, caller: .task(call)), for: call)
         }
-        guard try !link(identifier).security.policy.isSecureConnectionsOnly else {
+    }
+
+    /// Signs a write and submits it, or first has counters saved.
+    private func submitSigned(_ write: WriteCall, for call: CallToken) {
+        do throws(HostError) {
+            let link = try link(write.link)
+            guard !link.session.security.isEncrypted else { return submit(write) }
+            try checkSigning(of: write, on: link)
+            switch bonds.takeSignCounter(for: link.identity) {
+            case .available(let key, let counter):
+                var signed = write
+                signed.signature = WriteCall.Signature(key: key, counter: counter)
+                submit(signed)
+            case .noKey:
+                throw .notSupported("there is no signing key: the devices are not bonded, or distributed none")
+            case .usedUp: throw .notSupported("the signing key is used up; pair again")
+            case .noneReserved:
+                spawn { [identity = link.identity] host in await host.reserveCounters(of: identity, write, for: call) }
+            }
+        } catch {
+            end(call, CallOutcome.failure(error))
+        }
+    }
+
+    /// Throws an error if a write cannot be signed.
+    private func checkSigning(of write: borrowing WriteCall, on link: Link) throws(HostError) {
+        guard !link.security.policy.isSecureConnectionsOnly else {
             throw .notSupported("Secure Connections Only mode has no signed writes; encrypt the link")
         }
-        try link(identifier).att.checkLength(of: value, isSigned: true)
-        let link = try link(identifier)
+        try link.att.checkLength(of: write.value, isSigned: true)
         if let bond = record(for: link)?.bond, let key = bond.ownSigningKey,
             !link.security.policy.accepts(key, of: bond)
         {
             throw .notSupported("the policy does not accept the bond, which is too weak; pair again")
         }
-        let (key, counter) = try await signCounter(on: identifier)
-        let signature = WriteCall.Signature(key: key, counter: counter)
-        try await waitToSend(WriteCall(value: value, handle: handle, link: identifier, signature: signature))
+    }
+
+    /// Has sign counters saved, so that they are used once only, also after a restart. Then signs and submits a write,
+    /// unless its call was cancelled meanwhile.
+    private func reserveCounters(of identity: DeviceAddress, _ write: WriteCall, for call: CallToken) async {
+        let outcome = await CallContinuation.wait { continuation in
+            let saving = calls.begin(continuation)
+            perform(bonds.reserveSignCounters(for: identity, notifying: .call(saving)))
+        }
+        guard calls.isWaiting(call) else { return }
+        if case .failure = outcome {
+            end(call, CallOutcome.failure(.notSupported("the sign counter cannot be saved")))
+        } else {
+            submitSigned(write, for: call)
+        }
     }
 
     /// Writes a Signed Write Command (Vol 3, Part H, 2.4.5).
@@ -91,25 +130,6 @@ extension BluetoothHost {
         buffer.append(value)
         let message = [UInt8](copying: buffer.bytes)
         buffer.append(toolbox.signature(of: message, counter: signature.counter, key: signature.key.value))
-    }
-
-    /// Returns a counter that was never used for a signature and will not be used again, also after a restart.
-    private func signCounter(on identifier: LinkIdentifier) async throws(HostError) -> (SigningKey, UInt32) {
-        while true {
-            let identity = try link(identifier).identity
-            switch bonds.takeSignCounter(for: identity) {
-            case .available(let key, let counter): return (key, counter)
-            case .noKey:
-                throw .notSupported("there is no signing key: the devices are not bonded, or distributed none")
-            case .usedUp: throw .notSupported("the signing key is used up; pair again")
-            case .noneReserved:
-                let outcome = await CallContinuation.wait { continuation in
-                    let call = calls.begin(continuation)
-                    perform(bonds.reserveSignCounters(for: identity, notifying: .call(call)))
-                }
-                if case .failure = outcome { throw .notSupported("the sign counter cannot be saved") }
-            }
-        }
     }
 }
 

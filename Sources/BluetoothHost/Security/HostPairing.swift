@@ -11,6 +11,8 @@ struct HostPairing {
     private(set) var handler: PairingHandler?
     /// The identifier of the handler that was set last.
     private var handlerIdentifier: UInt64 = 0
+    /// Whether the host was closed. Then no handler is kept.
+    private var isClosed = false
     var attempts = PairingAttempts()
     /// The end of the pairing window and the timer for it; nil if no window is open.
     var window: (end: Instant, timer: TimerQueue.Token)?
@@ -24,6 +26,7 @@ struct HostPairing {
     ///
     /// - Returns: the previous handler.
     mutating func setHandler(_ handler: PairingHandler?, _ identifier: UInt64) -> PairingHandler? {
+        guard !isClosed else { return nil }
         let previous = self.handler
         self.handler = handler
         handlerIdentifier = identifier
@@ -34,10 +37,18 @@ struct HostPairing {
     ///
     /// - Returns: the handler that is not needed any more.
     mutating func restoreHandler(_ handler: PairingHandler?, inPlaceOf identifier: UInt64) -> PairingHandler? {
-        guard handlerIdentifier == identifier else { return handler }
+        guard !isClosed, handlerIdentifier == identifier else { return handler }
         let replaced = self.handler
         self.handler = handler
         return replaced
+    }
+
+    /// Removes the handler of a host that was closed. Later handlers are not kept.
+    ///
+    /// - Returns: the handler that is not needed any more.
+    mutating func close() -> PairingHandler? {
+        isClosed = true
+        return handler.take()
     }
 
     func isWindowOpen(at now: Instant) -> Bool { window.map { now < $0.end } ?? false }

@@ -158,6 +158,62 @@ struct MaintainedConnectionTests {
         }
     }
 
+    @Test("The duration and the reason of a connection are those of its end, also if the reader asks later")
+    func endThatIsReadLateCountsAsItsLinkEnded() throws {
+        try World.run(limit: .seconds(3600)) { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let central = try await world.device("gateway").openAdapter().central
+            let backoff = ReconnectionBackoff(
+                initialDelay: .seconds(1),
+                jitterFraction: 0,
+                stableDuration: .seconds(30)
+            )
+            var states = central.maintain(lamp.address, backoff: backoff).makeAsyncIterator()
+            var peripheral: RemotePeripheral?
+            while peripheral == nil {
+                if case .connected(let connected) = try await states.next() { peripheral = connected }
+            }
+            try await world.sleep(for: .seconds(5))
+            lamp.vanish()
+            try await world.sleep(for: .seconds(60))
+            await peripheral?.disconnect()
+            guard case .disconnected(let reason, let delay) = try await states.next() else {
+                Issue.record("the connection has not ended")
+                return
+            }
+            #expect(reason == .controller(.connectionTimeout))
+            #expect(delay == .seconds(1))
+        }
+    }
+
+    private enum Moment: CaseIterable {
+        case beforeTheFirstAttempt
+        case afterTheEnd
+    }
+
+    @Test("A cancelled task gets no further state", arguments: Moment.allCases)
+    private func cancelledTaskGetsNoState(moment: Moment) throws {
+        try World.run(limit: .seconds(3600)) { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let adapter = try await world.device("gateway").openAdapter()
+            let connection = adapter.central.maintain(lamp.address)
+            let task = Task(executorPreference: world.taskExecutor) {
+                var states = connection.makeAsyncIterator()
+                if moment == .afterTheEnd {
+                    while true {
+                        guard case .connected = try await states.next() else { continue }
+                        lamp.vanish()
+                        while await adapter.links > 0 { try await world.sleep(for: .seconds(1)) }
+                        break
+                    }
+                }
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await states.next()?.name
+            }
+            await #expect(throws: BLEError.cancelled) { _ = try await task.value }
+        }
+    }
+
     @Test("A handler is called for each connection, is cancelled when its link is lost, and may throw")
     func handlerIsCalledForEachConnection() throws {
         struct Failure: Error {}

@@ -75,6 +75,61 @@ struct SharedLinkTests {
         }
     }
 
+    @Test("disconnect() of one connection ends its subscriptions in the order in which they began")
+    func disconnectEndsSubscriptionsInOrder() throws {
+        try World.run { world in
+            let notified = (0..<8).map {
+                ScriptedCharacteristic(BluetoothUUID(UInt16(0xA810 + $0)), properties: .notify)
+            }
+            let lamp = try await world.peripheral("lamp", services: [ScriptedService("A800", notified)])
+            let adapter = try await world.device("gateway").openAdapter()
+            let first = try await adapter.central.connect(to: lamp.address)
+            let second = try await adapter.central.connect(to: lamp.address)
+            let characteristics = try #require(try await first.discoverAll().last).characteristics
+            let ended = Log<Int>()
+            var tasks: [Task<Void, Never>] = []
+            for (number, characteristic) in characteristics.enumerated() {
+                let subscription = try await first.subscribe(to: characteristic)
+                tasks.append(
+                    Task(executorPreference: world.taskExecutor) {
+                        do throws(BLEError) {
+                            for try await _ in subscription {}
+                        } catch {
+                            ended.append(number)
+                        }
+                    }
+                )
+            }
+            try await world.sleep(for: .seconds(1))
+            await first.disconnect()
+            for task in tasks { await task.value }
+            #expect(ended.all == Array(0..<8))
+            await second.disconnect()
+        }
+    }
+
+    @Test("disconnect() after the link was lost keeps the reason of its end")
+    func disconnectAfterALostLinkKeepsItsReason() throws {
+        try World.run { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let handle = try #require(lamp.valueHandle(of: "A801"))
+            let adapter = try await world.device("gateway").openAdapter()
+            let peers = [
+                try await adapter.central.connect(to: lamp.address),
+                try await adapter.central.connect(to: lamp.address),
+            ]
+            try await world.sleep(for: .seconds(1))
+            lamp.vanish()
+            while await adapter.links > 0 { try await world.sleep(for: .seconds(1)) }
+            let reason = DisconnectionReason.controller(.connectionTimeout)
+            for peer in peers {
+                await peer.disconnect()
+                #expect(try await peer.disconnection() == reason)
+                await #expect(throws: BLEError.disconnected(reason)) { _ = try await peer.read(handle) }
+            }
+        }
+    }
+
     @Test("disconnect() of one connection ends its sequences, also those that are iterated later")
     func sequencesOfDisconnectedConnectionEnd() throws {
         try World.run { world in

@@ -2,6 +2,7 @@ import BLE
 import BLEHCITransport
 import BluetoothHost
 import BluetoothTesting
+import Synchronization
 import Testing
 
 @Suite("Objects that outlive their adapter")
@@ -14,6 +15,26 @@ struct ReleaseTests {
 
     private struct WeakHost: Sendable {
         weak let host: BluetoothHost?
+    }
+
+    /// A pairing delegate that holds its adapter.
+    private final class Delegate: PairingDelegate {
+        private let adapter = Mutex<Adapter?>(nil)
+
+        func hold(_ adapter: Adapter) { self.adapter.withLock { $0 = adapter } }
+
+        func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .accept }
+    }
+
+    private struct WeakDelegate: Sendable {
+        weak let delegate: Delegate?
+    }
+
+    /// How an adapter gets its pairing delegate.
+    private enum Delegation: CaseIterable {
+        case configuration
+        case call
+        case callAfterClose
     }
 
     @Test("Objects that are released after the end of the world do not keep its hosts")
@@ -45,5 +66,23 @@ struct ReleaseTests {
         #expect(hosts.allSatisfy { $0.host != nil })
         survivors = nil
         #expect(hosts.allSatisfy { $0.host == nil })
+    }
+
+    @Test("A closed adapter does not keep its pairing delegate", arguments: Delegation.allCases)
+    private func closedAdapterReleasesItsPairingDelegate(_ delegation: Delegation) throws {
+        let world = World(seed: 1)
+        let released: WeakDelegate = try world.run {
+            let delegate = Delegate()
+            let adapter = try await world.device("gateway").openAdapter {
+                if delegation == .configuration { $0.pairingDelegate = delegate }
+            }
+            delegate.hold(adapter)
+            if delegation == .call { await adapter.setPairingDelegate(delegate) }
+            await adapter.close()
+            if delegation == .callAfterClose { await adapter.setPairingDelegate(delegate) }
+            return WeakDelegate(delegate: delegate)
+        }
+        world.close()
+        #expect(released.delegate == nil)
     }
 }

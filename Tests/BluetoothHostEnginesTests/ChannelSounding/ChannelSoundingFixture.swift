@@ -19,9 +19,10 @@ struct ChannelSoundingFixture {
 
     mutating func start(
         _ parameters: ChannelSoundingParameters = .init(),
-        as session: UInt64 = 1
+        as session: UInt64 = 1,
+        isGateClosed: Bool = false
     ) throws -> [ChannelSoundingEffect] {
-        try engine.start(parameters, as: session, at: now)
+        try engine.start(parameters, as: session, isGateClosed: isGateClosed, at: now)
     }
 
     mutating func succeeded(_ command: ChannelSoundingCommand, session: UInt64 = 1) -> [ChannelSoundingEffect] {

@@ -34,6 +34,24 @@ struct ChannelSoundingSequenceTests {
         #expect(link.engine.linkEnded(reason) == [.ended(.disconnected(reason), session: 2)])
     }
 
+    @Test(arguments: [.aborted, .timedOut(LECSReadRemoteSupportedCapabilities.opcode)] as [CommandFailure])
+    func sessionOfALostControllerEndsWithTheLink(failure: CommandFailure) throws {
+        var link = Fixture()
+        _ = try link.start()
+        #expect(link.engine.commandFailed(Fixture.readCapabilities, failure, session: 1, at: link.now) == [])
+        let reason = DisconnectionReason.controllerReset("test")
+        #expect(link.engine.linkEnded(reason) == [.ended(.disconnected(reason), session: 1)])
+    }
+
+    @Test func waitingSessionDoesNotBeginOnALostController() throws {
+        var link = try Fixture.running()
+        _ = link.result([], count: 0, .complete, .complete)
+        _ = try link.start(as: 2)
+        #expect(link.engine.commandFailed(Fixture.remove, .aborted, session: 1, at: link.now) == [])
+        let reason = DisconnectionReason.controllerReset("test")
+        #expect(link.engine.linkEnded(reason) == [.ended(.disconnected(reason), session: 2)])
+    }
+
     /// A session whose procedures are being enabled.
     private func enabling() throws -> Fixture {
         var link = Fixture()

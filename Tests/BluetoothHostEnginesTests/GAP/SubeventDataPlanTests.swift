@@ -159,8 +159,8 @@ struct SubeventDataPlanTests {
     }
 
     @Test(
-        "Data that is too late or too early for its subevent waits for the next request, before later data",
-        arguments: [HCIErrorCode.tooLate, .tooEarly]
+        "Data that is too late, too early or without a request waits for the next request, before later data",
+        arguments: [HCIErrorCode.tooLate, .tooEarly, .commandDisallowed]
     )
     func untimelyPacketWaitsForTheNextRequest(code: HCIErrorCode) throws {
         var fixture = Fixture()

@@ -189,6 +189,38 @@ struct ControllerSessionCommandTests {
         #expect(fixture.session.deadline == fixture.now + .seconds(1))
     }
 
+    @Test func refusedEventsAreInNoLaterMask() throws {
+        let refusal = CommandFailure.status(.invalidHCICommandParameters, LESetEventMask.opcode)
+        var fixture = SessionFixture.on()
+        let initial = try #require(fixture.session.information?.leEvents)
+        #expect(fixture.session.enable([.connectionComplete, .subrateChange]) == .subrateChange)
+        let step = GAPStep(plan: .synchronization, number: 1)
+        fixture.session.enable([.subrateChange, .periodicAdvertisingReport], by: step)
+        #expect(
+            fixture.session.information?.leEvents == initial.union([.subrateChange, .periodicAdvertisingReport])
+        )
+        fixture.session.planCommandEnded(step, refusal)
+        #expect(fixture.session.information?.leEvents == initial.union(.subrateChange), "an earlier mask has it")
+        fixture.session.enablingFailed(.subrateChange, refusal)
+        #expect(fixture.session.information?.leEvents == initial)
+        // The command of the plan has ended before.
+        _ = fixture.session.enable(.periodicAdvertisingReport)
+        fixture.session.planCommandEnded(step, refusal)
+        #expect(fixture.session.information?.leEvents == initial.union(.periodicAdvertisingReport))
+    }
+
+    @Test(arguments: [nil, .aborted, .timedOut(LESetEventMask.opcode)] as [CommandFailure?])
+    func eventsStayEnabledUnlessTheControllerRefusesThem(failure: CommandFailure?) {
+        var fixture = SessionFixture.on()
+        let step = GAPStep(plan: .advertising, number: 1)
+        fixture.session.enable(.subrateChange, by: step)
+        fixture.session.planCommandEnded(step, failure)
+        #expect(fixture.session.information?.leEvents.contains(.subrateChange) == true)
+        let refusal = CommandFailure.status(.invalidHCICommandParameters, LESetEventMask.opcode)
+        fixture.session.planCommandEnded(step, refusal)
+        #expect(fixture.session.information?.leEvents.contains(.subrateChange) == true, "the command has ended")
+    }
+
     @Test func refusedOrMalformedReplyThrowsItsFailure() throws {
         #expect(try ReadRSSI.decodeReply(rssi.rawSpan).rssi == -60)
         #expect(throws: CommandFailure.status(.unknownConnectionIdentifier, ReadRSSI.opcode)) {

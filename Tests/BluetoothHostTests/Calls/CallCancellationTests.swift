@@ -1,5 +1,6 @@
 import BLEGATT
 import BLEHCI
+import BLESMP
 import BluetoothTypes
 import Testing
 
@@ -54,6 +55,23 @@ struct CallCancellationTests {
         case .write, .notify, .notifyAll: #expect(!calls.drain().contains { $0.last == 1 })
         case .indicate, .indicateAll, .flush, .disconnect: break
         }
+    }
+
+    @Test func signedWriteThatIsCancelledWhileItsCountersAreSavedIsNotSent() throws {
+        let bonded = try BondedHost { $0.ownSigningKey = SigningKey(value: 8, isAuthenticated: true) }
+        bonded.fixture.connect(role: .central, peer: bondedPeer)
+        let (host, link) = (bonded.host, try bonded.link())
+        bonded.fixture.controller.forgetData()
+        bonded.store.withhold()
+        let (task, outcome) = bonded.fixture.startTask { try await host.writeSigned([7], to: 0x0021, on: link) }
+        #expect(outcome.all.isEmpty)
+        task.cancel()
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(outcome.all == [.cancelled])
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(bonded.sent == [])
+        #expect(try bonded.run { $0.inspect() }.calls == 0)
     }
 
     @Test func callThatIsCancelledBeforeItBeginsIsNotSent() throws {

@@ -129,6 +129,34 @@ struct CallEndTests {
         #expect(calls.drain().isEmpty && calls.fixture.controller.opcodes.isEmpty)
     }
 
+    @Test func endThatIsForgottenDoesNotReportAClosedHost() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        fixture.connect()
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        for _ in 0..<300 {
+            fixture.controller.emit {
+                DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
+            }
+            fixture.loop.run(for: .milliseconds(1))
+            fixture.connect()
+        }
+        let unspecified = DisconnectionReason.controller(.unspecifiedError)
+        let observed = Recorder<DisconnectionReason>()
+        try fixture.run { await host.observeEnd(of: link) { observed.append($0) } }
+        #expect(observed.all == [unspecified])
+        #expect(try fixture.run { try await host.disconnection(of: link) } == unspecified)
+        #expect(throws: HostError.disconnected(unspecified)) {
+            try fixture.run { try await host.information(on: link) }
+        }
+        #expect(throws: HostError.disconnected(unspecified)) {
+            try fixture.run { try await host.writeWithoutResponse([1], to: 3, on: link) }
+        }
+        try fixture.run { await host.close() }
+        #expect(try fixture.run { try await host.disconnection(of: link) } == .adapterClosed)
+    }
+
     /// Cancelling a task ends only calls that wait.
     @Test func attemptThatACancelledTaskBeginsContinues() throws {
         let fixture = HostFixture()

@@ -76,9 +76,10 @@ struct ReleasedClosureTests {
             _ = await host.observe(observer(host, inspections))
             _ = await host.observeServer(observer(host, inspections))
             _ = await host.observeSecurity(observer(host, inspections))
+            await host.setPairingHandler(pairingHandler(host, inspections))
             await host.close()
         }
-        #expect(inspections.all.count == 3)
+        #expect(inspections.all.count == 4)
         #expect(inspections.all.allSatisfy { $0.isEmpty })
     }
 

@@ -163,6 +163,21 @@ struct SubmissionTests {
         #expect(host.submissions.inspect().submissions == 0)
     }
 
+    @Test func submittedWriteFollowsAnEarlierSignedWrite() async throws {
+        let (host, link) = (fixture.host, try connect())
+        // On an encrypted link, the write needs no signature.
+        try fixture.run { await host.setEncrypted(true) }
+        host.submissions.openFastPath(to: link, maximumLength: 20)
+        try await host.writeWithoutResponse([1], to: 0x0003, on: link)
+        // Runs at once, until the call waits for the loop.
+        let signed = Task.immediate { try await host.writeSigned([2], to: 0x0003, on: link) }
+        try await host.writeWithoutResponse([3], to: 0x0003, on: link)
+        #expect(fixture.controller.data.isEmpty)
+        let writes: [[UInt8]] = (1...3).map { [0x52, 0x03, 0x00, $0] }
+        #expect(sentPDUs() == writes)
+        try await signed.value
+    }
+
     @Test func requestForAChannelFollowsSubmittedWrites() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 20)

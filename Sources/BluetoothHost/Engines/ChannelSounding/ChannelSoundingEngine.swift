@@ -6,24 +6,30 @@ import BluetoothTypes
 ///
 /// ## Initiator
 ///
-/// The host reads the peer's capabilities, enables the role, creates a configuration, starts the security as the central, sets
-/// the parameters, and enables the procedures. Each step begins after the previous step has ended. A step that
-/// the controller refuses, or that takes longer than 40 s, ends the session.
+/// The host reads the peer's capabilities, enables the role, creates a configuration, starts the security as the
+/// central, sets the parameters, and enables the procedures. Each step begins after the previous step has ended. A step
+/// that the controller refuses, or that takes longer than 40 s, ends the session.
 ///
 /// ## Reflector
 ///
 /// The host enables the role, and waits for configurations and the procedures of the peer. The peer may create several
-/// configurations, and the procedures name theirs. As the central, the host starts the security when the peer has created a
-/// configuration.
+/// configurations, and the procedures name theirs. As the central, the host starts the security when the peer has
+/// created a configuration.
 ///
 /// ## End
 ///
-/// A session ends after the results of its last procedure, when the peer stops the procedures, when the app stops it, or with
-/// the link. The host then disables the procedures that still run, removes the configuration that it has created, and disables
-/// the role. If the app starts a session before that is done, the session waits. At most one session waits.
+/// A session ends after the results of its last procedure, when the peer stops the procedures, when the app stops it,
+/// or with the link. The host then disables the procedures that still run, removes the configuration that it has
+/// created, and disables the role. If the app starts a session before that is done, the session waits. At most one
+/// session waits.
 ///
 /// Until the role is disabled, the peer may start procedures. The host disables them if no session runs. A new session
 /// as the reflector uses them instead.
+///
+/// ## Gate
+///
+/// On a link to a bonded peer, a session begins once the peer's identity is verified. If the peer then counts as
+/// unverified, the session ends. See ``LinkSecurityEngine`` for the terms.
 struct ChannelSoundingEngine {
     enum Phase: Equatable {
         case idle
@@ -70,8 +76,10 @@ struct ChannelSoundingEngine {
     private let isCentral: Bool
     var phase = Phase.idle
     private(set) var parameters = ChannelSoundingParameters()
-    /// The session that begins when the controllers have been tidied up.
+    /// The session that begins when the controllers have been tidied up and the gate is open.
     private var next: Request?
+    /// Whether the gate of the link was closed when the caller last reported it. No session begins then.
+    var isGateClosed = false
     /// The configurations that the controllers have, this host's and the peer's.
     var configurations: [UInt8: ChannelSoundingConfiguration] = [:]
     /// The configuration that this host creates in the session.
@@ -108,19 +116,29 @@ struct ChannelSoundingEngine {
     /// Whether a session is the current or the last one of this link, or waits for its end.
     func has(_ session: UInt64) -> Bool { session == self.session || session == next?.session }
 
+    /// Whether a session is in progress, or waits to begin.
+    func includes(_ session: UInt64) -> Bool { session == self.session && isActive || session == next?.session }
+
+    /// Whether a session waits for the gate of the link.
+    var awaitsGate: Bool { isGateClosed && next != nil }
+
     // MARK: The app
 
-    /// Starts a session. It waits until the controllers have been tidied up after the previous session.
+    /// Starts a session. It waits until the controllers have been tidied up after the previous session, and until the
+    /// gate is open.
     ///
+    /// - Parameter isGateClosed: whether the gate of the link is closed.
     /// - Throws: an error if a parameter is out of its range, or another session runs or waits.
     mutating func start(
         _ parameters: ChannelSoundingParameters,
         as session: UInt64,
+        isGateClosed: Bool = false,
         at now: Instant
     ) throws(HostError) -> [ChannelSoundingEffect] {
         try parameters.check()
+        self.isGateClosed = isGateClosed
         let request = Request(parameters: parameters, session: session)
-        guard phase != .idle else { return begin(request, at: now) }
+        if phase == .idle, next == nil, !isGateClosed { return begin(request, at: now) }
         guard isReported, next == nil else {
             throw .invalidArgument("a session of channel sounding already runs on this link; stop it first")
         }
@@ -140,9 +158,10 @@ struct ChannelSoundingEngine {
     /// Removes the session that waits, and returns its number.
     mutating func takeNext() -> UInt64? { next.take()?.session }
 
-    /// Begins the session that waits; nil if there is none.
+    /// Begins the session that waits; nil if there is none, or the gate is closed.
     mutating func beginNext(at now: Instant) -> [ChannelSoundingEffect]? {
-        next.take().map { begin($0, at: now) }
+        guard !isGateClosed, let request = next.take() else { return nil }
+        return begin(request, at: now)
     }
 
     /// Stops a session. Has no effect on another one.
@@ -199,7 +218,8 @@ struct ChannelSoundingEngine {
         if case .enableSecurity = command, security == .starting { security = .off }
         // The controller may keep the roles that it had. It refuses to disable a role that is in use.
         if case .setDefaults = command { isRoleEnabled = true }
-        guard session == self.session, isCurrent(command) else { return [] }
+        // If the controller is being reset, the end of the link follows, and ends the sessions.
+        guard session == self.session, isCurrent(command), !failure.meansReset else { return [] }
         return fail(.command(failure), at: now)
     }
 

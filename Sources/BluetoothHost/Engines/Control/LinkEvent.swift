@@ -65,14 +65,14 @@ public struct PathLossReport: Hashable, Sendable {
 
 /// The zones of path loss whose changes a controller reports for a connection (Vol 4, Part E, 7.8.119).
 public struct PathLossThresholds: Hashable, Sendable {
-    /// The path loss between the low and the middle zone, in dB: 0 to 255.
+    /// The path loss between the low and the middle zone, in dB: `hysteresis` to 254.
     public var low: Int
     /// The path loss between the middle and the high zone, in dB: `low` to 254; nil if there is no high zone.
     public var high: Int?
-    /// By how many dB the path loss must pass a threshold before the zone changes. `low + hysteresis` is at most
-    /// `high - hysteresis`.
+    /// By how many dB the path loss must pass a threshold before the zone changes: 0 to `low`. `low + hysteresis` is at
+    /// most `high - hysteresis`, or 255 without a high zone. `high + hysteresis` is at most 255.
     public var hysteresis: Int
-    /// How long the path loss must be in a zone before the zone is reported, in connection events: 1 to 65,535.
+    /// How long the path loss must be in a zone before the zone is reported, in connection events: 0 to 65,535.
     public var minimumEvents: Int
 
     public init(low: Int, high: Int? = nil, hysteresis: Int = 2, minimumEvents: Int = 4) {

@@ -14,8 +14,9 @@ import DequeModule
 /// At most ``limit`` packets wait for one subevent. A call of the app ends when the controller has accepted all its packets.
 ///
 /// # Refused commands
-/// One command has the data of several subevents. If the controller refuses it, each packet is sent alone, so that only the
-/// calls of refused packets fail. A packet that was too late for its subevent waits for the next request.
+/// One command has the data of several subevents. If the controller refuses it, each packet is sent alone, so that only
+/// the calls of refused packets fail. A packet that was too late for its subevent, or whose request has passed, waits
+/// for the next request.
 struct SubeventDataPlan {
     /// Maximum number of packets that wait for one subevent.
     static let limit = 16
@@ -185,10 +186,11 @@ struct SubeventDataPlan {
     mutating func failed(_ step: GAPStep, _ failure: CommandFailure) -> [SubeventEffect] {
         // The controller is being reset: `controllerLost` follows, and the packets wait again.
         guard !failure.meansReset, let purpose = pending.end(step) else { return [] }
-        // The controller requests the data of these subevents again (Vol 4, Part E, 7.8.125).
+        // The controller requests the data of these subevents again. It disallows data for a subevent that the last
+        // request does not name (Vol 4, Part E, 7.8.125).
         let isUntimely =
             switch failure {
-            case .status(.tooLate, _), .status(.tooEarly, _): true
+            case .status(.tooLate, _), .status(.tooEarly, _), .status(.commandDisallowed, _): true
             default: false
             }
         if purpose.packets.count > 1 {

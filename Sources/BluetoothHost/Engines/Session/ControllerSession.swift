@@ -74,6 +74,8 @@ struct ControllerSession {
     private var recoveryDelay = shortestRecoveryDelay
     private let mayUseExtendedCommands: Bool
     private let hostFeatures: LEFeatures
+    /// The LE events that commands of GAP's plans enable, until the commands end.
+    private var eventsOfPlans: [GAPStep: LEEventMask] = [:]
 
     /// - Parameters:
     ///   - commandTimeout: the time within which the controller must answer a command.
@@ -319,14 +321,36 @@ struct ControllerSession {
 
     // MARK: Events
 
-    /// Records that the controller is to report further LE events. One mask selects all events, so all parts of the host
-    /// add their events here.
+    /// Records that the controller is to report further LE events. One mask selects all events, so all parts of the
+    /// host add their events here. The mask to send is then that of ``information``.
     ///
-    /// - Returns: the mask to send; nil if the controller reports these events already, or is not up.
-    mutating func enable(_ events: LEEventMask) -> LEEventMask? {
-        guard let enabled = information?.leEvents, !enabled.isSuperset(of: events) else { return nil }
+    /// - Returns: the events that are new in the mask, for ``enablingFailed(_:_:)``. Empty if the controller reports
+    ///   these events already, or is not up.
+    mutating func enable(_ events: LEEventMask) -> LEEventMask {
+        guard let enabled = information?.leEvents else { return [] }
         information?.leEvents.formUnion(events)
-        return enabled.union(events)
+        return events.subtracting(enabled)
+    }
+
+    /// Records the LE events that a command of a plan enables.
+    mutating func enable(_ events: LEEventMask, by step: GAPStep) {
+        let added = enable(events)
+        if !added.isEmpty { eventsOfPlans[step] = added }
+    }
+
+    /// Handles the end of a plan's command: nil means success.
+    mutating func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
+        guard let added = eventsOfPlans.removeValue(forKey: step), let failure else { return }
+        enablingFailed(added, failure)
+    }
+
+    /// Handles the failure of a command with a mask. If the controller has refused the mask, it does not report the new
+    /// events. So later masks do not have them.
+    ///
+    /// - Parameter added: the events that were new in the mask.
+    mutating func enablingFailed(_ added: LEEventMask, _ failure: CommandFailure) {
+        guard case .status = failure else { return }
+        information?.leEvents.subtract(added)
     }
 
     // MARK: Stored state and addresses
