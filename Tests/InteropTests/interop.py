@@ -43,7 +43,7 @@ def arguments():
     parser.add_argument("--filter", default="", help="only tests whose name, with its preset before it, has this text")
     parser.add_argument("--preset", action="append", choices=list(PRESETS), help="only this preset; may be repeated")
     parser.add_argument("--list", action="store_true", help="list the tests and run none")
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many tests run at once")
+    parser.add_argument("--jobs", type=int, default=min(3, (os.cpu_count() or 1) + 1), help="how many tests run at once")
     parser.add_argument("--keep", default=str(ROOT / ".build-interop"), help="where captures and logs are left")
     parser.add_argument("-v", "--verbose", action="store_true", help="print where a test failed")
     return parser.parse_args()

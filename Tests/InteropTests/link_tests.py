@@ -110,12 +110,20 @@ async def phys(world: World):
     async with world.peripheral() as peripheral:
         await peripheral.advertise()
         async with world.start("link", peripheral.address, "--phy", "2m") as process:
-            connection = await peripheral.connections.get()
+            await peripheral.connections.get()
             event = await process.event("link")
             expect((event["transmitPHY"], event["receivePHY"]), ("LE 2M", "LE 2M"), "PHYs")
-            await connection.set_phy([hci.Phy.LE_1M], [hci.Phy.LE_1M])
+            (await process.interrupt()).succeeded()
+    # A controller accepts the PHYs that its own host prefers. So Bumble changes those of a link without a preference.
+    async with world.peripheral() as peripheral:
+        await peripheral.advertise()
+        async with world.start("link", peripheral.address) as process:
+            connection = await peripheral.connections.get()
+            event = await process.event("link")
+            expect((event["transmitPHY"], event["receivePHY"]), ("LE 1M", "LE 1M"), "PHYs")
+            await connection.set_phy([hci.Phy.LE_2M], [hci.Phy.LE_2M])
             event = await process.event("physChanged")
-            expect((event["transmitPHY"], event["receivePHY"]), ("LE 1M", "LE 1M"), "changed PHYs")
+            expect((event["transmitPHY"], event["receivePHY"]), ("LE 2M", "LE 2M"), "changed PHYs")
             (await process.interrupt()).succeeded()
 
 
