@@ -230,7 +230,7 @@ struct RequestContext {
         while let handle = handles.next() {
             let attribute = try readable(handle)
             let value = try value(of: attribute, offset: 0)
-            // Values without room are left out.
+            // Values for which the response has no space are left out.
             guard buffer.count - start < mtu else { continue }
             buffer.append(value)
             buffer.truncate(to: start + mtu)

@@ -56,7 +56,7 @@ extension BluetoothHost {
     /// link's outbound queue has room.
     ///
     /// On an encrypted link it is an ordinary write without response (Vol 3, Part C, 10.2.2). If sign counters must be
-    /// saved first, calls that are made meanwhile are sent before it. Cancelling the task ends the wait.
+    /// saved first, calls that are made during that time are sent before it. Cancelling the task ends the wait.
     package nonisolated(nonsending) func writeSigned(
         _ value: [UInt8],
         to handle: AttributeHandle,
@@ -104,7 +104,7 @@ extension BluetoothHost {
     }
 
     /// Has sign counters saved, so that they are used once only, also after a restart. Then signs and submits a write,
-    /// unless its call was cancelled meanwhile.
+    /// unless its call was cancelled before.
     private func reserveCounters(of identity: DeviceAddress, _ write: WriteCall, for call: CallToken) async {
         let outcome = await CallContinuation.wait { continuation in
             let saving = calls.begin(continuation)
