@@ -101,7 +101,7 @@ private final class RawHosts {
         air.queue.sync { hosts[index].packets }
     }
 
-    /// Lets time pass, and runs what is due on the air.
+    /// Advances the clock, and performs the actions of the air that are due.
     func pass(_ duration: Duration) {
         clock.advance(by: duration)
         air.queue.sync { air.disturb(controllers[1]) { _ in } }

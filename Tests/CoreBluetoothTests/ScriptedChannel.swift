@@ -18,7 +18,7 @@ final class ScriptedChannel: CoreBluetooth.ChannelEngine {
     init(room: Int = .max) { state = Guarded(State(room: room)) }
 
     var sent: [UInt8] { state.withLock { $0.sent } }
-    /// How often bytes were passed while there was no room.
+    /// The number of writes that were refused because the channel had no space.
     var refusedCount: Int { state.withLock { $0.refusedCount } }
     var consumed: Int { state.withLock { $0.consumed } }
     var isClosed: Bool { state.withLock { $0.isClosed } }

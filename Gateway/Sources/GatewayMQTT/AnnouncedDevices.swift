@@ -4,8 +4,8 @@ import BLE
 ///
 /// Other gateways announce the same devices under the same topics. So a device that is silent for a day is not forgotten at
 /// once: the gateway listens for an hour to what others publish about it. Then it removes the announcements. Each is
-/// forgotten when the broker has confirmed its removal. If the connection ends before, another gateway may announce the
-/// device meanwhile, so the gateway listens again first. After ``lostRemovalLimit`` such connections, it forgets the device.
+/// forgotten when the broker has confirmed its removal. If the connection ends before that, another gateway may announce the
+/// device, so the gateway listens again first. After ``lostRemovalLimit`` such connections, it forgets the device.
 struct AnnouncedDevices {
     /// An announcement that is to be removed.
     struct Removal: Hashable {

@@ -79,7 +79,7 @@ struct ConformanceFile: Decodable {
     /// The folder that `SWIFT_BLE_CONFORMANCE` names.
     private static let namedFolder = ProcessInfo.processInfo.environment["SWIFT_BLE_CONFORMANCE"]
 
-    /// The file in the named folder, otherwise the one beside the package.
+    /// The location of `gatt.json`: in the named folder, otherwise in `shared/conformance` beside the package.
     private static let location: URL = {
         let beside = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
