@@ -123,7 +123,7 @@ final class FleetOutput: Sendable {
             return !isPending
         }
         guard isAdded else { return false }
-        // The queue may write for long. Confirmations that come before it ends are handled after it.
+        // The queue may write for long. Confirmations that come during that time are handled after this check.
         let time = timeSinceStart()
         queue.async { [self] in
             isCheckPending.withLock { $0 = false }
