@@ -39,6 +39,8 @@ final class DescriptorTransport: Transport {
     private static let readBudget = 256 << 10
     /// The number of bytes gathered in a turn before they are written.
     private static let gatheredLimit = 32 << 10
+    /// The longest packet with its H4 indicator: an ACL packet whose data has 65,535 bytes (Vol 4, Part E, 5.4.2).
+    private static let longestPacket = 1 + 4 + 0xFFFF
 
     private final class State {
         /// Shared with the sources, which may use the descriptor until they are cancelled.
@@ -60,6 +62,8 @@ final class DescriptorTransport: Transport {
         var receiver: PacketReceiver?
         var onEnd: (@Sendable (TransportError) -> Void)?
         var isClosed = false
+        /// Whether the transport ends in a later turn. What was written last may be a part of a packet, so nothing may follow it.
+        var isEnding = false
 
         init(_ owner: OwnedDescriptor) {
             self.owner = owner
@@ -102,7 +106,9 @@ final class DescriptorTransport: Transport {
         let state = State(owner)
         state.pacing = options.pacing
         switch kind {
-        case .hci, .seqpacket: state.packetBuffer = [UInt8](repeating: 0, count: 4096)
+        // The kernel's HCI sockets have shorter packets.
+        case .hci: state.packetBuffer = [UInt8](repeating: 0, count: 4096)
+        case .seqpacket: state.packetBuffer = [UInt8](repeating: 0, count: DescriptorTransport.longestPacket)
         case .unix, .tcp: state.decoder = H4StreamDecoder(recovery: .fail, sender: sender)
         case .serial: state.decoder = H4StreamDecoder(recovery: .search, sender: sender)
         }
@@ -165,6 +171,7 @@ final class DescriptorTransport: Transport {
 
     /// Ends the transport in a later turn, so that a sender is not called back from within its own call.
     private func endLater(_ error: TransportError) {
+        state.isEnding = true
         loop.async { self.end(error) }
     }
 
@@ -250,7 +257,7 @@ final class DescriptorTransport: Transport {
 
     func send(_ packet: RawSpan) {
         let state = state
-        guard !state.isClosed else { return }
+        guard !state.isClosed, !state.isEnding else { return }
         if kind == .serial, packet.isReset { state.isSynchronized = false }
         state.pacing?.sent()
         guard state.backlog.isEmpty else { return wait(packet) }
@@ -263,7 +270,7 @@ final class DescriptorTransport: Transport {
     /// Writes the bytes sent in this turn. Acknowledges received bytes if the kernel accepted none.
     func flush() {
         let state = state
-        guard !state.isClosed else { return }
+        guard !state.isClosed, !state.isEnding else { return }
         if !state.gathered.isEmpty {
             var buffer = PacketBuffer(capacity: 0, headroom: 0)
             swap(&buffer, &state.gathered)
@@ -322,7 +329,7 @@ final class DescriptorTransport: Transport {
     /// Writes bytes that the kernel did not accept before.
     func becameWritable() {
         let state = state
-        guard !state.isClosed else { return }
+        guard !state.isClosed, !state.isEnding else { return }
         let waiting = state.backlog.octets
         let error = state.backlog.flush(write)
         options.sharedBacklog?.release(waiting - state.backlog.octets)

@@ -3,12 +3,18 @@ import Dispatch
 /// A one-shot timer on a ``LoopQueue``, which can be set repeatedly. It is set on the queue only.
 ///
 /// A timer of the queue itself would fire only after a hold of the queue. A hold ends when an alarm is due.
+///
+/// An alarm that is late, because the queue was blocked, lets the transports deliver first what has arrived. Otherwise a
+/// time limit would end a wait whose answer is there already.
 package final class LoopAlarm {
     /// When an alarm fires, in nanoseconds of the monotonic clock. Its loop refers to it weakly.
     final class Due {
         var nanoseconds = UInt64.max
         fileprivate var isRegistered = false
     }
+
+    /// An alarm that fires later than this after its time is late, in nanoseconds.
+    private static let lateness: UInt64 = 100_000_000
 
     private let loop: LoopQueue
     private let timer: any DispatchSourceTimer
@@ -29,7 +35,9 @@ package final class LoopAlarm {
         self.due = due
         timer = DispatchSource.makeTimerSource(queue: loop.queue)
         timer.setEventHandler {
+            let time = due.value.nanoseconds
             due.value.nanoseconds = .max
+            if time < .max - Self.lateness, monotonicNanoseconds() > time + Self.lateness { loop.readAll() }
             action()
         }
         timer.schedule(deadline: .distantFuture)

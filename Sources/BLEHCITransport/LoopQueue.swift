@@ -255,6 +255,14 @@ public final class LoopQueue: Sendable {
         }
     }
 
+    /// Delivers in a turn what has arrived on all transports.
+    func readAll() {
+        hold()
+        for member in state.members { _ = member.transport?.drain(isPolled: false) }
+        endTurn()
+        letGo()
+    }
+
     /// Reads and writes on all ready descriptors. Returns false if there is more to read.
     private func drainMembers() -> Bool {
         let state = state

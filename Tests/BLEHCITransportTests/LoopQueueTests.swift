@@ -169,6 +169,37 @@ struct LoopQueueTests {
         #expect(!hasFired)
     }
 
+    @Test func alarmThatIsLateFiresAfterThePacketsThatHaveArrived() async throws {
+        let listener = Family.unix.listener
+        async let accepted = listener.accept()
+        let transport = try await listener.specification.open(on: loop)
+        let peer = await accepted
+        let held = LoopConfined(HeldAlarm(), to: loop.queue)
+        let received = LoopConfined(ReceivedPackets(), to: loop.queue)
+        let countAtAlarm: Int = await withCheckedContinuation { continuation in
+            // Runs at the end of the first packet's turn. The loop is blocked in it until the alarm is late.
+            @Sendable func block() {
+                let due = monotonicNanoseconds() + 1_000_000
+                held.value.alarm = LoopAlarm(on: loop) { continuation.resume(returning: received.value.count) }
+                held.value.alarm?.set(due)
+                peer.write(Sample.commandComplete)
+                while monotonicNanoseconds() < due + 200_000_000 { sched_yield() }
+            }
+            loop.async {
+                transport.start(
+                    onPacket: { _ in
+                        received.value.count += 1
+                        if received.value.count == 1 { loop.async { block() } }
+                    },
+                    onEnd: { _ in }
+                )
+            }
+            peer.write(Sample.commandComplete)
+        }
+        #expect(countAtAlarm == 2)
+        loop.async { transport.close() }
+    }
+
     @Test func workOfEachThreadKeepsItsOrder() async {
         let log = Log(threads: 4)
         await withTaskGroup(of: Void.self) { group in
@@ -202,6 +233,10 @@ struct LoopQueueTests {
         }
         #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
     }
+}
+
+private final class ReceivedPackets {
+    var count = 0
 }
 
 private final class HeldAlarm {

@@ -16,6 +16,14 @@ struct SequencedPacketTransportTests {
         await probe.perform { $0.close() }
     }
 
+    @Test func longestPacketIsDeliveredWhole() async throws {
+        let (probe, peer) = try await Probe.connected(to: .seqpacket())
+        let packet = [0x02, 0x40, 0x20, 0xFF, 0xFF] + [UInt8](repeating: 7, count: 0xFFFF)
+        peer.write(packet)
+        #expect(await probe.next() == .packet(packet))
+        await probe.perform { $0.close() }
+    }
+
     /// As an HCI socket does.
     @Test func packetsWithInvalidFramingAreDelivered() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())

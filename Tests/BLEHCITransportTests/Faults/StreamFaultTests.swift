@@ -11,7 +11,11 @@ struct StreamFaultTests {
     typealias Kind = DescriptorTransport.Kind
 
     /// A transport on one end of a socket pair, the number of its descriptor, and the other end.
-    private func open(_ kind: Kind, linger: Duration? = nil) throws -> (Probe, Int32, Peer) {
+    private func open(
+        _ kind: Kind,
+        linger: Duration? = nil,
+        options: TransportOptions = TransportOptions()
+    ) throws -> (Probe, Int32, Peer) {
         let (own, other) = try makeSockets(preservingPackets: kind == .seqpacket || kind == hci || kind == raw)
         // The peer waits.
         try #require(fcntl(other, F_SETFL, 0) == 0)
@@ -19,7 +23,8 @@ struct StreamFaultTests {
         let transport = DescriptorTransport(
             OwnedDescriptor(own),
             kind: kind,
-            loop: LoopQueue(queue, linger: linger)
+            loop: LoopQueue(queue, linger: linger),
+            options: options
         )
         return (Probe(transport, on: queue), own, Peer(descriptor: OwnedDescriptor(other)))
     }
@@ -100,6 +105,19 @@ struct StreamFaultTests {
         #expect(await probe.next(3) == Sample.all.prefix(3).map { .packet($0) })
         #expect(injection.uses > 0)
         await probe.perform { $0.close() }
+    }
+
+    @Test("that leaves a part of a packet, whose rest cannot wait, ends it without another byte")
+    func nothingFollowsAPartOfAPacket() async throws {
+        var options = TransportOptions()
+        options.sharedBacklog = BacklogBudget(limit: 0)
+        let (probe, descriptor, peer) = try open(.unix, options: options)
+        let injection = FaultInjection(Fault(.send, .transfers(1), count: 1), at: .descriptor(descriptor))
+        await probe.send([Sample.acl, Sample.reset])
+        #expect(await probe.next() == .ended(.overflow))
+        #expect(injection.uses == 1)
+        #expect(await peer.readOnce() == [Sample.acl[0]])
+        #expect(await peer.readOnce().isEmpty)
     }
 
     @Test("closes its descriptor once, whatever `close` reports", arguments: [EINTR, EIO])
