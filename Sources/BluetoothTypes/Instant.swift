@@ -32,10 +32,13 @@ public struct Instant: Hashable, Comparable, Sendable {
         return Instant(nanoseconds: overflow ? .max : sum)
     }
 
-    /// Returns the time from `earlier` to this instant; negative if `earlier` is later.
+    /// Returns the time from `earlier` to this instant, clamped to 64 bits; negative if `earlier` is later.
     @inlinable
     public static func - (instant: Instant, earlier: Instant) -> Duration {
-        .nanoseconds(Int64(bitPattern: instant.nanoseconds &- earlier.nanoseconds))
+        if instant.nanoseconds >= earlier.nanoseconds {
+            return .nanoseconds(Int64(clamping: instant.nanoseconds &- earlier.nanoseconds))
+        }
+        return .nanoseconds(-Int64(clamping: earlier.nanoseconds &- instant.nanoseconds))
     }
 }
 

@@ -128,6 +128,10 @@ struct DeviceAddressTests {
         #expect((start + .nanoseconds(7)) - start == .nanoseconds(7))
         #expect((start + .seconds(-1)).nanoseconds == 0)
         #expect((Instant(nanoseconds: .max) + .seconds(1)).nanoseconds == .max)
+        #expect(start - (start + .nanoseconds(7)) == .nanoseconds(-7))
+        #expect(Instant(nanoseconds: .max) - start == .nanoseconds(Int64.max))
+        #expect(start - Instant(nanoseconds: .max) == .nanoseconds(-Int64.max))
+        #expect(Instant(nanoseconds: 1 << 63) - Instant(nanoseconds: 0) == .nanoseconds(Int64.max))
         #expect(Duration.seconds(Int64.max).wholeNanoseconds == .max)
         #expect(Duration.seconds(Int64.min).wholeNanoseconds == .min)
     }

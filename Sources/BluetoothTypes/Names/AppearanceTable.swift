@@ -253,6 +253,8 @@ extension AssignedNames {
         0942 Headset
         0943 Headphones
         0944 Neck Band
+        0945 Left Earbud
+        0946 Right Earbud
         0980 Aircraft
         0981 Light Aircraft
         0982 Microlight
@@ -293,8 +295,8 @@ extension AssignedNames {
         0D00 Continuous Glucose Monitor
         0D40 Insulin Pump
         0D41 Insulin Pump, durable
-        0D42 Insulin Pump, patch
-        0D43 Insulin Pen
+        0D44 Insulin Pump, patch pump
+        0D48 Insulin Pen
         0D80 Medication Delivery
         0DC0 Spirometer
         0DC1 Handheld Spirometer
@@ -303,5 +305,43 @@ extension AssignedNames {
         1442 Location and Navigation Display
         1443 Location Pod
         1444 Location and Navigation Pod
+        1480 Industrial Measurement Device
+        1481 Torque Testing Device
+        1482 Caliper
+        1483 Dial Indicator
+        1484 Micrometer
+        1485 Height Gauge
+        1486 Force Gauge
+        14C0 Industrial Tools
+        14C1 Machine Tool Holder
+        14C2 Generic Clamping Device
+        14C3 Clamping Jaws/Jaw Chuck
+        14C4 Clamping (Collet) Chuck
+        14C5 Clamping Mandrel
+        14C6 Vise
+        14C7 Zero-Point Clamping System
+        14C8 Torque Wrench
+        14C9 Torque Screwdriver
+        1500 Cookware Device
+        1501 Pot and Jugs
+        1502 Pressure Cooker
+        1503 Slow Cooker
+        1504 Steam Cooker
+        1505 Saucepan
+        1506 Frying Pan
+        1507 Casserole
+        1508 Dutch Oven
+        1509 Grill Pan/Raclette Grill/Griddle Pan
+        150A Braising Pan
+        150B Wok Pan
+        150C Paella Pan
+        150D Crepe Pan
+        150E Tagine
+        150F Fondue
+        1510 Lid
+        1511 Wired Probe
+        1512 Wireless Probe
+        1513 Baking Molds
+        1514 Baking Tray
         """
 }

@@ -1,5 +1,7 @@
-/// The names of assigned numbers. A table has lines of four hexadecimal digits, a space and the name, in ascending
-/// order.
+/// The names of assigned numbers, from Assigned Numbers of the first half of 2026. A table has lines of four
+/// hexadecimal digits, a space and the name, in ascending order.
+///
+/// A withdrawn number keeps its last name, because devices may still use it.
 ///
 /// Each table is one string, which costs nothing to compile or load. It is parsed on first use.
 struct AssignedNames: Sendable {
@@ -26,14 +28,17 @@ struct AssignedNames: Sendable {
 
 extension BluetoothUUID {
     /// The name that the Bluetooth SIG assigns to the service, characteristic, descriptor or declaration, or the name
-    /// of the member to which the UUID is assigned. Nil for other UUIDs.
+    /// of the member or standards body to which the UUID is assigned. Nil for other UUIDs.
+    ///
+    /// The names are those of the first half of 2026. The UUIDs from 0xFFF0 to 0xFFF5 have no name: they are
+    /// assigned to standards bodies, but many devices use them for services and characteristics of their own.
     public var name: String? {
         shortValue.flatMap { AssignedNames.uuids[$0] ?? AssignedNames.members[$0] }
     }
 }
 
 extension CompanyIdentifier {
-    /// The company's name; nil if the number is not assigned.
+    /// The company's name; nil if the number was not assigned in the first half of 2026.
     public var name: String? {
         AssignedNames.companies[rawValue]
     }

@@ -77,7 +77,7 @@ extension AssignedNames {
         0048 Marvell Technology Group Ltd.
         0049 3DSP Corporation
         004A Accel Semiconductor Ltd.
-        004B Continental Automotive Systems
+        004B AUMOVIO Systems, Inc.
         004C Apple, Inc.
         004D Staccato Communications, Inc.
         004E Avago Technologies
@@ -105,10 +105,10 @@ extension AssignedNames {
         0064 Band XI International, LLC
         0065 HP, Inc.
         0066 9Solutions Oy
-        0067 GN Audio A/S
+        0067 GN Hearing
         0068 General Motors
         0069 A&D Engineering, Inc.
-        006A MindTree Ltd.
+        006A LTIMINDTREE LIMITED
         006B Polar Electro OY
         006C Beautiful Enterprise Co., Ltd.
         006D BriarTek, Inc
@@ -212,7 +212,7 @@ extension AssignedNames {
         00CF ARCHOS SA
         00D0 Dexcom, Inc.
         00D1 Polar Electro Europe B.V.
-        00D2 Dialog Semiconductor B.V.
+        00D2 Renesas Design Netherlands B.V.
         00D3 Taixingbang Technology (HK) Co,. LTD.
         00D4 Kawantech
         00D5 Austco Communication Systems
@@ -236,7 +236,7 @@ extension AssignedNames {
         00E7 KS Technologies
         00E8 ACTS Technologies
         00E9 Vtrack Systems
-        00EA www.vtracksystems.com
+        00EA Nielsen-Kellerman
         00EB Server Technology Inc.
         00EC BioResearch Associates
         00ED Jolly Logic, LLC
@@ -364,7 +364,7 @@ extension AssignedNames {
         0167 Ascensia Diabetes Care US Inc.
         0168 Spicebox LLC
         0169 emberlight
-        016A Emerson Digital Cold Chain, Inc.
+        016A Copeland Cold Chain LP
         016B Qblinks
         016C MYSPHERA
         016D LifeScan Inc
@@ -386,7 +386,7 @@ extension AssignedNames {
         017D BatAndCat
         017E BluDotz Ltd
         017F XTel Wireless ApS
-        0180 Gigaset Communications GmbH
+        0180 Gigaset Technologies GmbH
         0181 Gecko Health Innovations, Inc.
         0182 HOP Ubiquitous
         0183 Walt Disney
@@ -400,7 +400,7 @@ extension AssignedNames {
         018B Konica Minolta, Inc.
         018C Wilo SE
         018D Extron Design Services
-        018E Fitbit, Inc.
+        018E Google LLC
         018F Fireflies Systems
         0190 Intelletto Technologies Inc.
         0191 FDK CORPORATION
@@ -701,7 +701,7 @@ extension AssignedNames {
         02B8 Chrono Therapeutics
         02B9 Rinnai Corporation
         02BA Swissprime Technologies AG
-        02BB Koha.,Co.Ltd
+        02BB YOKOWO CO., LTD.
         02BC Genevac Ltd
         02BD Chemtronics
         02BE Seguro Technology Sp. z o.o.
@@ -774,7 +774,7 @@ extension AssignedNames {
         0301 Giatec Scientific Inc.
         0302 Loop Devices, Inc
         0303 IACA electronique
-        0304 Proxy Technologies, Inc.
+        0304 Oura Health Ltd
         0305 Swipp ApS
         0306 Life Laboratory Inc.
         0307 FUJI INDUSTRIAL CO.,LTD.
@@ -994,7 +994,7 @@ extension AssignedNames {
         03DD Andreas Stihl AG & Co. KG
         03DE Nathan Rhoades LLC
         03DF Grob Technologies, LLC
-        03E0 Actions (Zhuhai) Technology Co., Limited
+        03E0 Actions Technology Co.,Ltd
         03E1 SPD Development Company Ltd
         03E2 Sensoan Oy
         03E3 Qualcomm Life Inc
@@ -1050,7 +1050,6 @@ extension AssignedNames {
         0415 Uber Technologies Inc
         0416 SODA GmbH
         0417 Fatigue Science
-        0418 Reserved
         0419 Novalogy LTD
         041A Friday Labs Limited
         041B OrthoAccel Technologies
@@ -1126,7 +1125,7 @@ extension AssignedNames {
         0461 vhf elektronik GmbH
         0462 Bonsai Systems GmbH
         0463 Fathom Systems Inc.
-        0464 Bellman & Symfon
+        0464 Bellman & Symfon Group AB
         0465 International Forte Group LLC
         0466 CycleLabs Solutions inc.
         0467 Codenex Oy
@@ -1238,7 +1237,7 @@ extension AssignedNames {
         04D1 KTS GmbH
         04D2 Anloq Technologies Inc.
         04D3 Queercon, Inc
-        04D4 5th Element Ltd
+        04D4 TASKA PROSTHETICS LIMITED
         04D5 Gooee Limited
         04D6 LUGLOC LLC
         04D7 Blincam, Inc.
@@ -1442,7 +1441,7 @@ extension AssignedNames {
         059D Tandem Diabetes Care
         059E Polycom, Inc.
         059F Fisher & Paykel Healthcare
-        05A0 RCP Software Oy
+        05A0 Dream Devices Technologies Oy
         05A1 Shanghai Xiaoyi Technology Co.,Ltd.
         05A2 ADHERIUM(NZ) LIMITED
         05A3 Axiomware Systems Incorporated
@@ -1628,7 +1627,7 @@ extension AssignedNames {
         0657 Meshtronix Limited
         0658 Payex Norge AS
         0659 UnSeen Technologies Oy
-        065A Zound Industries International AB
+        065A Marshall Group AB
         065B Sesam Solutions BV
         065C PixArt Imaging Inc.
         065D Panduit Corp.
@@ -1844,7 +1843,7 @@ extension AssignedNames {
         072F OnePlus Electronics (Shenzhen) Co., Ltd.
         0730 Wildlife Acoustics, Inc.
         0731 ABLIC Inc.
-        0732 Dairy Tech, Inc.
+        0732 Dairy Tech, LLC
         0733 Iguanavation, Inc.
         0734 DiUS Computing Pty Ltd
         0735 UpRight Technologies LTD
@@ -2169,7 +2168,7 @@ extension AssignedNames {
         0874 Treegreen Limited
         0875 Berner International LLC
         0876 SmartResQ ApS
-        0877 Tome, Inc.
+        0877 Valtech
         0878 The Chamberlain Group, Inc.
         0879 MIZUNO Corporation
         087A ZRF, LLC
@@ -2373,7 +2372,6 @@ extension AssignedNames {
         0940 Hero Workout GmbH
         0941 Rivian Automotive, LLC
         0942 TRANSSION HOLDINGS LIMITED
-        0943 Reserved
         0944 Agitron d.o.o.
         0945 Globe (Jiangsu) Co., Ltd
         0946 AMC International Alfa Metalcraft Corporation AG
@@ -2699,7 +2697,7 @@ extension AssignedNames {
         0A86 ALIZENT International
         0A87 Shanghai Smart System Technology Co., Ltd
         0A88 PSA Peugeot Citroen
-        0A89 SES-Imagotag
+        0A89 VusionGroup
         0A8A HAINBUCH GMBH SPANNENDE TECHNIK
         0A8B SANlight GmbH
         0A8C DelpSys, s.r.o.
@@ -2832,7 +2830,7 @@ extension AssignedNames {
         0B0B Sanistaal A/S
         0B0C BluPeak
         0B0D SANYO DENKO Co.,Ltd.
-        0B0E Honda Lock Mfg. Co.,Ltd.
+        0B0E Minebea Access Solutions Inc.
         0B0F B.E.A. S.A.
         0B10 Alfa Laval Corporate AB
         0B11 ThermoWorks, Inc.
@@ -3169,7 +3167,7 @@ extension AssignedNames {
         0C5C MGM WIRELESSS HOLDINGS PTY LTD
         0C5D StepUp Solutions ApS
         0C5E BlueID GmbH
-        0C5F Nanjing Linkpower Microelectronics Co.,Ltd
+        0C5F Wuxi Linkpower Microelectronics Co.,Ltd
         0C60 KEBA Energy Automation GmbH
         0C61 NNOXX, Inc
         0C62 Phiaton Corporation
@@ -3212,7 +3210,7 @@ extension AssignedNames {
         0C87 Weltek Technologies Company Limited
         0C88 Nextivity Inc.
         0C89 AGZZX OPTOELECTRONICS TECHNOLOGY CO., LTD
-        0C8A ARTISTIC&CO.GLOBAL Ltd.
+        0C8A A.GLOBAL co.,Ltd.
         0C8B Heavys Inc
         0C8C T-Mobile USA
         0C8D tonies GmbH
@@ -3285,7 +3283,7 @@ extension AssignedNames {
         0CD1 Imagine Marketing Limited
         0CD2 EQOM SSC B.V.
         0CD3 TechSwipe
-        0CD4 Shenzhen Zhiduotun IoT Technology Co., Ltd
+        0CD4 Reoqoo IoT Technology Co., Ltd.
         0CD5 Numa Products, LLC
         0CD6 HHO (Hangzhou) Digital Technology Co., Ltd.
         0CD7 Maztech Industries, LLC
@@ -3329,5 +3327,841 @@ extension AssignedNames {
         0CFD Wuhan Woncan Construction Technologies Co., Ltd.
         0CFE Thule Group AB
         0CFF Ergodriven Inc
+        0D00 Sparkpark AS
+        0D01 KEEPEN
+        0D02 Rocky Mountain ATV/MC Jake Wilson
+        0D03 MakuSafe Corp
+        0D04 Bartec Auto Id Ltd
+        0D05 Energy Technology and Control Limited
+        0D06 doubleO Co., Ltd.
+        0D07 Datalogic S.r.l.
+        0D08 Datalogic USA, Inc.
+        0D09 Leica Geosystems AG
+        0D0A CATEYE Co., Ltd.
+        0D0B Research Products Corporation
+        0D0C Planmeca Oy
+        0D0D C.Ed. Schulte GmbH Zylinderschlossfabrik
+        0D0E PetVoice Co., Ltd.
+        0D0F Timebirds Australia Pty Ltd
+        0D10 JVC KENWOOD Corporation
+        0D12 Spartek Systems Inc.
+        0D13 MERRY ELECTRONICS CO., LTD.
+        0D14 Merry Electronics (S) Pte Ltd
+        0D15 Spark
+        0D16 Nations Technologies Inc.
+        0D17 Akix S.r.l.
+        0D18 Bioliberty Ltd
+        0D19 C.G. Air Systemes Inc.
+        0D1A Maturix ApS
+        0D1B RACHIO, INC.
+        0D1C LIMBOID LLC
+        0D1D Electronics4All Inc.
+        0D1E FESTINA LOTUS SA
+        0D1F Synkopi, Inc.
+        0D20 SCIENTERRA LIMITED
+        0D21 Cennox Group Limited
+        0D22 Cedarware, Corp.
+        0D23 GREE Electric Appliances, Inc. of Zhuhai
+        0D24 Japan Display Inc.
+        0D25 System Elite Holdings Group Limited
+        0D26 Burkert Werke GmbH & Co. KG
+        0D27 velocitux
+        0D28 FUJITSU COMPONENT LIMITED
+        0D29 MIYAKAWA ELECTRIC WORKS LTD.
+        0D2A PhysioLogic Devices, Inc.
+        0D2B Sensoryx AG
+        0D2C SIL System Integration Laboratory GmbH
+        0D2D Cooler Pro, LLC
+        0D2E Advanced Electronic Applications, Inc
+        0D2F Delta Development Team, Inc
+        0D30 Laxmi Therapeutic Devices, Inc.
+        0D31 SYNCHRON, INC.
+        0D32 Badger Meter
+        0D33 Micropower Group AB
+        0D34 ZILLIOT TECHNOLOGIES PRIVATE LIMITED
+        0D35 Universidad Politecnica de Madrid
+        0D36 XIHAO INTELLIGENGT TECHNOLOGY CO., LTD
+        0D37 Zerene Inc.
+        0D38 CycLock
+        0D39 Systemic Games, LLC
+        0D3A Frost Solutions, LLC
+        0D3B Lone Star Marine Pty Ltd
+        0D3C SIRONA Dental Systems GmbH
+        0D3D bHaptics Inc.
+        0D3E LUMINOAH, INC.
+        0D3F Vogels Products B.V.
+        0D40 SignalFire Telemetry, Inc.
+        0D41 CPAC Systems AB
+        0D42 TEKTRO TECHNOLOGY CORPORATION
+        0D43 Gosuncn Technology Group Co., Ltd.
+        0D44 Ex Makhina Inc.
+        0D45 Odeon, Inc.
+        0D46 Thales Simulation & Training AG
+        0D47 Shenzhen DOKE Electronic Co., Ltd
+        0D48 Vemcon GmbH
+        0D49 Refrigerated Transport Electronics, Inc.
+        0D4A Rockpile Solutions, LLC
+        0D4B Soundwave Hearing, LLC
+        0D4D Optec, LLC
+        0D4E NIKAT SOLUTIONS PRIVATE LIMITED
+        0D4F Movano Inc.
+        0D50 NINGBO FOTILE KITCHENWARE CO., LTD.
+        0D51 Genetus inc.
+        0D52 DIVAN TRADING CO., LTD.
+        0D53 Luxottica Group S.p.A
+        0D54 ISEKI FRANCE S.A.S
+        0D55 NO CLIMB PRODUCTS LTD
+        0D56 Wellang.Co,.Ltd
+        0D57 Nanjing Xinxiangyuan Microelectronics Co., Ltd.
+        0D58 ifm electronic gmbh
+        0D59 HYUPSUNG MACHINERY ELECTRIC CO., LTD.
+        0D5A Gunnebo Aktiebolag
+        0D5B Axis Communications AB
+        0D5D Stogger B.V.
+        0D5E Pella Corp
+        0D5F SiChuan Homme Intelligent Technology co.,Ltd.
+        0D60 Smart Products Connection, S.A.
+        0D61 F.I.P. FORMATURA INIEZIONE POLIMERI - S.P.A.
+        0D62 MEBSTER s.r.o.
+        0D63 SKF France
+        0D64 Southco
+        0D65 Molnlycke Health Care AB
+        0D66 Hendrickson USA , L.L.C
+        0D67 BLACK BOX NETWORK SERVICES INDIA PRIVATE LIMITED
+        0D68 Status Audio LLC
+        0D69 AIR AROMA INTERNATIONAL PTY LTD
+        0D6A Helge Kaiser GmbH
+        0D6B Crane Payment Innovations, Inc.
+        0D6C Ambient IoT Pty Ltd
+        0D6D DYNAMOX S/A
+        0D6E Look Cycle International
+        0D6F Closed Joint Stock Company NVP BOLID
+        0D70 Kindhome
+        0D71 Kiteras Inc.
+        0D72 Earfun Technology (HK) Limited
+        0D73 iota Biosciences, Inc.
+        0D74 ANUME s.r.o.
+        0D75 Indistinguishable From Magic, Inc.
+        0D76 i-focus Co.,Ltd
+        0D77 DualNetworks SA
+        0D78 MITACHI CO.,LTD.
+        0D79 VIVIWARE JAPAN, Inc.
+        0D7A Xiamen Intretech Inc.
+        0D7B MindMaze SA
+        0D7C BeiJing SmartChip Microelectronics Technology Co.,Ltd
+        0D7D Taiko Audio B.V.
+        0D7E Daihatsu Motor Co., Ltd.
+        0D7F Konova
+        0D80 Gravaa B.V.
+        0D81 Beyerdynamic GmbH & Co. KG
+        0D82 VELCO
+        0D83 ATLANTIC SOCIETE FRANCAISE DE DEVELOPPEMENT THERMIQUE
+        0D84 Testo SE & Co. KGaA
+        0D85 SEW-EURODRIVE GmbH & Co KG
+        0D86 ROCKWELL AUTOMATION, INC.
+        0D87 Quectel Wireless Solutions Co., Ltd.
+        0D89 Nanohex Corp
+        0D8A Simply Embedded Inc.
+        0D8B Software Development, LLC
+        0D8C Ultimea Technology (Shenzhen) Limited
+        0D8D RF Electronics Limited
+        0D8E Optivolt Labs, Inc.
+        0D8F Canon Electronics Inc.
+        0D90 LAAS ApS
+        0D91 Beamex Oy Ab
+        0D92 TACHIKAWA CORPORATION
+        0D93 HagerEnergy GmbH
+        0D95 Hunter Industries Incorporated
+        0D96 NEOKOHM SISTEMAS ELETRONICOS LTDA
+        0D97 Zhejiang Huanfu Technology Co., LTD
+        0D98 E.F. Johnson Company
+        0D99 Caire Inc.
+        0D9A Yeasound (Xiamen) Hearing Technology Co., Ltd
+        0D9B Boxyz, Inc.
+        0D9C Skytech Creations Limited
+        0D9D Cear, Inc.
+        0D9E Impulse Wellness LLC
+        0D9F MML US, Inc
+        0DA0 SICK AG
+        0DA1 Fen Systems Ltd.
+        0DA2 KIWI.KI GmbH
+        0DA3 Airgraft Inc.
+        0DA4 HP Tuners
+        0DA5 PIXELA CORPORATION
+        0DA6 Generac Corporation
+        0DA7 Novoferm tormatic GmbH
+        0DA8 Airwallet ApS
+        0DA9 Inventronics GmbH
+        0DAA Shenzhen EBELONG Technology Co., Ltd.
+        0DAB Efento
+        0DAC ITALTRACTOR ITM S.P.A.
+        0DAE TITUM AUDIO, INC.
+        0DAF Hexagon Aura Reality AG
+        0DB0 Invisalert Solutions, Inc.
+        0DB1 TELE System Communications Pte. Ltd.
+        0DB2 Whirlpool
+        0DB3 SHENZHEN REFLYING ELECTRONIC CO., LTD
+        0DB4 Franklin Control Systems
+        0DB5 Djup AB
+        0DB6 SAFEGUARD EQUIPMENT, INC.
+        0DB7 Morningstar Corporation
+        0DB8 Shenzhen Chuangyuan Digital Technology Co., Ltd
+        0DB9 CompanyDeep Ltd
+        0DBA Veo Technologies ApS
+        0DBB Nexis Link Technology Co., Ltd.
+        0DBC Felion Technologies Company Limited
+        0DBD MAATEL
+        0DBE HELLA GmbH & Co. KGaA
+        0DBF HWM-Water Limited
+        0DC0 Shenzhen Jahport Electronic Technology Co., Ltd.
+        0DC1 NACHI-FUJIKOSHI CORP.
+        0DC2 Cirrus Research plc
+        0DC3 GEARBAC TECHNOLOGIES INC.
+        0DC4 Hangzhou NationalChip Science & Technology Co.,Ltd
+        0DC5 DHL
+        0DC6 Levita
+        0DC7 MORNINGSTAR FX PTE. LTD.
+        0DC8 ETO GRUPPE TECHNOLOGIES GmbH
+        0DC9 farmunited GmbH
+        0DCA Aptener Mechatronics Private Limited
+        0DCB GEOPH, LLC
+        0DCC Trotec GmbH
+        0DCD Astra LED AG
+        0DCE NOVAFON - Electromedical devices limited liability company
+        0DCF KUBU SMART LIMITED
+        0DD0 ESNAH
+        0DD1 OrangeMicro Limited
+        0DD2 Fresh n Rebel B.V.
+        0DD3 Global Satellite Engineering
+        0DD4 KOQOON GmbH & Co.KG
+        0DD5 BEEPINGS
+        0DD6 MODULAR MEDICAL, INC.
+        0DD7 Xiant Technologies, Inc.
+        0DD9 SCHELL GmbH & Co. KG
+        0DDA Minebea Intec GmbH
+        0DDB KAGA FEI Co., Ltd.
+        0DDC AUTHOR-ALARM, razvoj in prodaja avtomobilskih sistemov proti kraji, d.o.o.
+        0DDD Tozoa LLC
+        0DDE SHENZHEN DNS INDUSTRIES CO., LTD.
+        0DDF Shenzhen Lunci Technology Co., Ltd
+        0DE0 KNOG PTY. LTD.
+        0DE1 Outshiny India Private Limited
+        0DE2 TAMADIC Co., Ltd.
+        0DE3 Shenzhen MODSEMI Co., Ltd
+        0DE4 EMBEINT INC
+        0DE5 Ehong Technology Co.,Ltd
+        0DE6 DEXATEK Technology LTD
+        0DE7 Dendro Technologies, Inc.
+        0DE8 Vivint, Inc.
+        0DE9 General Laser GmbH
+        0DEA Kathrein Solutions GmbH
+        0DEB Fitz Inc.
+        0DEC ATEGENOS PHARMACEUTICALS INC
+        0DED Flextronic GmbH
+        0DEE Safety Swim LLC
+        0DEF SING SUN TECHNOLOGY (INTERNATIONAL) LIMITED
+        0DF0 Woncan (Hong Kong) Limited
+        0DF1 iFLYTEK (Suzhou) Technology Co., Ltd.
+        0DF2 Weber-Stephen Products LLC
+        0DF3 hDrop Technologies Inc.
+        0DF4 REEKON TOOLS INC.
+        0DF5 Delta Faucet Company
+        0DF6 Mutrack Co., Ltd
+        0DF7 Hangzhou Zhaotong Microelectronics Co., Ltd.
+        0DF8 Chengdu CSCT Microelectronics Co., Ltd.
+        0DF9 Belusun Technology Ltd.
+        0DFA Shenzhen Matches IoT Technology Co., Ltd.
+        0DFB Beidou Intelligent Connected Vehicle Technology Co., Ltd.
+        0DFC SOJI ELECTRONICS JOINT STOCK COMPANY
+        0DFD BH Technologies
+        0DFE Haptech, Inc.
+        0DFF WaveRF, Corp.
+        0E00 SHENZHEN SOUNDSOUL INFORMATION TECHNOLOGY CO.,LTD
+        0E01 Wuhu Mengbo Technology Co., Ltd.
+        0E02 PROSYS DEV LIMITED
+        0E03 Shenzhen eMeet technology Co.,Ltd
+        0E04 Doro AB
+        0E05 SUREPULSE MEDICAL LIMITED
+        0E06 iodyne, LLC
+        0E07 Pinpoint GmbH
+        0E08 Heinrich Kopp GmbH
+        0E09 Evolutive Systems SL
+        0E0B Sounding Audio Industrial Ltd.
+        0E0C Yuanfeng Technology Co., Ltd.
+        0E0D FrontAct Co., Ltd.
+        0E0F SenseWorks Tecnologia Ltda.
+        0E10 Eko Health, Inc.
+        0E11 Wanzl GmbH & Co. KGaA
+        0E12 CLEVER LOGGER TECHNOLOGIES PTY LIMITED
+        0E13 ASYSTOM
+        0E14 Heilongjiang Tianyouwei Electronics Co.,Ltd.
+        0E15 Eastern Partner Limited
+        0E16 Xiamen RUI YI Da Electronic Technology Co.,Ltd
+        0E17 Ad Hoc Electronics, llc.
+        0E18 Hangzhou Microimage Software Co.,Ltd.
+        0E19 Hive-Zox International SA
+        0E1A Sensovo GmbH
+        0E1B Time Location Systems AS
+        0E1C SHENZHEN DIGITECH CO., LTD
+        0E1D Capte B.V.
+        0E1E 9512-5837 QUEBEC INC.
+        0E1F Blecon Ltd
+        0E20 CFLAB TEKNOLOJI TICARET LIMITED SIRKETI
+        0E21 FOGO
+        0E22 HITO INC
+        0E23 MS kajak7 UG (limited liability)
+        0E24 Avedis Zildjian Co.
+        0E25 Hangzhou Hikvision Digital Technology Co., Ltd.
+        0E26 LIHJOEN SPEED METER CO., LTD.
+        0E27 NextSense, Inc.
+        0E28 PatchRx, Inc.
+        0E29 Flipper Devices Inc.
+        0E2A Huizhou Foryou General Electronics Co., Ltd.
+        0E2B JE electronic a/s
+        0E2C 9313-7263 Quebec inc.
+        0E2D ECARX (Hubei) Tech Co.,Ltd.
+        0E2E NIHON KOHDEN CORPORATION
+        0E2F ONWI
+        0E30 Primax Electronics Ltd.
+        0E31 AlphaTheta Corporation
+        0E32 PACIFIC INDUSTRIAL CO., LTD.
+        0E33 Crescent NV
+        0E34 Vermis, software solutions llc
+        0E35 SNAPPWISH LLC
+        0E36 Cousins and Sears LLC
+        0E37 CESYS Gesellschaft für angewandte Mikroelektronik mbH
+        0E38 SLOC GmbH
+        0E39 IRES Infrarot Energie Systeme GmbH
+        0E3A OFIVE LIMITED
+        0E3B Swift IOT Tech (Shenzhen) Co., LTD.
+        0E3C Viselabs
+        0E3D Walmart Inc.
+        0E3E VANBOX
+        0E3F Wiser Devices, LLC
+        0E40 WKD Labs Ltd
+        0E41 Asustek Computer Inc.
+        0E42 Z-ONE Technology Co., Ltd.
+        0E43 InnoVision Medical Technologies, LLC
+        0E44 QUANTATEC
+        0E45 Filo Srl
+        0E46 SOUNDUCT
+        0E47 Hosiden Besson Limited
+        0E48 KARLUNA MUHENDISLIK SANAYI VE TICARET ANONIM SIRKETI
+        0E49 Deone (Shanghai) Communication & Technology Co., Ltd
+        0E4A Nitto Denko Corporation
+        0E4B PUDSEY DIAMOND ENGINEERING LIMITED
+        0E4C Luxshare Precision Industry Co., Ltd.
+        0E4D Brooksee, Inc.
+        0E4E QSC, LLC
+        0E4F eBet Gaming Sytems Pty Limited
+        0E50 Zhejiang Desman Intelligent Technology Co., Ltd.
+        0E51 Dyaco International Inc.
+        0E52 Aquana, LLC
+        0E53 MINIRIG
+        0E54 Relief Technologies AS
+        0E55 New Cosmos Electric Co., Ltd.
+        0E56 INEPRO Metering B.V.
+        0E57 Altina Inc.
+        0E58 Urban Armor Gear, LLC
+        0E59 Loewe Technology GmbH
+        0E5A OmniWave Microelectronics Shanghai Co., Ltd
+        0E5B Wuhu Hongjing Electronic Co.,Ltd
+        0E5C Rocoto Ltd
+        0E5D L.T.H. Electronics Limited
+        0E5E SHAPER TOOLS, INC.
+        0E5F Ruptela
+        0E60 Ant Group Co., Ltd.
+        0E61 Queclink Wireless Solutions Co., Ltd.
+        0E62 GOKI PTY LTD
+        0E63 LAST LOCK INC.
+        0E64 HuiTong intelligence Company Limited
+        0E65 Daikin Industries, LTD
+        0E66 Shenzhen Baseus Technology Co., Ltd.
+        0E67 NEXT DEVICES LTDA
+        0E68 EarTex Ltd
+        0E69 Megatronix (Beijing) Technology Co., Ltd
+        0E6A Hyena Inc.
+        0E6B Shenzhen Goodocom Information Technology Co., Ltd.
+        0E6C RIGH, INC.
+        0E6D FEVOS LIMITED
+        0E6F OpConnect, Inc.
+        0E70 Powerstick.com
+        0E71 ENABLEWEAR LLC
+        0E72 TOR.AI LIMITED
+        0E73 Adventures of the Persistently Impaired (and other tales) Limited
+        0E74 Rocky Radios LLC
+        0E75 Le Touch (Shenzhen) Electronics Co., Ltd.
+        0E76 Guangdong Nanguang Photo&Video Systems Co., Ltd.
+        0E77 MOBILE TECH, INC.
+        0E78 HONG KONG COMMUNICATIONS COMPANY LIMITED
+        0E79 Neptune First OU
+        0E7A Vivago Oy
+        0E7B Circular
+        0E7C final Inc.
+        0E7D Jiangsu XinTongda Electric Technology Co.,Ltd.
+        0E7E Archon Controls LLC
+        0E7F SZR-Dev UG
+        0E80 IQNEXXT Solutions GmbH
+        0E81 Guangdong Hengqin Xingtong Technology Co.,ltd.
+        0E82 CHEVALIER TECH LIMITED
+        0E83 SPRiNTUS GmbH
+        0E84 Tymphany HK Ltd
+        0E85 TigerLight, Inc.
+        0E86 Mercury Marine, a division of Brunswick Corporation
+        0E87 OpenTech Alliance, Inc.
+        0E88 Skewered Fencing, LLC
+        0E89 Brudden
+        0E8A Tele-Radio i Lysekil AB
+        0E8B Allgon AB
+        0E8C Gopod Group Holding Limited
+        0E8D Celebrities Management Private Limited
+        0E8E Nobest Inc
+        0E8F Avetos Design LLC
+        0E90 RainMaker Solutions, Inc.
+        0E91 Identita Inc.
+        0E92 Glutz AG
+        0E93 MIV ELECTRONICS, LTD
+        0E94 Tactrix
+        0E95 Viaanix, Inc.
+        0E96 Skeed,co,Ltd.
+        0E97 kokoromil Inc.
+        0E98 Chromatic Inc.
+        0E99 Medibound, Inc.
+        0E9A Scanbro OU
+        0E9B Panasonic Automotive Systems Co., Ltd.
+        0E9C Andrews & Arnold Ltd
+        0E9D Audinor ApS
+        0E9E Travelxp India Private Limited
+        0E9F Owlet Baby Care Inc.
+        0EA0 ENLESS WIRELESS
+        0EA1 Culligan International Company
+        0EA2 QIKCONNEX LLC
+        0EA3 OLIS ELECTRONICS, LLC
+        0EA4 BiTECH Automotive (Wuhu) Co.,Ltd
+        0EA5 EasyReach Solutions Private Limited
+        0EA6 AMG Lab LLC
+        0EA7 BrickXter GmbH
+        0EA8 Dongguan Trangjan Industrial Co., Ltd
+        0EA9 Makichie Co., Ltd.
+        0EAA Hive Soundz inc.
+        0EAB STEYR Sport GmbH
+        0EAC Dynetrex Solutions Inc.
+        0EAD OPTRON Co., Ltd.
+        0EAE BHClears Microelectronics (Shanghai) Co., Ltd.
+        0EAF Unfolded Circle ApS
+        0EB0 FactorySense
+        0EB1 WearNex Limited
+        0EB2 PRADCO Outdoor Brands
+        0EB3 Zucchetti Axess
+        0EB4 BLUEFIN DATA, LLC
+        0EB5 Preseed Japan Corporation
+        0EB6 Server Products, Inc.
+        0EB7 Embedded Solutions LLC
+        0EB8 PARAGON ID
+        0EB9 egojin co,.ltd
+        0EBA THERMY LTD
+        0EBB Asahi Denso Co.,Ltd.
+        0EBC GP Acoustics International Limited
+        0EBD Tongfang Health Technology (Beijing) Co., Ltd.
+        0EBE Deity Acoustic Technology Co.
+        0EBF Schulte-Schlagbaum AG
+        0EC0 WEST inx Ltd.
+        0EC1 Crossdoor
+        0EC2 High Entropy, LLC
+        0EC3 Herschel Infrared Ltd
+        0EC4 PACIFIC MARINE BATTERIES PTY. LIMITED
+        0EC5 Alibaba (China) Co., Ltd.
+        0EC6 AuthGate B.V.
+        0EC7 Canyon Bicycles GmbH
+        0EC8 Codie LLC
+        0EC9 NeuroPace Inc
+        0ECA NexRev LLC
+        0ECB Zhong Shan City Richsound Electronic Industrial Ltd.
+        0ECC Shenzhen NEOECO Technology Co., Ltd.
+        0ECD Nature Inc.
+        0ECE Guangzhou Honor Microelectronic Co.,Ltd.
+        0ECF GGEC America, Inc.
+        0ED0 Gibson, Inc.
+        0ED1 VINYL MATT MEDIA LIMITED
+        0ED2 SHENZHEN BESTWAY ELECTRONICS CO.,LTD
+        0ED3 Lichens Innovation inc.
+        0ED4 Goerdyna Group Co., Ltd
+        0ED5 Relish Technologies Limited
+        0ED6 Quintessential Design, Inc.
+        0ED7 CS INSTRUMENTS GmbH & Co.KG
+        0ED8 DORAN MFG. LLC
+        0ED9 Overhead Door Corporation
+        0EDA Kodira GmbH
+        0EDB ShenZhen BoYiChuangXin
+        0EDC Shenzhen Zoqin Technology Co., Ltd.
+        0EDD Ceridwen Limited
+        0EDE Sony Honda Mobility Inc.
+        0EDF Dynaudio A/S
+        0EE0 MAERSK CONTAINER INDUSTRY A/S
+        0EE1 MA MICRO LIMITED
+        0EE2 shenzhen hongever technology Co,. Ltd
+        0EE3 TAMRON Co., Ltd.
+        0EE4 CAPTEMP, LDA
+        0EE5 Ambient Life Inc.
+        0EE6 NOCTRIX HEALTH, INC
+        0EE7 RICKARD AIR DIFFUSION (PTY) LTD
+        0EE8 SG Armaturen AS
+        0EE9 PIXEL TI IND. E COM PROD ELETRONICOS
+        0EEA Core Devices LLC
+        0EEB Fujita Electric Works, Ltd
+        0EEC Willow Laboratories, Inc.
+        0EED BBC Bircher AG
+        0EEE ELLEA INGEGNERIA SRL UNIPERSONALE
+        0EEF Q42 Internet B.V.
+        0EF0 Seaward Electronic
+        0EF1 Wuxi Does IOT Co., Ltd
+        0EF2 CAPTAIN BLINK
+        0EF3 Monil AS
+        0EF5 LS ELECTRIC Co., Ltd.
+        0EF6 Shenzhen Cyber Innovation Technology Co., Ltd.
+        0EF7 Trackonomy Systems, Inc.
+        0EF8 IoT Solutions Malta Limited
+        0EF9 Aseptico, Inc.
+        0EFA Sensear Pty Ltd
+        0EFB BLUEPROVIDERZ LLC
+        0EFC Jano Life Inc.
+        0EFD PRIMES GmbH
+        0EFE Teledyne Instruments, Inc.
+        0EFF Healthcare Technology Limited
+        0F00 TRACERCO LIMITED
+        0F01 HAPPLABS SOFTWARE PRIVATE LIMITED
+        0F02 GE HEALTHCARE TECHNOLOGIES INC.
+        0F03 Olibra LLC
+        0F04 Lumen Labs (HK) Ltd
+        0F05 SHENZHEN GWSTAI TECHNOLOGY CO.,LTD
+        0F06 SHENZHEN POWEROAK NEWENER CO., LTD
+        0F07 Tech OVN Private Limited
+        0F08 Lezyne USA Inc.
+        0F09 ANC CHINA LIMITED
+        0F0A LION GROUP, INC.
+        0F0B Brightway Innovation Intelligent Technology (Suzhou) Co., Ltd.
+        0F0C Hitachi Industrial Equipment Systems Co.,Ltd.
+        0F0D Maennl Elektronik GmbH
+        0F0E IDEATRONIK Limited Liability Company
+        0F0F caive Inc.
+        0F10 ShenZhen Doctors of Intelligence & Technology Co.,Ltd
+        0F11 Deep and Steep LLC
+        0F12 Endur ID, Inc.
+        0F13 Freshape SA
+        0F14 PreEvnt, LLC
+        0F15 Oval Corporation
+        0F16 ADHD Friendly co.Ltd
+        0F17 RORENTECH Co., Ltd.
+        0F18 iKeyless, LLC
+        0F19 Shenzhen SuperSound Technology Co.,Ltd
+        0F1A FLO SCIENCES, LLC
+        0F1B PalatiumCare LLC
+        0F1C Edge Semiconductors Inc.
+        0F1D ZIMMERMANN PV-Steel Group GmbH & Co. KG
+        0F1E Yolni Inc.
+        0F1F Ninebot (Changzhou) Tech Co., Ltd.
+        0F20 Beijing Spring Creation Technology Co., Ltd.
+        0F21 Rokk Limited
+        0F22 ONESPACE TECHNOLOGIES (PTY) LTD
+        0F23 Yuquan Semiconductor (Xiamen) Co., Ltd.
+        0F24 Easy Measure Co., Ltd.
+        0F25 Sichuan Changhong Neonet Technologies Co.,Ltd.
+        0F26 Centromere Holding B.V.
+        0F27 Global Link Distribution Corp.
+        0F28 Amp Fit Israel LTD
+        0F29 Trezor Company s.r.o.
+        0F2A KELLER Druckmesstechnik AG
+        0F2B ElitEngineering LLC
+        0F2C Vision Group Inc.
+        0F2D ClipsClips LLC
+        0F2E BRITZ INTERNATIONAL CO.,LTD
+        0F2F ThingCo Limited
+        0F30 Opal Camera, Inc.
+        0F31 TECHNOLOGIES FOR FREERIDE s.r.o
+        0F32 FLINTEC UK LIMITED
+        0F33 TETNET
+        0F34 NINGBO SHARKWARD ELECTRONICS CO.,LTD
+        0F35 Audeze LLC
+        0F36 NODER Joint Stock Company
+        0F37 Schueco International KG
+        0F38 GILL INSTRUMENTS LIMITED
+        0F39 Seitron Spa
+        0F3A Southern Audio Services, Inc
+        0F3B SANWA NEWTEC CO.,LTD.
+        0F3C Mobile Technology Solutions LLC
+        0F3D Vitio Medical S.L.
+        0F3E Salyx Medical Inc.
+        0F3F Landig + Lava GmbH & Co. KG
+        0F40 Health Data Insight C.I.C.
+        0F41 BONX INC.
+        0F42 LINKEDCHIP TECHNOLOGY INC
+        0F43 12mm Health Technology (Hainan) Co., Ltd.
+        0F44 MAVERICK ENERGY SOLUTIONS INTERNATIONAL,INC
+        0F45 Tactica Defense LLC
+        0F46 Huizhou Meicanxin Electronics Technology Co.,Ltd
+        0F47 Lodestar Technology Inc.
+        0F48 Shenzhen Xinfeiyi Technology Co., Ltd.
+        0F49 IYO INC.
+        0F4A Mitsubishi Motors Corporation
+        0F4B desamisCo.,Ltd.
+        0F4C JL WORLD CORPORATION LIMITED
+        0F4D Qulinda AB
+        0F4E Ningbo Dooya Mechanic & Electronic Technology Co., Ltd
+        0F4F G-Vision GmbH
+        0F50 Lantern Innovations Incorporated
+        0F51 ebm-papst Mulfingen GmbH & Co. KGaA & Co. KG
+        0F52 Shenzhen Yunke Intelligent Co.Ltd
+        0F53 Fledt & Meiton Marin AB
+        0F54 ContiTech Deutschland GmbH
+        0F55 Sensoteq Ltd
+        0F56 Astute Access Group Limited
+        0F57 Silverlake Technologies
+        0F58 Shenzhen Guo-link Technology Co.,Ltd.
+        0F59 Silicon Vandals PTY LTD
+        0F5A Vibe Energy B.V.
+        0F5B shanghai fudan electronics group company Co. Ltd
+        0F5C Micro Technology Services, Inc.
+        0F5D Leapcraft ApS
+        0F5E WUXI WEIDA INTELLIGENT ELECTRONICS CO.,LTD.
+        0F5F ROBSON SRL
+        0F60 Quilt Systems, Inc.
+        0F61 HyolimXE Co., Ltd.
+        0F62 Kehwin Technologies Co. Ltd.
+        0F63 WATTER, Inc.
+        0F64 SafeNow GmbH
+        0F65 CZV, Inc
+        0F66 BIGREDBEE, LLC
+        0F67 White Eagle Sonic Technologies, Inc.
+        0F68 Navico
+        0F69 Ancoe Industry Corporation
+        0F6A Roam Devices LLC
+        0F6B Skywalk Inc.
+        0F6C Biogents AG
+        0F6D MODRETRO, INC.
+        0F6E iSi Wearable Safety GmbH
+        0F6F onanoff limited
+        0F70 TECHFLITTER SOLUTIONS PRIVATE LIMITED
+        0F71 PIRITIZ LLC
+        0F72 FLORLINK, INC.
+        0F73 Keycafe Inc.
+        0F74 Sperry Labs LLC
+        0F75 Senseonics, Incorporated
+        0F76 simatec ag
+        0F77 CROSS BRAIN CO.,Ltd.
+        0F78 Also, Inc.
+        0F79 Walter Mueller Inc. for Industrial Electronics
+        0F7A SHENZHEN GUANG QI GUO CHUANG TECHNOLOGY CO.,LTD
+        0F7B SKYROAM, INC.
+        0F7C Polk Audio
+        0F7D eQ-3 AG
+        0F7E shenzhen Holyiot Technology Co.,Ltd
+        0F7F Badass eBikes GmbH
+        0F80 Hydro Electronic Devices, Inc.
+        0F81 IN Phase International lTD
+        0F82 Amon Co.Ltd.
+        0F83 Calpeda S.p.A.
+        0F84 KT Micro, Inc.
+        0F85 Hangzhou Sciener Smart Technology Co., Ltd.
+        0F86 Lakecrest Pty Ltd
+        0F87 Anacove Inc.
+        0F88 Kohler Ventures, Inc.
+        0F89 STOREIO TECHNOLOGIES LTD
+        0F8A Innogando S.L.
+        0F8B A.Y. McDonald Mfg. Co.
+        0F8C ROYAL PARTS CO.,LTD
+        0F8D JUREN CO., LTD.
+        0F8E Biceek Inc
+        0F8F SIGNUM INTELLIGENCE LTD
+        0F90 MOBI7 TECNOLOGIA EM MOBILIDADE S.A.
+        0F91 Valostra Digital Ventures LLP
+        0F92 Ethos Group, Inc.
+        0F93 Aktiebolaget Ebeco
+        0F94 IDX Company, Ltd.
+        0F95 Dongguang Huasoo Automation Technology Company Limited
+        0F96 SEIKOIST, INC
+        0F97 SPX Aids to Navigation Oy
+        0F98 Fitnexa Inc
+        0F99 DEZINE GROUP LLC
+        0F9A Eiritsu Electronics Industry Co., Ltd.
+        0F9B Hanshow Technology Co.,Ltd.
+        0F9C WePower Technologies LLC
+        0F9D IRTrans GmbH
+        0F9E Hibino Corporation
+        0F9F Seiko Future Creation Inc.
+        0FA0 DP IOT
+        0FA1 PALRED RETAIL PRIVATE LIMITED
+        0FA2 BIA NEUROSCIENCE INC.
+        0FA3 B.E.G. Brueck Electronic GmbH
+        0FA4 Nice Spa
+        0FA5 Avanos Medical, Inc.
+        0FA6 Ugreen Group Limited
+        0FA7 spheretek japan
+        0FA8 Senti Technologies Private Limited
+        0FA9 Ranch Systems, Inc.
+        0FAA Suzhou Fanxi Technology Co., Ltd.
+        0FAB Geo Radar AI Private Limited
+        0FAC Flitsmeister B.V.
+        0FAD The AI Toy Company
+        0FAE Capacite
+        0FAF Terasite Technologies
+        0FB0 General Resistance, LLC
+        0FB1 Avivomed Inc.
+        0FB2 PLAUD Inc.
+        0FB3 Hooked Society Oy Ltd
+        0FB4 StoneDevices
+        0FB5 Hangzhou Nano IC Technologies Co,. Ltd
+        0FB6 TQ-Systems GmbH
+        0FB7 Hapn Holdings, LLC
+        0FB8 SITERWELL ELECTRONICS CO.,LIMITED
+        0FB9 Shenzhen Mutual Technology Co., Ltd
+        0FBA Cosonic Intelligent Technologies Co., Ltd.
+        0FBB Rollease Acmeda, Inc.
+        0FBC ATANS TECHNOLOGY INC.
+        0FBD Locus Robotics Corp.
+        0FBE TaigaIoT
+        0FBF Tridentify AB
+        0FC0 Littlebird Connected Care, Inc.
+        0FC1 Air Automotive tracking Inc.
+        0FC2 ISSPRO, INC
+        0FC3 Shenzhen Jimi loT Co.,Ltd
+        0FC4 FulScience Automotive Electronics Co., Ltd.
+        0FC5 Hypershell Co., Ltd
+        0FC6 ASD Lighting PLC
+        0FC7 Pharox B.V.
+        0FC8 Eforthink Technology Co., Ltd.
+        0FC9 Zirbel Bike GmbH
+        0FCA Legato Audio, Inc.
+        0FCB Biocorp Production
+        0FCC Neurotherapeutics Ltd
+        0FCD Wimate Technology Solutions Pvt Ltd
+        0FCE NOJA Power
+        0FCF Nestlab AS
+        0FD0 Stark Future SL
+        0FD1 Auranova LLC
+        0FD2 Domteknika S.A
+        0FD3 YDIIT Co., Ltd
+        0FD4 QRITAGYA LLP
+        0FD5 Telemacy Ltd
+        0FD6 LIOTYS
+        0FD7 Hondata, Inc.
+        0FD8 SIVA Inotec Limited
+        0FD9 REMDEVICE S.R.L.
+        0FDA NIVELCO PROCESS CONTROL CO.
+        0FDC Beijing Hongsi Electronic Technology Co.,Ltd.
+        103A FOSS Analytical A/S
+        103D Blahaj Ltd
+        103E Nextorage Corporation
+        103F infyni
+        1040 Raspberry Pi
+        1041 Shenzhen Huasheng Jiaye Technology Co., Ltd
+        1042 Namara Water Technologies, Inc
+        1043 Shanghai Holychip Electronic Co., Ltd.
+        1044 Rotarex S.A.
+        1045 VOTRONIC Elektronik-Systeme GmbH
+        1046 EXELIO S.R.L.
+        1047 Yamaha Motor eBike Systems GmbH
+        1048 Ferrari s.p.a.
+        1049 Anhui Ubico Advanced Manufacture Co., Ltd.
+        104A Mueller-BBM Rail Technologies GmbH
+        104B Yoto Limited
+        104C LAUMAS Elettronica S.r.l.
+        104D BUND MEDIA PTY. LTD.
+        104E LSC Control Systems Pty Ltd
+        104F Safety Lighting Research Pty Ltd
+        1050 Hangzhou Sneuro Medical Co., Ltd.
+        1051 UnlimitedIRL LLC
+        1052 CHOZEN International CO., LTD.
+        1053 Sensorworx, Inc.
+        1054 Romcor Pty Ltd
+        1055 NewNet, Inc.
+        1056 CLM-Solutions
+        1057 RSA Security LLC
+        1058 Gravity (Shenzhen)Space Technology Co., Ltd
+        1059 Shenzhen Shuye Technology Co.,Ltd.
+        105A ArjoHuntleigh AB
+        105B Fairbanks Scales Inc.
+        105C YANMAR HOLDINGS CO., LTD.
+        105D Williams Sound, LLC
+        105E Zuuka Limited
+        105F Chip-pump Microelectronics
+        1060 TOMOE VALVE CO.,LTD
+        1061 VCS Vision Control Solutions GmbH
+        1062 Framason Audio S.A
+        1063 Field Line Automation Ltd
+        1064 Shearwater Research Inc.
+        1065 HIGH HIT ENTERPRISE CO., LTD.
+        1066 Algiz AS
+        1067 Shenzhen FHX Precision Hardware & Plastic Co., Ltd.
+        1068 Hotron Co., Ltd.
+        1069 Remoticom B.V.
+        106A OSKEY
+        106B GORDON MURRAY GROUP LIMITED
+        106C Global Electronics
+        106D Rokstar Holdings Limited
+        106E STRYDE LIMITED
+        106F Prosaris Solutions Ltd.
+        1070 TLV Co.,LTD.
+        1071 IZYBAT
+        1072 ALTESSA SOLUTIONS INC.
+        1073 Hong Kong Future lntelligent Technology Co., Limited
+        1074 CenTrak, Inc.
+        1075 TM-TECHNOLOGIES, JSC
+        1076 ALPHADIF
+        1077 Shenzhen Muyu Technology Co., Ltd.
+        1078 augment AI Inc.
+        1079 Digimax Innovative Products LTD.
+        107A CodaHD LLC
+        107B E.J. Brooks Company
+        107C Martin.Care GmbH
+        107D IMPACT-BZ LTD
+        107E Belford investment holdings pty ltd
+        107F Anton Paar ConsumerTec GmbH
+        1080 Knit Sound Company
+        1081 Australis Scientific Pty Ltd.
+        1082 AIR PRODUCTS AND CHEMICALS, INC.
+        1083 SYSTEM LOCO LTD
+        1084 24x8, LLC
+        1085 FUTURE INTELLIGENCE TECHNOLOGY SINGAPORE PTE. LTD.
+        1086 M3SH TECHNOLOGY INC.
+        1087 Matisse Interactif inc.
+        1088 Sesame AI, Inc.
+        1089 DEER MANAGEMENT SYSTEMS, LLC
+        108A Grayhill Inc.
+        108B PERUN TECH SP. Z O.O.
+        108C Tiny Displays Inc.
+        108D DEWINE Labs GmbH
+        108E Industrial Computing Limited
+        108F SkyCell AG
+        1090 NAGANO KEIKI CO., LTD.
+        1091 COSEL ELEKTRONIK OTOMASYON SISTEMLERI SANAYI VE TICARET LIMITED SIRKETI
+        1092 BXB DIGITAL PTY LIMITED
+        1093 Mindspire Limited
+        1094 Personal Products Co., Ltd.
+        1095 CardiaMetrics
+        1096 Aktv8 LLC
+        1097 Knox Associates, Inc.
+        1098 smart-TEC GmbH & Co. KG
+        1099 Selco GmbH
+        109A MONNIT CORPORATION
+        109B Tensoli GmbH
+        109C KIBLE
+        109D terumo
+        109E SHIBAURA ELECTRONICS CO., LTD.
+        109F Shenzhen Hali-Power Industrial Co., Ltd.
+        10A0 inContAlert GmbH
+        10A1 flexlog GmbH
+        10A2 Audio Research Corporation
+        10A3 BQT Solutions (NZ) Limited
+        10A4 RAPIDISE TECHNOLOGY PRIVATE LIMITED
+        10A5 Cebreo Medical A/S
+        10A6 Lightnovo ApS
+        10A7 Pedigree Technologies, LLC
+        10A8 Zhejiang Wanyou Intelligent Technology Co., Ltd.
+        10A9 Mallow
+        10AA Sigenergy Technology Co., Ltd.
+        10AB ObjectSpectrum, LLC
+        10AC ATsens Co.,Ltd.
+        10AD CoreHW Semiconductor Oy
+        10AE Raycon Inc.
         """
 }

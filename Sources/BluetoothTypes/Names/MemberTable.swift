@@ -1,26 +1,315 @@
 extension AssignedNames {
-    /// Members and standards bodies that have a UUID (Assigned Numbers, 3.10 and 3.11).
+    /// Members and standards bodies that have a UUID (Assigned Numbers, 3.10 and 3.11), without 0xFFF0 to 0xFFF5.
     static let memberTable = """
+        FC39 Harman International
+        FC3A C.O.B.O. SpA
+        FC3B BONX INC.
+        FC3C Eforthink Technology Co., Ltd.
+        FC3D Reelables, Inc.
+        FC3E Google LLC
+        FC3F Milwaukee Electric Tools
+        FC41 Yoto Limited
+        FC43 Atmosic Technologies, Inc.
+        FC44 Block, Inc.
+        FC45 Mitsubishi Electric Corporation
+        FC46 Xiaomi
+        FC47 Shanghai Ingeek Technology Co., Ltd.
+        FC48 Michelin
+        FC49 Golioth, Inc.
+        FC4A Shenzhen Shokz Co.,Ltd.
+        FC4B WinMagic Inc.
+        FC4C HP Inc.
+        FC4D Lodestar Technology Inc.
+        FC4E Lodestar Technology Inc.
+        FC4F WaveRF, Corp.
+        FC50 Ant Group Co., Ltd.
+        FC51 Ant Group Co., Ltd.
+        FC52 LG Electronics Inc.
+        FC53 LEGIC Identsystems AG
+        FC54 Shenzhen Yinwang Intelligent Technologies Co., Ltd.
+        FC55 BYD Company Limited
+        FC56 Google LLC
+        FC57 Ambient Life Inc.
+        FC58 Shenzhen Minew Technologies Co., Ltd.
+        FC59 Ant Group Co., Ltd.
+        FC5A LAST LOCK INC.
+        FC5B Time Location Systems AS
+        FC5C PLASTIC RESEARCH AND DEVELOPMENT CORPORATION
+        FC5D GP Acoustics International Limited
+        FC5E KUBU SMART LIMITED
+        FC5F PI-CRYSTAL INC.
+        FC60 Ohme Operations UK Limited
+        FC61 QIKCONNEX LLC
+        FC62 SPRiNTUS GmbH
+        FC63 Volvo Technology AB
+        FC64 Volvo Technology AB
+        FC65 Robor Electronics B.V.
+        FC66 Xiaomi Inc.
+        FC67 Guangdong Hengqin Xingtong Technology Co.,ltd.
+        FC68 RIGH, INC.
+        FC69 Harman International
+        FC6A Sonos Inc
+        FC6B Sonos Inc
+        FC6C Powerstick.com
+        FC6D MOTIVE TECHNOLOGIES, INC.
+        FC6E stryker
+        FC6F NextSense, Inc.
+        FC70 MOTIVE TECHNOLOGIES, INC.
+        FC71 Hive-Zox International SA
+        FC72 iodyne, LLC
+        FC73 Google LLC
+        FC74 EMBEINT INC
+        FC75 Xiaomi Inc.
+        FC76 Weber-Stephen Products LLC
+        FC77 SING SUN TECHNOLOGY (INTERNATIONAL) LIMITED
+        FC78 DHL
+        FC79 LG Electronics Inc.
+        FC7A Outshiny India Private Limited
+        FC7B Testo SE & Co. KGaA
+        FC7C Motorola Mobility, LLC
+        FC7D MML US, Inc
+        FC7E Harman International
+        FC7F Southco
+        FC80 TELE System Communications Pte. Ltd.
+        FC81 Axon Enterprise, Inc.
+        FC82 Zwift, Inc.
+        FC83 iHealth Labs, Inc.
+        FC84 NINGBO FOTILE KITCHENWARE CO., LTD.
+        FC85 Zhejiang Huanfu Technology Co., LTD
+        FC86 Samsara Networks, Inc
+        FC87 Samsara Networks, Inc
+        FC88 CCC del Uruguay
+        FC89 Intel Corporation
+        FC8A Intel Corporation
+        FC8B Kaspersky Lab Middle East FZ-LLC
+        FC8C VusionGroup
+        FC8D Caire Inc.
+        FC8E Blue Iris Labs, Inc.
+        FC8F Bose Corporation
+        FC90 Wiliot LTD.
+        FC91 Samsung Electronics Co., Ltd.
+        FC92 Furuno Electric Co., Ltd.
+        FC93 Komatsu Ltd.
+        FC94 Apple Inc.
+        FC95 Hippo Camp Software Ltd.
+        FC96 LEGO System A/S
+        FC97 Japan Display Inc.
+        FC98 Ruuvi Innovations Ltd.
+        FC99 Badger Meter
+        FC9A Koppli AB
+        FC9B Merry Electronics (S) Pte Ltd
+        FC9D Lenovo (Singapore) Pte Ltd.
+        FC9E Dell Computer Corporation
+        FC9F Delta Development Team, Inc
+        FCA0 Apple Inc.
+        FCA1 PF SCHWEISSTECHNOLOGIE GMBH
+        FCA2 Meizu Technology Co., Ltd.
+        FCA3 Gunnebo Aktiebolag
+        FCA4 HP Inc.
+        FCA5 HAYWARD INDUSTRIES, INC.
+        FCA6 Hubble Network Inc.
+        FCA7 Hubble Network Inc.
+        FCA8 Medtronic Inc.
+        FCA9 Medtronic Inc.
+        FCAA Spintly, Inc.
+        FCAB IRISS INC.
+        FCAC IRISS INC.
+        FCAD Beijing 99help Safety Technology Co., Ltd
+        FCAE Imagine Marketing Limited
+        FCAF AltoBeam Inc.
+        FCB0 Ford Motor Company
+        FCB1 Google LLC
+        FCB2 Apple Inc.
+        FCB3 SWEEN
+        FCB4 OMRON HEALTHCARE Co., Ltd.
+        FCB5 OMRON HEALTHCARE Co., Ltd.
+        FCB6 OMRON HEALTHCARE Co., Ltd.
+        FCB7 T-Mobile USA
+        FCB8 Ribbiot, INC.
+        FCB9 Lumi United Technology Co., Ltd
+        FCBA BlueID GmbH
+        FCBB SharkNinja Operating LLC
+        FCBC Drowsy Digital, Inc.
+        FCBD Toshiba Corporation
+        FCBE Musen Connect, Inc.
+        FCBF ASSA ABLOY Opening Solutions Sweden AB
+        FCC0 Xiaomi Inc.
+        FCC1 TIMECODE SYSTEMS LIMITED
+        FCC2 Qualcomm Technologies, Inc.
+        FCC3 HP Inc.
+        FCC4 OMRON(DALIAN) CO,.LTD.
+        FCC5 OMRON(DALIAN) CO,.LTD.
+        FCC6 Wiliot LTD.
+        FCC7 PB INC.
+        FCC8 Allthenticate, Inc.
+        FCC9 SkyHawke Technologies
+        FCCA Cosmed s.r.l.
+        FCCB TOTO LTD.
+        FCCC Wi-Fi Easy Connect Specification
+        FCCD Marshall Group AB
+        FCCE Luna Health, Inc.
+        FCCF Google LLC
+        FCD0 Laerdal Medical AS
+        FCD1 Shenzhen Benwei Media Co.,Ltd.
         FCD2 Allterco Robotics (BTHome)
-        FD5A Samsung
-        FD5F Oculus VR, LLC
+        FCD3 Fisher & Paykel Healthcare
+        FCD4 OMRON HEALTHCARE
+        FCD5 Nortek Security & Control
+        FCD6 SWISSINNO SOLUTIONS AG
+        FCD7 PowerPal Pty Ltd
+        FCD8 Appex Factory S.L.
+        FCD9 Huso, INC
+        FCDA Draeger
+        FCDB aconno GmbH
+        FCDC Amazon.com Services, LLC
+        FCDD Mobilaris AB
+        FCDE ARCTOP, INC.
+        FCDF NIO USA, Inc.
+        FCE0 Akciju sabiedriba "SAF TEHNIKA"
+        FCE1 Sony Group Corporation
+        FCE2 Baracoda Daily Healthtech
+        FCE3 Smith & Nephew Medical Limited
+        FCE4 Samsara Networks, Inc
+        FCE5 Samsara Networks, Inc
+        FCE6 Guard RFID Solutions Inc.
+        FCE7 TKH Security B.V.
+        FCE8 ITT Industries
+        FCE9 MindRhythm, Inc.
+        FCEA Chess Wise B.V.
+        FCEB Avi-On
+        FCEC Griffwerk GmbH
+        FCED Workaround Gmbh
+        FCEE Velentium, LLC
+        FCEF Divesoft s.r.o.
+        FCF0 Security Enhancement Systems, LLC
+        FCF1 Google LLC
+        FCF2 Bitwards Oy
+        FCF3 Armatura LLC
+        FCF4 Allegion
+        FCF5 Trident Communication Technology, LLC
+        FCF6 The Linux Foundation
+        FCF7 Honor Device Co., Ltd.
+        FCF8 Honor Device Co., Ltd.
+        FCF9 Leupold & Stevens, Inc.
+        FCFA Leupold & Stevens, Inc.
+        FCFB Shenzhen Benwei Media Co., Ltd.
+        FCFC Barrot Technology Co.,Ltd.
+        FCFD Barrot Technology Co.,Ltd.
+        FCFE Sonova Consumer Hearing GmbH
+        FCFF 701x
+        FD00 FUTEK Advanced Sensor Technology, Inc.
+        FD01 Sanvita Medical Corporation
+        FD02 LEGO System A/S
+        FD03 Quuppa Oy
+        FD04 Shure Inc.
+        FD05 Qualcomm Technologies, Inc.
+        FD06 RACE-AI LLC
+        FD07 Swedlock AB
+        FD08 Bull Group Incorporated Company
+        FD09 Cousins and Sears LLC
+        FD0A Luminostics, Inc.
+        FD0B Luminostics, Inc.
+        FD0C OSM HK Limited
+        FD0D Blecon Ltd
+        FD0E HerdDogg, Inc
+        FD0F AEON MOTOR CO.,LTD.
+        FD10 AEON MOTOR CO.,LTD.
+        FD11 AEON MOTOR CO.,LTD.
+        FD12 AEON MOTOR CO.,LTD.
+        FD13 BRG Sports, Inc.
+        FD14 BRG Sports, Inc.
+        FD15 Panasonic Corporation
+        FD16 Sensitech, Inc.
+        FD17 LEGIC Identsystems AG
+        FD18 LEGIC Identsystems AG
+        FD19 Smith & Nephew Medical Limited
+        FD1A CSIRO
+        FD1B Helios Sports, Inc.
+        FD1C Brady Worldwide Inc.
+        FD1D Samsung Electronics Co., Ltd
+        FD1E Plume Design Inc.
+        FD1F 3M
+        FD20 GN Hearing A/S
+        FD21 Huawei Technologies Co., Ltd.
+        FD22 Huawei Technologies Co., Ltd.
+        FD23 DOM Sicherheitstechnik GmbH & Co. KG
+        FD24 GD Midea Air-Conditioning Equipment Co., Ltd.
+        FD25 GD Midea Air-Conditioning Equipment Co., Ltd.
+        FD26 Novo Nordisk A/S
+        FD27 Integrated Illumination Systems, Inc.
+        FD28 Julius Blum GmbH
+        FD29 Asahi Kasei Corporation
+        FD2A Sony Corporation
+        FD2B The Access Technologies
+        FD2C The Access Technologies
+        FD2D Xiaomi Inc.
+        FD2E Bitstrata Systems Inc.
+        FD2F Bitstrata Systems Inc.
+        FD30 Sesam Solutions BV
+        FD31 LG Electronics Inc.
+        FD32 Gemalto Holding BV
+        FD33 DashLogic, Inc.
+        FD34 Aerosens LLC.
+        FD35 Transsion Holdings Limited
+        FD36 Google LLC
+        FD37 TireCheck GmbH
+        FD38 Danfoss A/S
+        FD39 PREDIKTAS
+        FD3A Verkada Inc.
+        FD3B Verkada Inc.
+        FD3C Redline Communications Inc.
+        FD3D Woan Technology (Shenzhen) Co., Ltd.
+        FD3E Pure Watercraft, inc.
+        FD3F Cognosos, Inc
+        FD40 Beflex Inc.
+        FD41 Amazon Lab126
+        FD42 Globe (Jiangsu) Co.,Ltd
+        FD43 Apple Inc.
+        FD44 Apple Inc.
+        FD45 GB Solution co.,Ltd
+        FD46 Lemco IKE
+        FD47 Liberty Global Inc.
+        FD48 Geberit International AG
+        FD49 Panasonic Corporation
+        FD4A Sigma Elektro GmbH
+        FD4B Samsung Electronics Co., Ltd.
+        FD4C Adolf Wuerth GmbH & Co KG
+        FD4D 70mai Co.,Ltd.
+        FD4E 70mai Co.,Ltd.
+        FD4F SONITOR TECHNOLOGIES AS
+        FD50 Hangzhou Tuya Information Technology Co., Ltd
+        FD51 UTC Fire and Security
+        FD52 UTC Fire and Security
+        FD53 PCI Private Limited
+        FD54 Qingdao Haier Technology Co., Ltd.
+        FD55 Braveheart Wireless, Inc.
+        FD56 Resmed Ltd
+        FD57 Volvo Car Corporation
+        FD58 Volvo Car Corporation
+        FD59 Samsung Electronics Co., Ltd.
+        FD5A Samsung Electronics Co., Ltd.
+        FD5B V2SOFT INC.
+        FD5C React Mobile
+        FD5D maxon motor ltd.
+        FD5E Tapkey GmbH
+        FD5F Meta Platforms Technologies, LLC
         FD60 Sercomm Corporation
         FD61 Arendi AG
-        FD62 Fitbit, Inc.
-        FD63 Fitbit, Inc.
+        FD62 Google LLC
+        FD63 Google LLC
         FD64 INRIA
         FD65 Razer Inc.
         FD66 Zebra Technologies Corporation
         FD67 Montblanc Simplo GmbH
         FD68 Ubique Innovation AG
-        FD69 Samsung Electronics Co., Ltd.
+        FD69 Samsung Electronics Co., Ltd
         FD6A Emerson
         FD6B rapitag GmbH
         FD6C Samsung Electronics Co., Ltd.
         FD6D Sigma Elektro GmbH
         FD6E Polidea sp. z o.o.
         FD6F Apple (Exposure Notification)
-        FD70 GuangDong Oppo Mobile Telecommunications Corp., Ltd.
+        FD70 GuangDong Oppo Mobile Telecommunications Corp., Ltd
         FD71 GN Hearing A/S
         FD72 Logitech International SA
         FD73 BRControls Products BV
@@ -78,14 +367,14 @@ extension AssignedNames {
         FDA7 WWZN Information Technology Company Limited
         FDA8 PSA Peugeot Citroën
         FDA9 Rhombus Systems, Inc.
-        FDAA Xiaomi
+        FDAA Xiaomi Inc.
         FDAB Xiaomi Inc.
         FDAC Tentacle Sync GmbH
         FDAD Houwa System Design, k.k.
         FDAE Houwa System Design, k.k.
         FDAF Wiliot LTD
-        FDB0 Proxy Technologies, Inc.
-        FDB1 Proxy Technologies, Inc.
+        FDB0 Oura Health Ltd
+        FDB1 Oura Health Ltd
         FDB2 Portable Multimedia Ltd
         FDB3 Audiodo AB
         FDB4 HP Inc
@@ -123,7 +412,7 @@ extension AssignedNames {
         FDD4 LX Solutions Pty Limited
         FDD5 Brompton Bicycle Ltd
         FDD6 Ministry of Supply
-        FDD7 Emerson
+        FDD7 Copeland Cold Chain LP
         FDD8 Jiangsu Teranovo Tech Co., Ltd.
         FDD9 Jiangsu Teranovo Tech Co., Ltd.
         FDDA MHCS
@@ -134,7 +423,7 @@ extension AssignedNames {
         FDDF Harman International
         FDE0 John Deere
         FDE1 Fortin Electronic Systems
-        FDE2 Google Inc.
+        FDE2 Google LLC
         FDE3 Abbott Diabetes Care
         FDE4 JUUL Labs, Inc.
         FDE5 SMK Corporation
@@ -167,8 +456,8 @@ extension AssignedNames {
         FE00 Amazon.com Services, Inc.
         FE01 Duracell U.S. Operations Inc.
         FE02 Robert Bosch GmbH
-        FE03 Amazon
-        FE04 OpenPath Security Inc
+        FE03 Amazon.com Services, Inc.
+        FE04 Motorola Solutions, Inc.
         FE05 CORE Transport Technologies NZ Limited
         FE06 Qualcomm Technologies, Inc.
         FE07 Sonos, Inc.
@@ -180,7 +469,7 @@ extension AssignedNames {
         FE0D Procter & Gamble
         FE0E Setec Pty Ltd
         FE0F Signify (Hue)
-        FE10 Lapis Semiconductor Co., Ltd.
+        FE10 LAPIS Technology Co., Ltd.
         FE11 GMC-I Messtechnik GmbH
         FE12 M-Way Solutions GmbH
         FE13 Apple Inc.
@@ -189,12 +478,12 @@ extension AssignedNames {
         FE16 Footmarks, Inc.
         FE17 Telit Wireless Solutions GmbH
         FE18 Runtime, Inc.
-        FE19 Google, Inc
+        FE19 Google LLC
         FE1A Tyto Life LLC
         FE1B Tyto Life LLC
         FE1C NetMedia, Inc.
         FE1D Illuminati Instrument Corporation
-        FE1E Smart Innovations Co., Ltd
+        FE1E LAMPLIGHT Co., Ltd.
         FE1F Garmin International, Inc.
         FE20 Emerson
         FE21 Bose Corporation
@@ -202,14 +491,14 @@ extension AssignedNames {
         FE23 Zoll Medical Corporation
         FE24 August Home Inc
         FE25 Apple, Inc.
-        FE26 Google
-        FE27 Google
+        FE26 Google LLC
+        FE27 Google LLC
         FE28 Ayla Networks
         FE29 Gibson Innovations
         FE2A DaisyWorks, Inc.
         FE2B ITT Industries
         FE2C Google (Fast Pair)
-        FE2D SMART INNOVATION Co.,Ltd
+        FE2D LAMPLIGHT Co., Ltd.
         FE2E ERi,Inc.
         FE2F CRESCO Wireless, Inc
         FE30 Volkswagen AG
@@ -223,7 +512,7 @@ extension AssignedNames {
         FE38 Spaceek LTD
         FE39 TTS Tooltechnic Systems AG & Co. KG
         FE3A TTS Tooltechnic Systems AG & Co. KG
-        FE3B Dobly Laboratories
+        FE3B Dolby Laboratories
         FE3C alibaba
         FE3D BD Medical
         FE3E BD Medical
@@ -244,13 +533,13 @@ extension AssignedNames {
         FE4D Casambi Technologies Oy
         FE4E NTT docomo
         FE4F Molekule, Inc.
-        FE50 Google Inc.
+        FE50 Google LLC
         FE51 SRAM
         FE52 SetPoint Medical
         FE53 3M
         FE54 Motiv, Inc.
-        FE55 Google Inc.
-        FE56 Google Inc.
+        FE55 Google LLC
+        FE56 Google LLC
         FE57 Dotted Labs
         FE58 Nordic Semiconductor ASA
         FE59 Nordic Semiconductor (Secure DFU)
@@ -261,7 +550,7 @@ extension AssignedNames {
         FE5E Plastc Corporation
         FE5F Eyefi, Inc.
         FE60 Lierda Science & Technology Group Co., Ltd.
-        FE61 Logitech
+        FE61 Logitech International SA
         FE62 Indagem Tech LLC
         FE63 Connected Yard, Inc.
         FE64 Siemens AG
@@ -298,7 +587,7 @@ extension AssignedNames {
         FE83 Blue Bite
         FE84 RF Digital Corp
         FE85 RF Digital Corp
-        FE86 HUAWEI Technologies Co., Ltd. ( 华为技术有限公司 )
+        FE86 HUAWEI Technologies Co., Ltd
         FE87 Qingdao Yeelink Information Technology Co., Ltd. ( 青岛亿联客信息技术有限公司 )
         FE88 SALTO SYSTEMS S.L.
         FE89 B&O Play A/S
@@ -313,7 +602,7 @@ extension AssignedNames {
         FE92 Jarden Safety & Security
         FE93 OttoQ In
         FE94 OttoQ In
-        FE95 Xiaomi
+        FE95 Xiaomi Inc.
         FE96 Tesla Motors Inc.
         FE97 Tesla Motors Inc.
         FE98 Currant Inc
@@ -322,9 +611,9 @@ extension AssignedNames {
         FE9B Samsara Networks, Inc
         FE9C GSI Laboratories, Inc.
         FE9D Mobiquity Networks Inc
-        FE9E Dialog Semiconductor B.V.
-        FE9F Google
-        FEA0 Google
+        FE9E Renesas Design Netherlands B.V.
+        FE9F Google LLC
+        FEA0 Google LLC
         FEA1 Intrepid Control Systems, Inc.
         FEA2 Intrepid Control Systems, Inc.
         FEA3 ITT Industries
@@ -347,8 +636,8 @@ extension AssignedNames {
         FEB4 WiSilica Inc.
         FEB5 WiSilica Inc.
         FEB6 Vencer Co., Ltd
-        FEB7 Facebook, Inc.
-        FEB8 Facebook, Inc.
+        FEB7 Meta Platforms, Inc.
+        FEB8 Meta Platforms, Inc.
         FEB9 LG Electronics
         FEBA Tencent Holdings Limited
         FEBB adafruit industries
@@ -380,7 +669,7 @@ extension AssignedNames {
         FED5 Plantronics Inc.
         FED6 Broadcom
         FED7 Broadcom
-        FED8 Google
+        FED8 Google LLC
         FED9 Pebble Technology Corporation
         FEDA ISSC Technologies Corp.
         FEDB Perka, Inc.
@@ -388,27 +677,27 @@ extension AssignedNames {
         FEDD Jawbone
         FEDE Coin, Inc.
         FEDF Design SHIFT
-        FEE0 Anhui Huami
+        FEE0 Anhui Huami Information Technology Co., Ltd.
         FEE1 Anhui Huami Information Technology Co., Ltd.
         FEE2 Anki, Inc.
         FEE3 Anki, Inc.
         FEE4 Nordic Semiconductor ASA
         FEE5 Nordic Semiconductor ASA
         FEE6 Silvair, Inc.
-        FEE7 Tencent
+        FEE7 Tencent Holdings Limited.
         FEE8 Quintic Corp.
         FEE9 Quintic Corp.
         FEEA Swirl Networks, Inc.
         FEEB Swirl Networks, Inc.
-        FEEC Tile
-        FEED Tile
+        FEEC Tile, Inc.
+        FEED Tile, Inc.
         FEEE Polar Electro Oy
         FEEF Polar Electro Oy
         FEF0 Intel
         FEF1 CSR
         FEF2 CSR
-        FEF3 Google
-        FEF4 Google
+        FEF3 Google LLC
+        FEF4 Google LLC
         FEF5 Dialog Semiconductor GmbH
         FEF6 Wicentric, Inc.
         FEF7 Aplix Corporation
@@ -418,9 +707,15 @@ extension AssignedNames {
         FEFB Telit Wireless Solutions (Formerly Stollmann E+V GmbH)
         FEFC Gimbal, Inc.
         FEFD Gimbal, Inc.
-        FEFE GN ReSound A/S
+        FEFE GN Hearing A/S
         FEFF GN Netcom
+        FFEF Wi-Fi Direct Specification
         FFF6 Matter
+        FFF7 Zigbee Direct
+        FFF8 Mopria Alliance BLE
+        FFF9 FIDO2 secure client-to-authenticator transport
+        FFFA ASTM Remote ID
+        FFFB Direct Thread Commissioning
         FFFC AirFuel Alliance
         FFFD Fast IDentity Online Alliance (FIDO)
         FFFE Alliance for Wireless Power (A4WP)

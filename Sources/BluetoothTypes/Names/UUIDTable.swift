@@ -1,11 +1,12 @@
 extension AssignedNames {
-    /// Protocols, services, units, declarations, descriptors and characteristics (Assigned Numbers, 3).
+    /// Protocols, services, mesh profiles, units, declarations, descriptors, characteristics and object types (Assigned
+    /// Numbers, 3).
     static let uuidTable = """
         0001 SDP
         0002 UDP
         0003 RFCOMM
         0004 TCP
-        0005 TCP-BIN
+        0005 TCS-BIN
         0006 TCS-AT
         0007 ATT
         0008 OBEX
@@ -59,7 +60,7 @@ extension AssignedNames {
         111D ImagingReferencedObjects
         111E Handsfree
         111F HandsfreeAudioGateway
-        1120 DirectPrintingReferenceObjectsService
+        1120 DirectPrintingReferencedObjectsService
         1121 ReflectedUI
         1122 BasicPrinting
         1123 PrintingStatus
@@ -102,6 +103,13 @@ extension AssignedNames {
         1400 HDP
         1401 HDP Source
         1402 HDP Sink
+        1600 Ambient Light Sensor NLC Profile 1.0
+        1601 Basic Lightness Controller NLC Profile 1.0
+        1602 Basic Scene Selector NLC Profile 1.0
+        1603 Dimming Control NLC Profile 1.0
+        1604 Energy Monitor NLC Profile 1.0
+        1605 Occupancy Sensor NLC Profile 1.0
+        1606 HVAC Integration NLC Profile 1.0
         1800 Generic Access
         1801 Generic Attribute
         1802 Immediate Alert
@@ -170,7 +178,13 @@ extension AssignedNames {
         1856 Public Broadcast Announcement
         1857 Electronic Shelf Label
         1858 Gaming Audio
-        1859 Mesh Audio Solicitation
+        1859 Mesh Proxy Solicitation
+        185A Industrial Measurement Device
+        185B Ranging
+        185C HID ISO
+        185D Cookware
+        185E Voice Assistant
+        185F Generic Voice Assistant
         2700 unitless
         2701 length (metre)
         2702 mass (kilogram)
@@ -294,6 +308,10 @@ extension AssignedNames {
         27C3 sound pressure (decibel)
         27C4 parts per million
         27C5 parts per billion
+        27C6 mass density rate ((milligram per decilitre) per minute)
+        27C7 electrical apparent energy (kilovolt ampere hour)
+        27C8 electrical apparent power (volt ampere)
+        27C9 gravity (standard gravity)
         2800 Primary Service
         2801 Secondary Service
         2802 Include
@@ -316,6 +334,12 @@ extension AssignedNames {
         290F Complete BR-EDR Transport Block Data
         2910 Observation Schedule
         2911 Valid Range and Accuracy
+        2912 Measurement Description
+        2913 Manufacturer Limits
+        2914 Process Tolerances
+        2915 IMD Trigger Setting
+        2916 Cooking Sensor Info
+        2917 Cooking Trigger Setting
         2A00 Device Name
         2A01 Appearance
         2A02 Peripheral Privacy Flag
@@ -460,9 +484,9 @@ extension AssignedNames {
         2A90 Last Name
         2A91 Maximum Recommended Heart Rate
         2A92 Resting Heart Rate
-        2A93 Sport Type for Aerobic/Anaerobic Thresholds
+        2A93 Sport Type for Aerobic and Anaerobic Thresholds
         2A94 Three Zone Heart Rate Limits
-        2A95 Two Zone Heart Rate Limit
+        2A95 Two Zone Heart Rate Limits
         2A96 VO2 Max
         2A97 Waist Circumference
         2A98 Weight
@@ -515,6 +539,8 @@ extension AssignedNames {
         2AC7 Object List Filter
         2AC8 Object Changed
         2AC9 Resolvable Private Address Only
+        2ACA Unspecified Object Type
+        2ACB Directory Listing Object Type
         2ACC Fitness Machine Feature
         2ACD Treadmill Data
         2ACE Cross Trainer Data
@@ -537,9 +563,9 @@ extension AssignedNames {
         2AE0 Average Current
         2AE1 Average Voltage
         2AE2 Boolean
-        2AE3 Chromatic Distance From Planckian
+        2AE3 Chromatic Distance from Planckian
         2AE4 Chromaticity Coordinates
-        2AE5 Chromaticity In CCT And Duv Values
+        2AE5 Chromaticity in CCT and Duv Values
         2AE6 Chromaticity Tolerance
         2AE7 CIE 13.3-1995 Color Rendering Index
         2AE8 Coefficient
@@ -553,7 +579,7 @@ extension AssignedNames {
         2AF0 Electric Current Specification
         2AF1 Electric Current Statistics
         2AF2 Energy
-        2AF3 Energy In A Period Of Day
+        2AF3 Energy in a Period of Day
         2AF4 Event Statistics
         2AF5 Fixed String 16
         2AF6 Fixed String 24
@@ -573,14 +599,14 @@ extension AssignedNames {
         2B04 Percentage 8
         2B05 Power
         2B06 Power Specification
-        2B07 Relative Runtime In A Current Range
-        2B08 Relative Runtime In A Generic Level Range
-        2B09 Relative Value In A Voltage Range
-        2B0A Relative Value In An Illuminance Range
-        2B0B Relative Value In A Period of Day
-        2B0C Relative Value In A Temperature Range
+        2B07 Relative Runtime in a Current Range
+        2B08 Relative Runtime in a Generic Level Range
+        2B09 Relative Value in a Voltage Range
+        2B0A Relative Value in an Illuminance Range
+        2B0B Relative Value in a Period of Day
+        2B0C Relative Value in a Temperature Range
         2B0D Temperature 8
-        2B0E Temperature 8 In A Period Of Day
+        2B0E Temperature 8 in a Period of Day
         2B0F Temperature 8 Statistics
         2B10 Temperature Range
         2B11 Temperature Statistics
@@ -634,8 +660,8 @@ extension AssignedNames {
         2B41 Sleep Activity Instantaneous Data
         2B42 Sleep Activity Summary Data
         2B43 Physical Activity Monitor Control Point
-        2B44 Current Session
-        2B45 Session
+        2B44 Physical Activity Current Session
+        2B45 Physical Activity Session Descriptor
         2B46 Preferred Units
         2B47 High Resolution Height
         2B48 Middle Name
@@ -669,7 +695,7 @@ extension AssignedNames {
         2B89 Apparent Energy 32
         2B8A Apparent Power
         2B8B Live Health Observations
-        2B8C CO extsubscript{2} Concentration
+        2B8C CO2 Concentration
         2B8D Cosine of the Angle
         2B8E Device Time Feature
         2B8F Device Time Parameters
@@ -731,9 +757,9 @@ extension AssignedNames {
         2BC7 Broadcast Audio Scan Control Point
         2BC8 Broadcast Receive State
         2BC9 Sink PAC
-        2BCA Sink Audio Location
+        2BCA Sink Audio Locations
         2BCB Source PAC
-        2BCC Source Audio Location
+        2BCC Source Audio Locations
         2BCD Available Audio Contexts
         2BCE Supported Audio Contexts
         2BCF Ammonia Concentration
@@ -771,7 +797,7 @@ extension AssignedNames {
         2BEF Estimated Service Date
         2BF0 Battery Energy Status
         2BF1 Observation Schedule Changed
-        2BF2 Current Elapsed Time
+        2BF2 Elapsed Time
         2BF3 Health Sensor Features
         2BF4 GHS Control Point
         2BF5 LE GATT Security Levels
@@ -790,6 +816,57 @@ extension AssignedNames {
         2C02 UGT Features
         2C03 BGS Features
         2C04 BGR Features
+        2C05 Percentage 8 Steps
+        2C06 Acceleration
+        2C07 Force
+        2C08 Linear Position
+        2C09 Rotational Speed
+        2C0A Length
+        2C0B Torque
+        2C0C IMD Status
+        2C0D IMDS Descriptor Value Changed
+        2C0E First Use Date
+        2C0F Life Cycle Data
+        2C10 Work Cycle Data
+        2C11 Service Cycle Data
+        2C12 IMD Control
+        2C13 IMD Historical Data
+        2C14 RAS Features
+        2C15 Real-time Ranging Data
+        2C16 On-demand Ranging Data
+        2C17 RAS Control Point
+        2C18 Ranging Data Ready
+        2C19 Ranging Data Overwritten
         2C1A Coordinated Set Name
+        2C1B Humidity 8
+        2C1C Illuminance 16
+        2C1D Acceleration - 3D
+        2C1E Precise Acceleration - 3D
+        2C1F Acceleration Detection Status
+        2C20 Door/Window Status
+        2C21 Pushbutton Status 8
+        2C22 Contact Status 8
+        2C23 HID ISO Properties
+        2C24 LE HID Operation Mode
+        2C25 Cookware Description
+        2C26 Recipe Control
+        2C27 Recipe Parameters
+        2C28 Cooking Step Status
+        2C29 Cooking Zone Capabilities
+        2C2A Cooking Zone Desired Cooking Conditions
+        2C2B Cooking Zone Actual Cooking Conditions
+        2C2C Cookware Sensor Data
+        2C2D Cookware Sensor Aggregate
+        2C2E Cooking Temperature
+        2C2F Cooking Zone Perceived Power
+        2C30 Kitchen Appliance Airflow
+        2C31 Voice Assistant Name
+        2C32 Voice Assistant UUID
+        2C33 Voice Assistant Service Control Point
+        2C34 Installed Location
+        2C35 Voice Assistant Session State
+        2C36 Voice Assistant Session Flag
+        2C37 Voice Assistant Supported Languages
+        2C38 Voice Assistant Supported Features
         """
 }
