@@ -5,7 +5,7 @@ import BLEByteCoding
 /// # Masked contents
 ///
 /// - Keys in commands and events, such as those of LE Enable Encryption, LE Long Term Key Request Reply, LE Add Device
-///   To Resolving List and LE Generate DHKey Complete.
+///   To Resolving List, LE Set Decision Instructions and LE Generate DHKey Complete.
 /// - The Security Manager's key distribution: Encryption Information, Identity Information and Signing Information.
 /// - Pairing Confirm and Pairing Random. The key of LE legacy pairing can be computed from them and a known or guessed
 ///   passkey, and they reveal the passkey of LE Secure Connections.
@@ -52,9 +52,9 @@ public struct CaptureKeyMask: Sendable {
     ) -> [UInt8]? {
         switch kind {
         case .command:
-            guard let opcode = bytes.littleEndian(at: 0), let range = Self.secretParameters(of: opcode) else {
-                return nil
-            }
+            guard let opcode = bytes.littleEndian(at: 0) else { return nil }
+            if opcode == 0x2081 { return maskDecisionInstructions(bytes) }
+            guard let range = Self.secretParameters(of: opcode) else { return nil }
             return zeroed(bytes, from: 3 + range.lowerBound, to: range.upperBound.map { 3 + $0 })
         case .event: return maskEvent(bytes)
         case .acl: return maskData(bytes, direction ?? .controllerToHost, adapterIndex)
@@ -95,6 +95,21 @@ public struct CaptureKeyMask: Sendable {
         case 0x206B: (4, 20)  // LE BIG Create Sync
         default: nil
         }
+    }
+
+    /// Masks the keys of resolvable tags in LE Set Decision Instructions (Vol 4, Part E, 7.8.145).
+    private func maskDecisionInstructions(_ bytes: RawSpan) -> [UInt8]? {
+        var copy = [UInt8](copying: bytes)
+        var isMasked = false
+        // A test consists of flags, a field and 16 bytes of parameters. Field 0 is the resolvable tag. The first test
+        // follows the number of tests.
+        for start in stride(from: 4, to: copy.count - 1, by: 18) where copy[start + 1] == 0 {
+            for index in start + 2..<min(start + 18, copy.count) {
+                copy[index] = 0
+                isMasked = true
+            }
+        }
+        return isMasked ? copy : nil
     }
 
     private func maskEvent(_ bytes: RawSpan) -> [UInt8]? {

@@ -21,9 +21,11 @@ extension KeyStore {
         }
     }
 
-    /// Reads the caches with these names. A cache is left out if it is missing or stale, cannot be decoded, is accessible
-    /// to other users, or exceeds the total size limit. If this process may change the files, all files of other caches
-    /// and of those left out are removed.
+    /// Reads the caches with these names. A cache is left out if it is missing or stale, cannot be decoded, is
+    /// accessible to other users, or exceeds the total size limit.
+    ///
+    /// If this process may change the files, it removes all files of other caches and of those left out, and the
+    /// unfinished files of processes that have ended.
     package func caches<Value: Decodable & Sendable>(_ names: [String], as type: Value.Type) async -> [String: Value] {
         await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: self.readCaches(names, as: type)) }
@@ -31,9 +33,10 @@ extension KeyStore {
     }
 
     private func readCaches<Value: Decodable>(_ names: [String], as type: Value.Type) -> [String: Value] {
-        guard let cacheDirectory, let found = try? StateDirectory.files(in: cacheDirectory), !found.isEmpty else {
+        guard let cacheDirectory, let entries = try? StateDirectory.names(in: cacheDirectory), !entries.isEmpty else {
             return [:]
         }
+        if isKept { StateFile.removeLeftovers(among: entries, in: cacheDirectory) { $0.hasSuffix(".json") } }
         var values: [String: Value] = [:]
         var used: Set<String> = []
         var total = 0
@@ -48,7 +51,9 @@ extension KeyStore {
             used.insert(file.name)
         }
         if isKept {
-            for file in found where !used.contains(file.name) { unsafe unlink(file.path) }
+            for entry in entries where entry.hasSuffix(".json") && !used.contains(entry) {
+                unsafe unlink("\(cacheDirectory)/\(entry)")
+            }
         }
         return values
     }

@@ -112,7 +112,9 @@ package struct StateFile: Hashable, Sendable {
         guard contents.count <= sizeLimit else { throw .tooLarge(path, limit: sizeLimit) }
         if step == .create { return }
         try makeDirectory()
-        removeLeftovers()
+        if let entries = try? StateDirectory.names(in: directory) {
+            StateFile.removeLeftovers(among: entries, in: directory) { $0 == name }
+        }
         let temporary = "\(path).\(getpid()).new"
         unsafe unlink(temporary)
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
@@ -216,11 +218,21 @@ package struct StateFile: Hashable, Sendable {
     }
 
     /// Removes unfinished files of processes that have ended.
-    private func removeLeftovers() {
-        let prefix = name + "."
-        for entry in (try? StateDirectory.names(in: directory)) ?? []
-        where entry.hasPrefix(prefix) && entry.hasSuffix(".new") {
-            guard let process = pid_t(entry.dropFirst(prefix.count).dropLast(4)) else { continue }
+    ///
+    /// - Parameters:
+    ///   - entries: the names of the directory's entries.
+    ///   - isIncluded: whether to remove the unfinished files for the file with this name.
+    static func removeLeftovers(
+        among entries: [String],
+        in directory: String,
+        where isIncluded: (Substring) -> Bool
+    ) {
+        for entry in entries where entry.hasSuffix(".new") {
+            // The name of the file, a period and the process.
+            let parts = entry.dropLast(4)
+            guard let period = parts.lastIndex(of: "."), isIncluded(parts[..<period]),
+                let process = pid_t(parts[parts.index(after: period)...])
+            else { continue }
             if kill(process, 0) != 0, errno == ESRCH { unsafe unlink("\(directory)/\(entry)") }
         }
     }

@@ -34,6 +34,18 @@ struct CaptureKeyMaskTests {
         #expect(masked(kind, head) == nil || masked(kind, head) == head)
     }
 
+    @Test("Keys of resolvable tags in decision instructions are replaced, and no other parameters")
+    func keysOfResolvableTagsAreReplacedAndNoOtherParameters() {
+        // Three tests: of the RSSI, of the resolvable tag and of the advertiser's address.
+        let signalStrength: [UInt8] = [0x81, 0x20, 55, 3, 0x03, 0x07] + Self.key
+        let head = signalStrength + [0x02, 0x00]
+        let address: [UInt8] = [0x03, 0x09] + Self.key
+        #expect(masked(.command, head + Self.key + address) == head + Self.zeros + address)
+        // A truncated key is masked as far as it is present.
+        #expect(masked(.command, head + [7]) == head + [0])
+        for count in 0...head.count { #expect(masked(.command, Array(head.prefix(count))) == nil) }
+    }
+
     @Test("Packets without keys are unchanged")
     func packetsWithoutKeysAreUnchanged() {
         #expect(masked(.command, [0x03, 0x0C, 0]) == nil)

@@ -403,6 +403,34 @@ final class KeyStoreTests {
         #expect(left == Set(names.dropFirst() + [file.name]))
     }
 
+    @Test(
+        "Unfinished caches of ended programs are removed, even if no cache is written again",
+        arguments: [true, false]
+    )
+    func unfinishedCachesOfEndedProgramsAreRemoved(hasCaches: Bool) async throws {
+        let store = await open()
+        let caches = try #require(store.cacheDirectory)
+        if hasCaches {
+            let cache = StateFile(directory: caches, name: KeyStore.fileName(of: "peer"))
+            try cache.replace(with: Data("[1]".utf8), isDurable: false)
+        } else {
+            try FileManager.default.createDirectory(atPath: caches, withIntermediateDirectories: true)
+        }
+        let names = ["other.json.2147483646.new", "other.json.\(getppid()).new", "other.json.x.new"]
+        for name in names { try Data().write(to: URL(fileURLWithPath: "\(caches)/\(name)")) }
+        // A process that may not change the files leaves them all.
+        let reader = try KeyStore.inspect(file) { Issue.record("\($0)") }
+        #expect(await reader.caches([], as: [Int].self).isEmpty)
+        let others = Set(try FileManager.default.contentsOfDirectory(atPath: caches))
+        #expect(others.isSuperset(of: names))
+        let values: [String: [Int]] = hasCaches ? ["peer": [1]] : [:]
+        #expect(await store.caches(["peer"], as: [Int].self) == values)
+        await store.close()
+        let left = Set(try FileManager.default.contentsOfDirectory(atPath: caches))
+        let cacheNames = hasCaches ? ["peer.json"] : []
+        #expect(left == Set(names.dropFirst() + cacheNames))
+    }
+
     @Test func stateThatCannotBeWrittenCausesOneWarning() async throws {
         try Data().write(to: URL(fileURLWithPath: directory))
         let warnings = Warnings()
