@@ -73,7 +73,7 @@ private struct JSONParser {
             guard next == UInt8(ascii: "\"") else { throw error("expected a key in double quotes") }
             let key = try parseString()
             skipWhitespace()
-            guard take(":") else { throw error("expected a colon after the key \"\(key)\"") }
+            guard take(":") else { throw error("expected a colon after the key") }
             members.append(JSON.Member(key: key, value: try parseValue()))
             skipWhitespace()
             if take("}") { return .object(members) }

@@ -30,8 +30,9 @@ struct RecentPackets {
     /// Returns whether the packet repeats the device's last packet, or is older, and remembers it otherwise.
     ///
     /// A packet with the number of the last packet is a repetition. A packet with a number of the 128 before the last
-    /// is late. Both are new if the device was silent for a minute: it has restarted. A packet without a number is a
-    /// repetition if it has the content of the last packet, and the device was silent for less than 4 seconds.
+    /// is late. Both are new if the last packet, or its last repetition, was received at least a minute ago: the device
+    /// has restarted. Late packets do not extend this minute. A packet without a number is a repetition if it has the
+    /// content of the last packet, and the device was silent for less than 4 seconds.
     mutating func isRepeat(number: UInt8?, content: RawSpan, from address: UInt64, now: Instant) -> Bool {
         let packet = Packet(number: number, content: number == nil ? hash(content) : 0, time: now)
         guard let last = newer[address] ?? older[address] else {
@@ -39,9 +40,10 @@ struct RecentPackets {
             return false
         }
         let isRepeat = repeats(packet, last)
-        // A late packet does not replace the last one.
+        // A late packet replaces neither the last one nor its time. Otherwise, the packets of a restarted device would
+        // be late until its number has passed the last one.
         let isLate = isRepeat && packet.number != last.number
-        remember(isLate ? Packet(number: last.number, content: last.content, time: now) : packet, address)
+        remember(isLate ? last : packet, address)
         return isRepeat
     }
 

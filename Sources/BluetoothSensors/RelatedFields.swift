@@ -1,12 +1,9 @@
-import BLEByteCoding
-
 /// Where an advertisement has the fields of formats that need more than one field.
 struct RelatedFields {
     /// The position of the name.
     var name: Range<Int>?
     /// The company identifier of data that may be Govee's, and the position of the data.
     var govee: (company: UInt16, range: Range<Int>)?
-    var hasGoveeService = false
     var switchBotService: Range<Int>?
     var switchBotManufacturer: Range<Int>?
 
@@ -20,12 +17,5 @@ struct RelatedFields {
     mutating func noteManufacturerData(_ company: UInt16, _ range: Range<Int>) {
         if Govee.isCandidate(company, length: range.count) { govee = (company, range) }
         if company == SwitchBot.company { switchBotManufacturer = range }
-    }
-
-    mutating func noteServices(_ list: RawSpan) {
-        var reader = ByteReader(list)
-        while let uuid = try? reader.readUInt16() {
-            if uuid == Govee.serviceUUID { hasGoveeService = true }
-        }
     }
 }

@@ -123,9 +123,6 @@ public struct SensorDecoder: Sendable {
             case .completeLocalName, .shortenedLocalName:
                 related.name = range
                 continue
-            case .completeServiceUUIDs16, .incompleteServiceUUIDs16:
-                related.noteServices(structure.data)
-                continue
             default:
                 continue
             }
@@ -202,8 +199,7 @@ public struct SensorDecoder: Sendable {
         let name = related.name.map { printableText(data.extracting($0)) } ?? name ?? ""
         if let (company, range) = related.govee {
             let content = data.extracting(range)
-            let report = Govee.decode(content, company: company, name: name, hasService: related.hasGoveeService)
-            if let report { append(report, to: &reports) }
+            if let report = Govee.decode(content, company: company, name: name) { append(report, to: &reports) }
         }
         if let range = related.switchBotService {
             let manufacturer = related.switchBotManufacturer.map { [UInt8](copying: data.extracting($0)) }

@@ -19,6 +19,7 @@ public struct SensorDeviceClass: RawRepresentable, Hashable, Sendable {
     public static let count = SensorDeviceClass(rawValue: "count")
     public static let current = SensorDeviceClass(rawValue: "current")
     public static let dimmer = SensorDeviceClass(rawValue: "dimmer")
+    /// Home Assistant has no such class. For it, a dew point is a `temperature`.
     public static let dewPoint = SensorDeviceClass(rawValue: "dew_point")
     public static let direction = SensorDeviceClass(rawValue: "direction")
     public static let distance = SensorDeviceClass(rawValue: "distance")
@@ -38,6 +39,7 @@ public struct SensorDeviceClass: RawRepresentable, Hashable, Sendable {
     public static let light = SensorDeviceClass(rawValue: "light")
     public static let lightLevel = SensorDeviceClass(rawValue: "light_level")
     public static let lock = SensorDeviceClass(rawValue: "lock")
+    /// Home Assistant names this class `weight`.
     public static let mass = SensorDeviceClass(rawValue: "mass")
     public static let moisture = SensorDeviceClass(rawValue: "moisture")
     public static let motion = SensorDeviceClass(rawValue: "motion")

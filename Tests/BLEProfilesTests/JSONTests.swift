@@ -36,7 +36,9 @@ struct JSONTests {
         arguments: [
             ("", "line 1, column 1: the document ends where a value should be"),
             ("{\n  \"a\": 1,\n}", "line 3, column 1: expected a key in double quotes"),
-            ("{\"a\" 1}", "line 1, column 6: expected a colon after the key \"a\""),
+            ("{\"a\" 1}", "line 1, column 6: expected a colon after the key"),
+            // The key, which could control a terminal, is not repeated.
+            ("{\"\\u001b[2J\" 1}", "line 1, column 14: expected a colon after the key"),
             ("{\"a\": 1 \"b\": 2}", "line 1, column 9: expected a comma or }"),
             ("[1 2]", "line 1, column 4: expected a comma or ]"),
             ("[1]]", "line 1, column 4: something follows the end of the document"),

@@ -193,6 +193,27 @@ struct ProfileTests {
             #"{"advertise": {"manufacturerData": {"004C": "0x0G"}}}"#,
             "advertise.manufacturerData.004C: \"0x0G\" is not hexadecimal: \"G\" is no digit"
         ),
+        (
+            #"{"advertise": {"serviceData": {"FCD2": "\#(String(repeating: "00", count: 253))"}}}"#,
+            "advertise.serviceData.FCD2: the data has 253 bytes; the maximum is 252"
+        ),
+        (
+            #"{"advertise": {"serviceData": {"12345678-1234-5678-1234-56789ABCDEF0": "#
+                + #""\#(String(repeating: "00", count: 239))"}}}"#,
+            "advertise.serviceData.12345678-1234-5678-1234-56789ABCDEF0: the data has 239 bytes; the maximum is 238"
+        ),
+        (
+            #"{"advertise": {"manufacturerData": {"004C": "\#(String(repeating: "00", count: 253))"}}}"#,
+            "advertise.manufacturerData.004C: the data has 253 bytes; the maximum is 252"
+        ),
+        (
+            #"{"advertise": {"serviceData": {"FCD2": "40", "0000FCD2": "40"}}}"#,
+            "advertise.serviceData.0000FCD2: given twice"
+        ),
+        (
+            #"{"advertise": {"manufacturerData": {"004C": "00", "004c": "00"}}}"#,
+            "advertise.manufacturerData.004c: given twice"
+        ),
         (#"{"advertise": {"connectable": 1}}"#, "advertise.connectable: expected true or false, not a number"),
         (
             #"{"advertise": {"phy": "2m", "coding": "s2"}}"#,
@@ -343,6 +364,14 @@ struct ProfileTests {
         ).payload
         #expect(payload.advertisingData.length == 3 + 44 + 5)
         #expect(payload.scanResponseData.bytes.isEmpty)
+    }
+
+    @Test func longestDataIsAdvertised() throws {
+        let data = String(repeating: "00", count: 252)
+        let payload = try profile(
+            #"{"advertise": {"serviceData": {"FCD2": "\#(data)"}, "manufacturerData": {"004C": "\#(data)"}}}"#
+        ).payload
+        #expect(payload.advertisingData.length == 3 + 256 + 256)
     }
 
     @Test(arguments: ["2m", "coded"])

@@ -37,13 +37,28 @@ import Testing
         #expect(decode("0516aafe2001")?.protection == .unsupported)
     }
 
-    @Test func goveeNeedsNameOrService() {
+    @Test func goveeNeedsName() {
         let data = "09ff0100010103519e64"
         #expect(decode(data) == nil)
+        // Models with different layouts have the service.
+        #expect(decode("030388ec" + data) == nil)
         let report = decode(data, name: "GVH5101_1234")
         #expect(report?.model == "H5101")
         #expect(numbers(report) == ["temperature": 21.7, "humidity": 50.2, "battery": 100])
-        #expect(decode("030388ec" + data) != nil)
+    }
+
+    @Test(
+        arguments: [("0ed2e431", 24.8, 70.2, 1), ("8ed2e4b1", -24.8, 70.2, 129)] as [(String, Double, Double, Double)]
+    )
+    func goveeH5106HasParticlesInsteadOfBattery(
+        packed: String,
+        temperature: Double,
+        humidity: Double,
+        particles: Double
+    ) {
+        let report = decode("09ff01000101" + packed, name: "GVH5106_1234")
+        #expect(report?.model == "H5106")
+        #expect(numbers(report) == ["temperature": temperature, "humidity": humidity, "pm25": particles])
     }
 
     @Test func switchBotMeter() {

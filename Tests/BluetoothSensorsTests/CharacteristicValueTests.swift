@@ -89,6 +89,12 @@ import Testing
         #expect(CharacteristicValue(decoding: try bytes(digits), of: BluetoothUUID(uuid))?.fields.isEmpty ?? true)
     }
 
+    @Test(arguments: ["ff7f", "0080"])
+    func glucoseTimeOffsetOutOfRangeIsNoField(digits: String) throws {
+        let value = CharacteristicValue(decoding: try bytes("01 0500 ea070b1b130026 \(digits)"), of: "2A18")
+        #expect(value?.fields.map(\.name) == ["sequence_number", "time"])
+    }
+
     @Test(
         "A value out of range is not decoded",
         arguments: [

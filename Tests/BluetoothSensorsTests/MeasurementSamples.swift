@@ -84,6 +84,16 @@ extension CharacteristicSample {
             "context follows, sequence number 5, time 2026-11-27 19:00:38, time offset -60 min, glucose 100 mg/dL, "
                 + "sample capillary whole blood, location finger, status battery low"
         ),
+        .init(
+            0x2A18,
+            "01 0500 ea070b1b130026 ff7f",
+            "sequence number 5, time 2026-11-27 19:00:38, time offset overrun"
+        ),
+        .init(
+            0x2A18,
+            "01 0500 ea070b1b130026 0080",
+            "sequence number 5, time 2026-11-27 19:00:38, time offset underrun"
+        ),
         // 55 · 10^-4 mol/L.
         .init(
             0x2A18,

@@ -33,6 +33,7 @@ import Testing
             (0x19, 0, 0x2700, "ff", nil), (0x1A, 0, 0x2700, "6f00", nil), (0x1B, 0, 0x2700, "6f00", nil),
             (0x1C, 0, 0x2700, "6f00", nil), (0x06, 0, 0x2700, "00", nil), (0x06, 0, 0x2700, "000000", nil),
             (0x04, 127, 0x2700, "01", "1e+127"), (0x04, 0, 0x2784, "01", "1 area (barn)"),
+            (0x04, 0, 0x27BC, "1e", "30 strokes/min"),
         ] as [(UInt8, Int8, UInt16, String, String?)]
     )
     func valueHasFormatExponentAndUnit(
@@ -46,6 +47,12 @@ import Testing
         let presentation = try #require(PresentationFormat(decoding: descriptor))
         let bytes = try #require([UInt8](hexadecimal: digits))
         #expect(CharacteristicValue(decoding: bytes, of: "FFF1", format: presentation)?.text == text)
+    }
+
+    @Test func symbolsAreOfAssignedUnits() {
+        for unit in UnitSymbol.symbols.keys {
+            #expect(BluetoothUUID(unit).name != nil, "\(BluetoothUUID(unit))")
+        }
     }
 
     @Test func descriptorHasSevenBytes() {

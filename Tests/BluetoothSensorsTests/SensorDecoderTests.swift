@@ -108,6 +108,21 @@ import Testing
         #expect(isPress(at: last + UInt64(limit)))
     }
 
+    @Test func restartedDeviceThatKeepsSendingHasEventsAfterAMinute() {
+        var decoder = SensorDecoder()
+        let press = SensorReading(.button, .event("press", count: nil))
+        let packets: [(number: String, second: UInt64, isPress: Bool)] = [
+            ("64", 0, true), ("64", 10, false),
+            // The device has restarted.
+            ("00", 20, false), ("01", 40, false), ("02", 69, false), ("03", 70, true), ("04", 71, true),
+            ("04", 72, false),
+        ]
+        for packet in packets {
+            let report = decode("0816d2fc4000\(packet.number)3a01", &decoder, at: packet.second)
+            #expect(report?.readings.contains(press) == packet.isPress, "\(packet.number)")
+        }
+    }
+
     @Test(
         arguments: [
             ("0616d2fc403a01", ["button"]), ("0816d2fc403a003a01", ["button_2"]), ("0816d2fc403a013a00", ["button_1"]),

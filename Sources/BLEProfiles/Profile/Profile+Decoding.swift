@@ -75,19 +75,22 @@ extension Profile.Advertise {
         }
         for (key, reader) in try members["serviceData"]?.entries() ?? [] {
             guard let service = BluetoothUUID(key) else { throw reader.error(BluetoothUUID.problem(of: key)) }
-            serviceData.append(Profile.ServiceData(service: service, data: try reader.bytes()))
+            // The same UUID may be written in several widths.
+            guard !serviceData.contains(where: { $0.service == service }) else { throw reader.error("given twice") }
+            let data = try Self.data(reader, after: service.width.octets)
+            serviceData.append(Profile.ServiceData(service: service, data: data))
         }
         for (key, reader) in try members["manufacturerData"]?.entries() ?? [] {
             // `UInt16` would also accept a sign.
             guard key.utf8.count == 4, key.allSatisfy(\.isHexDigit), let company = UInt16(key, radix: 16) else {
                 throw reader.error("the key is not a company's number: use 4 hexadecimal digits, as in 004C")
             }
-            manufacturerData.append(
-                AdvertisingData.ManufacturerData(
-                    company: CompanyIdentifier(rawValue: company),
-                    data: try reader.bytes()
-                )
-            )
+            let identifier = CompanyIdentifier(rawValue: company)
+            guard !manufacturerData.contains(where: { $0.company == identifier }) else {
+                throw reader.error("given twice")
+            }
+            let data = try Self.data(reader, after: 2)
+            manufacturerData.append(AdvertisingData.ManufacturerData(company: identifier, data: data))
         }
         if let reader = members["connectable"] { isConnectable = try reader.bool() }
         if let reader = members["interval"] {
@@ -99,6 +102,20 @@ extension Profile.Advertise {
             guard phy == .coded else { throw reader.error("a coding goes with \"phy\": \"coded\"") }
         }
         periodic = try members["periodic"].map(Profile.Periodic.init)
+    }
+
+    /// The maximum length of an AD structure after its type, in bytes (Vol 3, Part C, 11).
+    private static let longestStructure = 254
+
+    /// Reads the data that an AD structure has after an identifier.
+    ///
+    /// - Parameter length: the length of the identifier, in bytes.
+    private static func data(_ reader: ProfileReader, after length: Int) throws(ProfileError) -> [UInt8] {
+        let data = try reader.bytes()
+        guard data.count <= longestStructure - length else {
+            throw reader.error("the data has \(data.count) bytes; the maximum is \(longestStructure - length)")
+        }
+        return data
     }
 }
 

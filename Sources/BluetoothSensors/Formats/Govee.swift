@@ -7,15 +7,16 @@ import BLEByteCoding
 /// | H5072, H5075 | 0xEC88, 6 bytes | 0, packed values (3), battery (1), 0 |
 /// | H5051, H5074 | 0xEC88, 7 or 9 bytes | 0, temperature (2, 0.01 °C), humidity (2, 0.01 %), battery (1), … |
 /// | H5100 to H5105, H5174, H5177 | 0x0001, 6 bytes | 1, 1, packed values (3), battery (1) |
+/// | H5106 | 0x0001, 6 bytes | 1, 1, packed values (4) |
 /// | H5179 | 0x8801, 9 bytes | … (4), temperature (2), humidity (2), battery (1) |
 ///
 /// The packed values are a sign bit and a number, most significant byte first: the temperature in 0.1 °C times 1000,
-/// plus the humidity in 0.1 %. Bit 7 of the battery reports an error; the measured values are then not valid.
+/// plus the humidity in 0.1 %. Bit 7 of the battery reports an error; the measured values are then not valid. In the
+/// H5106, the number is this sum times 1000, plus PM2.5 in µg/m³.
 ///
-/// 0x0001 is the identifier of another company. Such data is decoded only with a Govee name or service 0xEC88.
+/// 0x0001 is the identifier of another company, and only the name distinguishes the H5106 from the other models. Such
+/// data is decoded only with a Govee name.
 enum Govee {
-    static let serviceUUID: UInt16 = 0xEC88
-
     /// Whether the field may be Govee's.
     static func isCandidate(_ company: UInt16, length: Int) -> Bool {
         switch company {
@@ -26,9 +27,9 @@ enum Govee {
         }
     }
 
-    static func decode(_ data: RawSpan, company: UInt16, name: String, hasService: Bool) -> SensorReport? {
+    static func decode(_ data: RawSpan, company: UInt16, name: String) -> SensorReport? {
         let isNamed = ["Govee", "GVH5", "ihoment"].contains { name.hasPrefix($0) }
-        guard company != 0x0001 || isNamed || hasService else { return nil }
+        guard company != 0x0001 || isNamed else { return nil }
         var reader = ByteReader(data)
         var report = SensorReport(format: .govee, model: model(name))
         do throws(PacketDecodingError) {
@@ -41,7 +42,11 @@ enum Govee {
                 try decodePlain(&reader, into: &report)
             case (0x0001, 6):
                 guard try reader.readUInt16() == 0x0101 else { return nil }
-                try decodePacked(&reader, into: &report)
+                if report.model == "H5106" {
+                    try decodePackedWithParticles(&reader, into: &report)
+                } else {
+                    try decodePacked(&reader, into: &report)
+                }
             case (0x8801, 9):
                 try reader.skip(4)
                 try decodePlain(&reader, into: &report)
@@ -65,6 +70,18 @@ enum Govee {
         report.readings.append(SensorReading(.temperature, packed & 0x80_0000 == 0 ? temperature : -temperature))
         report.readings.appendPercentage(.humidity, Double(magnitude % 1000) / 10)
         report.readings.appendPercentage(.battery, Double(battery))
+    }
+
+    private static func decodePackedWithParticles(
+        _ reader: inout ByteReader,
+        into report: inout SensorReport
+    ) throws(PacketDecodingError) {
+        let packed = try reader.readUInt32().byteSwapped
+        let magnitude = packed & 0x7FFF_FFFF
+        let temperature = Double(magnitude / 1_000_000) / 10
+        report.readings.append(SensorReading(.temperature, packed & 0x8000_0000 == 0 ? temperature : -temperature))
+        report.readings.appendPercentage(.humidity, Double(magnitude / 1000 % 1000) / 10)
+        report.readings.append(SensorReading(.pm25, Double(magnitude % 1000)))
     }
 
     private static func decodePlain(

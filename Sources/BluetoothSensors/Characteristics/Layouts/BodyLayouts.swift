@@ -58,7 +58,7 @@ extension CharacteristicLayout {
             .flags(.uint8, .set("context", 4..<5, ["follows"])),
             .number("sequence_number", .uint16),
             .time("time"),
-            .number("time_offset", .sint16, "min").when(0),
+            .number("time_offset", .sint16, "min", special: [0x7FFF: "overrun", 0x8000: "underrun"]).when(0),
             .medfloat16("glucose", "mg/dL", shift: 5).when(1, not: 2),
             .medfloat16("glucose", "mmol/L", shift: 3).when(1, and: 2),
             .packed(
