@@ -75,20 +75,24 @@ struct ScanTests {
         #expect(found.last?.localName == "Test" && found.last?.serviceUUIDs == ["180D"])
     }
 
-    @Test("A second scan reports known advertisers again, even if the controller filters duplicates")
+    @Test("A second scan reports known advertisers again, and does not restart the controller's scan")
     func secondScanReportsKnownAdvertisersAgain() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host
-        let first = try fixture.run { await host.startScan(ScanOptions()) { _ in } }
+        let reports = Recorder<Int>()
+        let first = try fixture.run { await host.startScan(ScanOptions()) { _ in reports.append(1) } }
+        fixture.loop.run(for: .milliseconds(5))
+        let filters = fixture.controller.commands.compactMap { $0.decode(LESetScanEnable.self)?.filterDuplicates }
+        #expect(filters == [false])
+        fixture.controller.emit(report(.connectableScannableUndirected, flagsAndService))
         fixture.loop.run(for: .milliseconds(5))
         fixture.controller.forgetCommands()
-        try fixture.run { _ = await host.startScan(ScanOptions()) { _ in } }
+        try fixture.run { _ = await host.startScan(ScanOptions()) { _ in reports.append(2) } }
+        fixture.controller.emit(report(.connectableScannableUndirected, flagsAndService))
         fixture.loop.run(for: .milliseconds(5))
-        let enabled = fixture.controller.commands.compactMap { $0.decode(LESetScanEnable.self)?.leScanEnable }
-        #expect(enabled == [false, true])
+        #expect(reports.all == [1, 2])
         // The end of the first scan changes nothing for the second.
-        fixture.controller.forgetCommands()
         try fixture.run { await host.stopScan(first) }
         fixture.loop.run(for: .milliseconds(5))
         #expect(fixture.controller.commands.isEmpty)

@@ -260,6 +260,30 @@ struct LateAddressTests {
         encounter.fixture.loop.run(for: .seconds(30))
         #expect(call.all.count == 1)
     }
+
+    @Test func addressThatIsReportedBeforeTheLinkIsThatOfTheLink() throws {
+        let encounter = try Encounter(.peripheral, meets: false, usesExtendedCommands: true)
+        let addresses = (UInt64(1)...2).map { DeviceAddress(0xC000_0000_0000 + $0, isRandom: true) }
+        try encounter.run { host in
+            for address in addresses {
+                _ = try await host.startAdvertising(AdvertisementConfiguration(address: address))
+            }
+        }
+        encounter.fixture.controller.emit {
+            LEAdvertisingSetTerminated(
+                status: .success,
+                advertisingHandle: 1,
+                connectionHandle: connection,
+                numCompletedExtendedAdvertisingEvents: 0
+            ).encodePacket(into: &$0)
+        }
+        encounter.fixture.loop.run(for: .milliseconds(1))
+        encounter.meet()
+        #expect(try encounter.run { $0.links[connection]?.ownAddress } == addresses[1])
+        // The event tells nothing of a later link with this handle.
+        encounter.meetAgain(peerAddress)
+        #expect(try encounter.run { $0.links[connection]?.ownAddress } == addresses[0])
+    }
 }
 
 @Suite("Changing the security policy")

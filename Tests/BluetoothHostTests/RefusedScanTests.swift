@@ -27,7 +27,7 @@ struct RefusedScanTests {
         let (fixture, errors) = try scanning()
         let host = fixture.host
         _ = try fixture.run {
-            await host.startScan(ScanOptions(isActive: false)) {
+            await host.startScan(ScanOptions(interval: .milliseconds(30), window: .milliseconds(30))) {
                 if case .ended(let error) = $0 { errors.append(error) }
             }
         }
@@ -42,6 +42,24 @@ struct RefusedScanTests {
         fixture.loop.run(for: .milliseconds(10))
         let enabled = fixture.controller.commands.compactMap { $0.decode(LESetScanEnable.self)?.leScanEnable }
         #expect(enabled == [false, false, true])
+    }
+
+    @Test func laterScanStartsIfTheControllerHasEndedTheScanItself() throws {
+        let (fixture, errors) = try scanning()
+        let host = fixture.host
+        // This controller does not scan any more, so it accepts parameters.
+        for interval in [Duration.milliseconds(30), .milliseconds(20)] {
+            _ = try fixture.run {
+                await host.startScan(ScanOptions(interval: interval, window: interval)) {
+                    if case .ended(let error) = $0 { errors.append(error) }
+                }
+            }
+            fixture.loop.run(for: .milliseconds(10))
+        }
+        #expect(errors.all.count == 2)
+        let enabled = fixture.controller.commands.compactMap { $0.decode(LESetScanEnable.self)?.leScanEnable }
+        #expect(enabled == [false, false, true])
+        #expect(try fixture.run { await host.contradiction() } == nil)
     }
 
     @Test func changeOfAddressesDoesNotWaitForEver() throws {

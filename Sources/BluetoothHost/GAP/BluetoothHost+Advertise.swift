@@ -71,7 +71,7 @@ extension BluetoothHost {
     func ownAddress(of connection: NewConnection) -> DeviceAddress {
         guard let information else { return DeviceAddress(0, isRandom: false) }
         let isFromAdvertisement = connection.role == .peripheral && !connection.isFromReceivedTrain
-        return gap.addressOfNewLink(isFromAdvertisement: isFromAdvertisement, information)
+        return gap.addressOfNewLink(connection.handle, isFromAdvertisement: isFromAdvertisement, information)
     }
 
     /// Whether a bonded peer that has a key for private addresses is received only under these (Vol 6, Part B, 4.7).
@@ -79,7 +79,8 @@ extension BluetoothHost {
 
     /// Handles the address that this host has on a link, because the peer has found an advertising set with it.
     func ownAddressKnown(_ handle: ConnectionHandle, _ address: DeviceAddress) {
-        guard let link = links[handle], link.role == .peripheral, !link.facts.hasAddressOfController else { return }
+        guard let link = links[handle] else { return gap.setAddress(address, ofComingLink: handle) }
+        guard link.role == .peripheral, !link.facts.hasAddressOfController else { return }
         inform(link) { security, context in security.contextChanged(ownAddress: address, &context) }
     }
 }

@@ -38,7 +38,7 @@ extension BluetoothHost {
     ///
     /// - Parameter addresses: the addresses of the peers; nil for all peers.
     package func reportAgain(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) {
-        perform(gap.reportAgain(addresses, in: scan, gapContext))
+        gap.reportAgain(addresses, in: scan)
     }
 
     // MARK: Reports

@@ -98,7 +98,38 @@ struct RepeatedScanTests {
         }
     }
 
-    @Test("Peers are reported again on request, even if the controller filters duplicates")
+    @Test("A peer is reported again when its advertising data changes, and only then")
+    func scanReportsChangedDataOfLegacyAdvertising() throws {
+        try World.run { world in
+            let sender = try await world.device("sender").openAdapter()
+            let central = try await world.device("gateway").openAdapter().central
+            let names = Log<String?>()
+            let task = Task(executorPreference: world.taskExecutor) {
+                do {
+                    for try await advertisement in central.scan(ScanOptions(isActive: false)) {
+                        names.append(advertisement.localName)
+                    }
+                } catch {}
+            }
+            for name in ["closed", "open"] {
+                let advertising = try await sender.peripheral.startAdvertising(
+                    AdvertisementConfiguration(
+                        isConnectable: false,
+                        isScannable: false,
+                        advertisingData: AdvertisingData([.completeLocalName(name)]),
+                        usesExtendedPDUs: false
+                    )
+                )
+                try await world.sleep(for: .seconds(10))
+                await advertising.stop()
+            }
+            #expect(names.all == ["closed", "open"])
+            task.cancel()
+            await task.value
+        }
+    }
+
+    @Test("Peers are reported again on request, and only to the scan of the request")
     func scanReportsPeersAgainThatItsAppDropped() throws {
         try World.run { world in
             let lamps = [

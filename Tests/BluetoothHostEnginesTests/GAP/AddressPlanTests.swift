@@ -57,12 +57,25 @@ struct AddressPlanTests {
         #expect(fixture.plan.addressOfNewLink(fixture.context.information) == own)
     }
 
-    @Test("Without privacy modes in the controller, none are set")
-    func noPrivacyModesAreSetIfTheControllerHasNone() {
-        var fixture = Fixture(GAPSample.information(listSize: 4, hasPrivacyModes: false))
+    @Test(
+        "Without privacy modes in the controller, the host resolves peers by itself in device privacy mode",
+        arguments: [PrivacyMode.device, .network]
+    )
+    func peersAreListedWithoutPrivacyModesOnlyInNetworkMode(mode: PrivacyMode) {
+        var fixture = Fixture(mode: mode, GAPSample.information(listSize: 4, hasPrivacyModes: false))
         fixture.setPeers([1])
-        #expect(fixture.bringUp() == [Fixture.add(peer1, 1), Fixture.resolve()])
+        #expect(fixture.bringUp() == (mode == .network ? [Fixture.add(peer1, 1), Fixture.resolve()] : []))
+        #expect(fixture.plan.mustBeResolvedByScan(peer1) == (mode == .device))
         #expect(!fixture.plan.ownAddresses(fixture.context.information).isMadeByController)
+    }
+
+    @Test("Without privacy modes in the controller, it makes the host's private addresses all the same")
+    func ownKeyIsListedWithoutPrivacyModes() {
+        var fixture = Fixture(isPrivate: true, GAPSample.information(listSize: 4, hasPrivacyModes: false))
+        fixture.setPeers([1])
+        let list = [Fixture.add(GAPSample.identity, 0, Fixture.ownKey), Fixture.resolve()]
+        #expect(fixture.bringUp().suffix(2) == list[...])
+        #expect(fixture.plan.ownAddresses(fixture.context.information).isMadeByController)
     }
 
     @Test("A list that is too short has the most important peers")
@@ -217,7 +230,7 @@ struct AddressPlanTests {
         #expect(fixture.next()?.command == refused.command)
     }
 
-    @Test("The host resolves addresses itself if the controller refuses a command for its list", arguments: 0..<4)
+    @Test("The host resolves addresses itself if the controller refuses a command for its list", arguments: 0..<5)
     func hostResolvesAddressesIfAListCommandIsRefused(position: Int) throws {
         var fixture = Fixture(isPrivate: true, GAPSample.information(listSize: 4))
         fixture.bringUp()
@@ -235,14 +248,27 @@ struct AddressPlanTests {
         var rest = Array(all[(position + 1)...])
         if position == 1 { rest.removeFirst() }
         if position == 3 { rest.removeFirst() }
+        // The controller would ignore the peer under its identity address.
+        if position == 4 { rest.insert(Fixture.remove(peer1), at: 0) }
         #expect(fixture.run() == rest)
         #expect(fixture.run() == [], "it is not tried again")
-        #expect(fixture.plan.mustBeResolvedByScan(peer1) == (position == 3))
+        #expect(fixture.plan.mustBeResolvedByScan(peer1) == (position >= 3))
+    }
+
+    @Test("A refused privacy mode does not matter in network privacy mode, which is the default of the controller")
+    func refusedNetworkPrivacyModeDoesNotMatter() {
+        var fixture = Fixture(mode: .network, GAPSample.information(listSize: 4))
+        fixture.setPeers([1])
+        fixture.plan.controllerWasReset(fixture.context, &fixture.random)
+        #expect(fixture.run(commands: 1) == [Fixture.add(peer1, 1)])
+        #expect(fixture.refuse().count == 1)
+        #expect(fixture.run() == [Fixture.resolve()])
+        #expect(!fixture.plan.mustBeResolvedByScan(peer1))
     }
 
     @Test("Refused address resolution is tried again when the list changes")
     func refusedResolutionIsTriedAgainWhenTheListChanges() {
-        var fixture = Fixture(GAPSample.information(listSize: 4, hasPrivacyModes: false))
+        var fixture = Fixture(mode: .network, GAPSample.information(listSize: 4, hasPrivacyModes: false))
         fixture.setPeers([1])
         fixture.plan.controllerWasReset(fixture.context, &fixture.random)
         #expect(fixture.run(commands: 1) == [Fixture.add(peer1, 1)])

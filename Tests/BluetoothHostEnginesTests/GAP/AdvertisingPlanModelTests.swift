@@ -101,9 +101,13 @@ struct AdvertisingPlanModelTests {
             sets[handle]?.isOn = isOn
         }
 
-        /// Whether it must refuse a command. After a refused end, the host does not know whether legacy advertising is on.
+        /// Whether it must refuse a command: parameters of advertising that is on. After a refused end, or two refused
+        /// restarts, the host does not know whether it is on.
         func mustRefuse(_ command: GAPCommand) -> Bool {
-            command.opcode == LESetAdvertisingParameters.opcode && sets[0]?.isOn == true
+            if let command = command.decode(LESetExtendedAdvertisingParameters.self) {
+                return sets[command.advertisingHandle]?.isOn == true
+            }
+            return command.opcode == LESetAdvertisingParameters.opcode && sets[0]?.isOn == true
         }
 
         /// Whether a command turns advertising off or removes a set.
@@ -198,7 +202,7 @@ struct AdvertisingPlanModelTests {
         mutating func send(_ next: PlannedCommand) -> CommandFailure? {
             if fixture.context.addresses.hold == .everything { #expect(!Controller.mayRefuse(next.command)) }
             if controller.mustRefuse(next.command) {
-                #expect(fixture.plan.leftOnCount > 0)
+                #expect(fixture.plan.mayAdvertise)
                 return GAPSample.refusal(of: next.command, .commandDisallowed)
             }
             if Controller.isEnd(next.command), chance(6) {
@@ -264,8 +268,11 @@ struct AdvertisingPlanModelTests {
             fixture.context.addresses.isChanging = false
             performAll()
             fixture.plan.linkEnded()
-            perform(fixture.advance(by: .seconds(1)))
-            performAll()
+            // After refused parameters, the advertisement is turned off in the next second.
+            for _ in 1...2 {
+                perform(fixture.advance(by: .seconds(1)))
+                performAll()
+            }
         }
 
         /// Has the controller perform all commands that it accepts. The others are blocked until a link ends.

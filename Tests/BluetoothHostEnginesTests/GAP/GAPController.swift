@@ -30,6 +30,8 @@ struct GAPController {
     var isResolving = false
     /// Whether the controller can scan while it initiates (Vol 4, Part E, 7.8.27).
     var canScanWhileInitiating = true
+    /// Whether it also refuses the parameters of a scan that it cannot start because it initiates.
+    var refusesScanParametersWhileInitiating = false
     var usesExtendedCommands = false
     /// Whether it creates a synchronization with a periodic advertising train.
     var isCreatingSynchronization = false
@@ -49,6 +51,7 @@ struct GAPController {
     mutating func reset() {
         var controller = GAPController()
         controller.canScanWhileInitiating = canScanWhileInitiating
+        controller.refusesScanParametersWhileInitiating = refusesScanParametersWhileInitiating
         controller.usesExtendedCommands = usesExtendedCommands
         controller.refusesCoded = refusesCoded
         self = controller
@@ -93,6 +96,8 @@ struct GAPController {
     private func isOverlapping(_ command: GAPCommand) -> Bool {
         guard !canScanWhileInitiating else { return false }
         switch command.opcode {
+        case LESetScanParameters.opcode, LESetExtendedScanParameters.opcode:
+            return isInitiating && refusesScanParametersWhileInitiating
         case LESetScanEnable.opcode:
             return isInitiating && command.decode(LESetScanEnable.self)?.leScanEnable == true
         case LESetExtendedScanEnable.opcode:

@@ -26,8 +26,10 @@ struct GAPEngineFailureTests {
     }
 
     /// The controller confirms the cancellation of an initiation, and continues.
-    @Test func scanThatIsRefusedAfterALostEndOfAnInitiationIsTriedAgain() {
+    @Test(arguments: [LESetScanParameters.opcode, LESetScanEnable.opcode])
+    func scanThatIsRefusedAfterALostEndOfAnInitiationIsTriedAgain(refused: HCIOpcode) {
         var world = GAPWorld.on(canScanWhileInitiating: false)
+        world.controller.refusesScanParametersWhileInitiating = refused == LESetScanParameters.opcode
         world.connect(1, to: peer)
         world.settle()
         world.perform(world.engine.endAttempt(1, .cancelled, world.context))
@@ -40,7 +42,7 @@ struct GAPEngineFailureTests {
         _ = world.takeEffects()
         world.advance(by: ConnectionPlan.cancellationTimeout)
         world.settle()
-        #expect(world.violations.map(\.opcode) == [LESetScanEnable.opcode])
+        #expect(world.violations.map(\.opcode) == [refused])
         #expect(world.controller.scan.isOn && world.controller.initiator.state == .idle)
         #expect(world.takeEffects().isEmpty)
     }

@@ -121,6 +121,24 @@ struct GAPEngineTests {
         #expect(world.violations.isEmpty)
     }
 
+    @Test func peerThatMayUseItsIdentityAddressIsFoundByScanningIfTheControllerHasNoPrivacyModes() {
+        var world = GAPWorld(listSize: 4)
+        world.information = GAPSample.information(isExtended: false, listSize: 4, hasPrivacyModes: false)
+        world.information.filterAcceptListSize = 4
+        world.information.supportedStates = .max
+        world.bringUp()
+        #expect(world.takeEffects().first == .setAddressResolution(isSupported: false))
+        world.bond([1])
+        let identity = AddressPlanFixture.peer(1)
+        world.connect(1, to: identity)
+        world.settle()
+        #expect(world.controller.resolvingList.isEmpty && world.controller.scan.isOn)
+        world.perform(world.engine.resolved(identity, at: identity, world.context))
+        world.settle()
+        #expect(world.controller.initiator.state == .initiating([identity]))
+        #expect(world.violations.isEmpty)
+    }
+
     // MARK: Scanning and initiating
 
     @Test func scanStopsForAnInitiationOfAControllerThatCannotDoBoth() {
@@ -199,6 +217,20 @@ struct GAPEngineTests {
         let unwanted = GAPWorld.link(0x41)
         world.perform(world.engine.linkBegan(unwanted, asCentral: true, with: [GAPSample.address(2)], world.context))
         #expect(world.effects.last == .endUnwantedLink(unwanted))
+    }
+
+    @Test func addressesOfLinksThatAreNotReportedAreBoundedAndForgottenAtAReset() {
+        var world = GAPWorld.on()
+        for number in UInt16(1)...100 {
+            world.engine.setAddress(GAPSample.address(UInt64(number)), ofComingLink: ConnectionHandle(number))
+        }
+        #expect(world.engine.addressesOfComingLinks.count == GAPEngine.comingLinkLimit)
+        let link = GAPWorld.link(100)
+        #expect(world.engine.addressesOfComingLinks[link.handle] == GAPSample.address(100))
+        world.perform(world.engine.linkBegan(link, asCentral: false, with: nil, world.context))
+        #expect(world.engine.addressesOfComingLinks[link.handle] == nil)
+        world.reset()
+        #expect(world.engine.addressesOfComingLinks.isEmpty)
     }
 
     @Test func linkThatDoesNotCountFulfilsTheAttemptOnceItDoes() {

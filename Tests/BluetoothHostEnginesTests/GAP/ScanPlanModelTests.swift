@@ -91,7 +91,11 @@ struct ScanPlanModelTests {
                     _ = world.controller.perform(command)
                 }
                 world.reply(Self.unclear)
-            case 10: if world.pending != nil { world.reply(ScanWorld.refusal) }
+            case 10:
+                // A controller may refuse again to stop scanning only if it does not scan.
+                if world.pending != nil, world.plan.controller != .unknown || !world.controller.isOn {
+                    world.reply(ScanWorld.refusal)
+                }
             case 11:
                 if world.controller.isOn, world.pending == nil {
                     world.controller.isOn = false

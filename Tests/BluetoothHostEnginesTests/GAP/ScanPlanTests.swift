@@ -7,8 +7,7 @@ import Testing
 @Suite("The plan of scanning")
 struct ScanPlanTests {
     private static let off = GAPCommand(LESetScanEnable(leScanEnable: false, filterDuplicates: false))
-    private static let on = GAPCommand(LESetScanEnable(leScanEnable: true, filterDuplicates: true))
-    private static let onForAll = GAPCommand(LESetScanEnable(leScanEnable: true, filterDuplicates: false))
+    private static let on = GAPCommand(LESetScanEnable(leScanEnable: true, filterDuplicates: false))
 
     private static func configure(
         _ type: ScanType = .active,
@@ -61,7 +60,7 @@ struct ScanPlanTests {
         let le1M = LESetExtendedScanParameters.PHYParameters(scanType: .active, scanInterval: 0x60, scanWindow: 0x60)
         #expect(configure?.command == GAPCommand(LESetExtendedScanParameters(ownAddressType: .random, le1M: le1M)))
         if let configure { plan.finished(configure.step, at: Instant(nanoseconds: 0)) }
-        let enable = LESetExtendedScanEnable(enable: true, filterDuplicates: .enabled)
+        let enable = LESetExtendedScanEnable(enable: true, filterDuplicates: .disabled)
         #expect(plan.nextCommand(context)?.command == GAPCommand(enable))
     }
 
@@ -97,18 +96,26 @@ struct ScanPlanTests {
         world.settle()
         #expect(world.sent == [Self.off, Self.configure(), Self.on])
         world.sent = []
-        // The newest scan decides about the filter. It has not changed, but the scan type has.
         world.stop(2)
         world.settle()
         #expect(world.sent == [Self.off, Self.configure(.passive), Self.on])
     }
 
-    @Test func searchForPeersFiltersNoDuplicates() {
+    @Test func secondScanWithTheSameParametersChangesNothing() {
+        var world = scanning()
+        world.start(2, Self.passive)
+        world.settle()
+        world.stop(1)
+        world.settle()
+        #expect(world.sent.isEmpty && world.controller.isOn)
+    }
+
+    @Test func searchForPeersScansPassively() {
         var world = ScanWorld()
         world.context.isResolvingPeers = true
         world.request()
         world.settle()
-        #expect(world.sent == [Self.configure(.passive), Self.onForAll])
+        #expect(world.sent == [Self.configure(.passive), Self.on])
         world.context.isResolvingPeers = false
         world.request()
         world.settle()
@@ -189,8 +196,45 @@ struct ScanPlanTests {
         #expect(world.controller.agrees(with: world.plan.controller) && world.ended.isEmpty)
     }
 
-    @Test func refusedEndDuringASearchIsTriedAgainOnRequest() {
+    @Test func scanStartsOnAControllerThatRefusesToStopAScanThatItHasEnded() {
         var world = scanning()
+        world.controller.isOn = false
+        world.start(2, Self.active)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        #expect(world.ended.map(\.value) == [1, 2] && world.plan.controller == .unknown)
+        world.start(3, Self.active)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.off, Self.configure(), Self.on])
+        #expect(world.ended.count == 2 && world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func scanEndsIfTheControllerRefusesTheEndAndTheParameters() {
+        var world = scanning()
+        world.stop(1)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        world.start(2, Self.active)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        // The controller still scans.
+        #expect(world.sent == [Self.off, Self.off, Self.configure()] && world.ended.map(\.value) == [2])
+        #expect(world.plan.controller == .unknown && world.plan.isResting)
+        world.start(3, Self.active)
+        world.settle()
+        #expect(world.sent.suffix(3) == [Self.off, Self.configure(), Self.on] && world.ended.count == 1)
+    }
+
+    @Test func refusedEndDuringASearchIsTriedAgainOnRequest() {
+        var world = ScanWorld()
+        world.start(1, ScanOptions(isActive: false, interval: .milliseconds(120), window: .milliseconds(60)))
+        world.settle()
+        world.sent = []
         world.context.isResolvingPeers = true
         world.request()
         world.pass()
@@ -199,7 +243,7 @@ struct ScanPlanTests {
         #expect(world.ended.map(\.value) == [1] && world.sent == [Self.off] && !world.isPassDue)
         world.request()
         world.settle()
-        #expect(world.sent == [Self.off, Self.off, Self.configure(.passive), Self.onForAll])
+        #expect(world.sent == [Self.off, Self.off, Self.configure(.passive), Self.on])
     }
 
     @Test func requestDuringARefusedCommandIsNotLost() {

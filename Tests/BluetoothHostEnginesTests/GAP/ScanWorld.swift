@@ -42,8 +42,7 @@ struct SimulatedScan: Equatable {
         case .unknown: return true
         case .on(let parameters):
             return isOn && isActive == parameters.isActive && interval == parameters.interval
-                && window == parameters.window && phys == parameters.phys
-                && filtersDuplicates == parameters.filtersDuplicates
+                && window == parameters.window && phys == parameters.phys && !filtersDuplicates
         }
     }
 }

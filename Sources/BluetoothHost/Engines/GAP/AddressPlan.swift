@@ -174,6 +174,13 @@ struct AddressPlan {
         resolver.keys[identity] != nil && list?.resolves(identity) != true
     }
 
+    /// Whether the controller's resolving list may have peers. Without LE Set Privacy Mode, the controller ignores them
+    /// under their identity addresses (Vol 4, Part E, 7.8.77), which device privacy mode does not allow.
+    func canListPeers(_ information: ControllerInformation) -> Bool {
+        information.hasResolvingList
+            && (settings.privacyMode == .network || information.commands.contains(LESetPrivacyMode.self))
+    }
+
     // MARK: Controller
 
     /// Begins to set up addresses in a controller that has just been reset. Nothing runs in it.
@@ -269,12 +276,13 @@ struct AddressPlan {
     }
 
     /// The wanted entries of the resolving list: this host itself, for the private addresses of its advertisements, and
-    /// the peers with keys, as many as there is room for.
+    /// the peers with keys, unless the controller cannot keep the privacy mode.
     private func wantedEntries(_ list: ResolvingList, _ context: Context) -> [ResolvingList.Entry] {
         let localKey = settings.usesPrivateAddresses ? context.ownKey : 0
         let identity = context.information.identityAddress
         var entries: [ResolvingList.Entry] = []
         if localKey != 0 { entries.append(.init(identity: identity, peerKey: 0, localKey: localKey)) }
+        guard canListPeers(context.information) else { return entries }
         var keys: Set<UInt128> = []
         for peer in context.peers {
             guard let key = resolver.keys[peer], peer != identity, keys.insert(key).inserted else { continue }
@@ -313,7 +321,7 @@ struct AddressPlan {
             run.refused()
             return [.addressRefused(failure)]
         case .changeList(let change):
-            list?.refuse(change)
+            list?.refuse(change, in: settings.privacyMode)
             return [.resolvedByHost(failure)]
         }
     }

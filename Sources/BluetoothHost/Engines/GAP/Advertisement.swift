@@ -89,9 +89,6 @@ public struct ScanOptions: Sendable, Hashable {
     /// A connection to an advertiser that a scan has received on LE Coded is initiated on LE 1M and LE Coded, to any other
     /// on LE 1M only. So a device that advertises on LE Coded only must be found by a scan before it is connected to.
     public var phys: PHYSet
-    /// Whether the controller may filter duplicates. Controllers filter by address alone, so changes in an advertiser's
-    /// data are then not received.
-    package var filtersInController = true
 
     /// Creates options. The defaults report each advertiser when it is new or has changed.
     public init(

@@ -151,15 +151,8 @@ struct AdvertiserTable {
     }
 
     /// Forgets advertisers, so that their next reports count as new.
-    ///
-    /// - Returns: whether one of them was known.
-    mutating func forget(_ addresses: Set<DeviceAddress>) -> Bool {
-        var wasKnown = false
-        for address in addresses where advertisers[address] != nil {
-            advertisers[address] = nil
-            wasKnown = true
-        }
-        return wasKnown
+    mutating func forget(_ addresses: Set<DeviceAddress>) {
+        for address in addresses { advertisers[address] = nil }
     }
 
     /// The place of an advertiser in the table. Valid until the table is changed.

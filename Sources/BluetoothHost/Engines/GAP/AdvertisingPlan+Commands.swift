@@ -154,7 +154,7 @@ extension AdvertisingPlan.Entry {
             let newAddress = isExtended ? wantedAddress(context).flatMap { $0 == address ? nil : $0 } : nil
             guard setupCount < parts.count || newAddress != nil else { return .turnOn(identifier) }
             // The controller refuses to change parameters that it uses (Vol 4, Part E, 7.8.53 and 7.8.61).
-            if mayBeOn { return .turnOff(identifier, .restart) }
+            if mayBeOn, !isOffDoubtful { return .turnOff(identifier, .restart) }
             if setupCount < parts.count {
                 return isPeriodicOn ? .stopPeriodic(identifier) : .setUp(identifier, parts[setupCount])
             }

@@ -37,7 +37,9 @@ extension AdvertisingPlan {
         /// Whether the controller has an advertising set for it.
         var hasSet = false
         /// Whether the controller may advertise it.
-        var mayBeOn = false
+        var mayBeOn = false {
+            didSet { if !mayBeOn { restartRefusalCount = 0 } }
+        }
         /// How many of its ``SetupPart``s the controller has.
         var setupCount = 0
         /// The data of the periodic train that the controller has, or gets by the setup.
@@ -52,6 +54,9 @@ extension AdvertisingPlan {
         var address: DeviceAddress?
         /// How often the controller has refused to end it.
         private(set) var refusalCount = 0
+        /// How often the controller has refused to turn it off for a restart since it was last known to be off. Starts
+        /// again with 1 when the controller refuses its parameters.
+        private(set) var restartRefusalCount = 0
         /// The calls that wait until the advertisement has started or ended.
         var calls: [CallToken] = []
 
@@ -65,6 +70,9 @@ extension AdvertisingPlan {
         var mustPause: Bool { isOn || mayBeOn && (state == .failed || state == .blocked) }
         /// Whether the controller has nothing of it.
         var isGone: Bool { !hasSet && !mayBeOn }
+        /// Whether the controller has refused again to turn it off, perhaps because it is off. Then its parameters are
+        /// sent: a controller accepts them only while it is off (Vol 4, Part E, 7.8.5 and 7.8.53).
+        var isOffDoubtful: Bool { restartRefusalCount > 1 }
 
         /// Records that the controller does not advertise it. The device that it is directed to may have another address
         /// when it starts again.
@@ -141,12 +149,31 @@ extension AdvertisingPlan {
             setupCount = min(setupCount, parts.firstIndex(of: .periodicParameters) ?? parts.count)
         }
 
+        /// Whether the controller has refused a command because it does not have the set. Then the set is not on.
+        func isUnknownSet(by failure: CommandFailure) -> Bool {
+            guard usesSet, case .status(.unknownAdvertisingIdentifier, _) = failure else { return false }
+            return true
+        }
+
+        /// Records that the controller has refused to turn it off for a restart, or its parameters after such refusals.
+        /// After refused parameters, the controller is to turn it off again.
+        ///
+        /// - Returns: false if another command was refused.
+        mutating func restartRefused(_ purpose: AdvertisingPlan.Purpose) -> Bool {
+            switch purpose {
+            case .turnOff(_, .restart): restartRefusalCount += 1
+            case .setUp(_, .parameters) where mayBeOn: restartRefusalCount = 1
+            default: return false
+            }
+            return true
+        }
+
         /// Records that the controller has refused to turn it off or to remove it at its end.
         ///
         /// - Returns: false if it is off. Then another advertisement may use its handle. If the controller has kept the set,
         ///   that advertisement replaces the parameters and the data.
         mutating func mayStayOn(after failure: CommandFailure, of purpose: AdvertisingPlan.Purpose) -> Bool {
-            if case .status(.unknownAdvertisingIdentifier, _) = failure { return false }
+            if isUnknownSet(by: failure) { return false }
             if case .remove = purpose {
                 // The controller removes no set that it advertises (Vol 4, Part E, 7.8.59). So the set is turned off again.
                 // After the last refusal, it counts as off, because the controller has accepted to turn it off.
@@ -180,8 +207,9 @@ extension AdvertisingPlan {
             address = nil
         }
 
+        /// Records that the controller has nothing of it.
         mutating func forgetController() {
-            startOver(.off)
+            startOver(isEnding ? state : .off)
             hasSet = false
             mayBeOn = false
             isPeriodicOn = false

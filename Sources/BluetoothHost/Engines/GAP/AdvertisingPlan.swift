@@ -16,19 +16,9 @@ import BluetoothTypes
 ///
 /// # Refreshing
 /// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the controller has
-/// stopped advertising, and without this nobody could find the host again.
+/// stopped advertising, and without this nobody could find the host again. Such a controller may refuse to turn it off:
+/// see ``Entry/isOffDoubtful``.
 struct AdvertisingPlan {
-    /// What the next command depends on besides the advertisements.
-    struct Context {
-        var information: ControllerInformation
-        var addresses: OwnAddresses
-    }
-
-    /// The time after which a failed advertisement is tried again.
-    static let retryInterval = Duration.seconds(1)
-    /// The time after which a blocked advertisement is tried again although no connection has ended.
-    static let blockedInterval = Duration.seconds(30)
-
     /// The interval at which an advertisement is started again; nil for never.
     private let refreshInterval: Duration?
     /// The advertisements, oldest first.
@@ -228,6 +218,7 @@ struct AdvertisingPlan {
         case .remove: return remove(at: index, nil)
         case .setUp(_, let part):
             if part == .parameters {
+                entries[index].mayBeOn = false  // Otherwise the controller would refuse them.
                 entries[index].address = nil
                 entries[index].hasSet = entries[index].usesSet
             }
@@ -261,6 +252,10 @@ struct AdvertisingPlan {
         guard let purpose = pending.end(step), let index = index(of: purpose.advertisement) else { return [] }
         // The controller is being reset: `controllerLost` follows, and advertisements are set up again afterwards.
         guard !failure.meansReset else { return [] }
+        if case .turnOff(_, let reason) = purpose, reason != .end, entries[index].isUnknownSet(by: failure) {
+            entries[index].forgetController()
+            return [.ignore(failure)] + removeIfEnded(at: index)
+        }
         switch purpose {
         case .turnOff(_, .end), .remove:
             guard entries[index].mayStayOn(after: failure, of: purpose) else {
@@ -290,6 +285,7 @@ struct AdvertisingPlan {
             }
             if case .setUp(_, .startPeriodic) = purpose, failure.isOutcomeUnknown { entries[index].isPeriodicOn = true }
             guard !entries[index].isEnding else { return removeIfEnded(at: index) }
+            if entries[index].restartRefused(purpose) { return fail(at: index, failure, at: now) }
             if case .setUp(_, let part) = purpose, part.dependsOnPeriodicData, entries[index].restorePeriodicData() {
                 return [.ignore(failure)]
             }

@@ -148,6 +148,9 @@ extension CommandFailure {
         }
     }
 
+    /// Whether the controller does not allow the command in its present state.
+    var isDisallowed: Bool { if case .status(.commandDisallowed, _) = self { true } else { false } }
+
     /// Whether the controller is reset after this failure. Then nothing needs to be done about it.
     var meansReset: Bool {
         switch self {

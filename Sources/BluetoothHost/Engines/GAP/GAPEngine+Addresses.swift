@@ -2,15 +2,30 @@ import BLEHCI
 import BluetoothTypes
 
 extension GAPEngine {
+    /// Maximum number of ``addressesOfComingLinks``.
+    static let comingLinkLimit = 16
+
     // MARK: Own addresses
 
     /// This host's address on a new link. The controller itself may have used another private address.
     ///
     /// It changes nothing; see ``deadline(isOn:)`` for why it is `mutating`.
-    mutating func addressOfNewLink(isFromAdvertisement: Bool, _ controller: ControllerInformation) -> DeviceAddress {
+    mutating func addressOfNewLink(
+        _ handle: ConnectionHandle,
+        isFromAdvertisement: Bool,
+        _ controller: ControllerInformation
+    ) -> DeviceAddress {
         let address = addresses.addressOfNewLink(controller)
         guard isFromAdvertisement else { return address }
-        return advertising.addressOfNewLink(own: address, usesExtendedCommands: controller.usesExtendedCommands)
+        return addressesOfComingLinks[handle]
+            ?? advertising.addressOfNewLink(own: address, usesExtendedCommands: controller.usesExtendedCommands)
+    }
+
+    /// Records this host's address on a link that the controller has not reported yet. Some controllers report the end
+    /// of the advertising set before the link.
+    mutating func setAddress(_ address: DeviceAddress, ofComingLink handle: ConnectionHandle) {
+        addressesOfComingLinks[handle] = address
+        if addressesOfComingLinks.count > GAPEngine.comingLinkLimit { addressesOfComingLinks.removeFirst() }
     }
 
     // MARK: Peers
@@ -56,7 +71,7 @@ extension GAPEngine {
         setResolvingKeys(context)
         addresses.controllerWasReset(addressContext(controller, context), &random)
         // Peers may direct advertising to this host's private addresses only if the controller can resolve them.
-        add(.setAddressResolution(isSupported: controller.hasResolvingList))
+        add(.setAddressResolution(isSupported: addresses.canListPeers(controller)))
         // Recorded before the pass, which would otherwise do nothing while the controller is off.
         preparation = Preparation(controller: controller)
         addressPass(context)

@@ -50,6 +50,7 @@ extension GAPEngine {
         with addresses: Set<DeviceAddress>?,
         _ context: GAPContext
     ) -> [GAPEffect] {
+        addressesOfComingLinks[link.handle] = nil
         let hasOtherPHY = mayHaveOtherPHY(asCentral: isCentral, addresses ?? [])
         if context.controller?.usesExtendedCommands == true, isFromReceivedTrain || hasOtherPHY { add(.readPHYs(link)) }
         // The attempts are removed before the initiation is recorded as ended, so that the next pass does not initiate to
@@ -93,7 +94,7 @@ extension GAPEngine {
         with addresses: Set<DeviceAddress>,
         _ context: GAPContext
     ) -> [GAPEffect] {
-        forgetReports(of: addresses, context)
+        forgetReports(of: addresses)
         receptionLinkEnded(link)
         if connecting.linkEnded(link) { requestConnectionPass(context) }
         // The controller may be able to advertise now.
@@ -199,7 +200,7 @@ extension GAPEngine {
             switch effect {
             case .fail(let attempt, let error):
                 add(.attemptFailed(attempt, error))
-                forgetReports(of: attempt.addresses, context)
+                forgetReports(of: attempt.addresses)
                 hasFailed = true
             case .useExistingLink(let addresses): add(.findLink(addresses))
             case .codedRefused(let failure): add(.report(.codedRefused(failure)))

@@ -23,21 +23,16 @@ extension GAPEngine {
     /// Makes one scan report peers again that are received from now on.
     ///
     /// - Parameter peers: the addresses of the peers; nil for all peers.
-    mutating func reportAgain(
-        _ peers: Set<DeviceAddress>?,
-        in scan: ScanIdentifier,
-        _ context: GAPContext
-    ) -> [GAPEffect] {
-        if scanning.scans.forget(peers, in: scan) { requestScanPass(context) }
-        return takeEffects()
+    mutating func reportAgain(_ peers: Set<DeviceAddress>?, in scan: ScanIdentifier) {
+        scanning.scans.forget(peers, in: scan)
     }
 
     /// Makes all scans report peers again that are received from now on, because their link or an attempt to connect to
-    /// them has ended. Called within an input: the caller takes the effects.
+    /// them has ended.
     ///
     /// Otherwise an app that connects to the peers that its scan reports could connect to each of them only once.
-    mutating func forgetReports(of peers: Set<DeviceAddress>, _ context: GAPContext) {
-        if scanning.scans.forget(peers) { requestScanPass(context) }
+    mutating func forgetReports(of peers: Set<DeviceAddress>) {
+        scanning.scans.forget(peers)
     }
 
     // MARK: Reports

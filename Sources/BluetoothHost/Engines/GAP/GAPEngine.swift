@@ -75,6 +75,8 @@ struct GAPEngine: ~Copyable {
     var addresses: AddressPlan
     /// Nil if no set-up is in progress.
     var preparation: Preparation?
+    /// This host's addresses on links of which the controller has reported only the end of the advertising set.
+    var addressesOfComingLinks: OrderedDictionary<ConnectionHandle, DeviceAddress> = [:]
     /// The effects of the current input.
     private var effects: [GAPEffect] = []
 
@@ -157,6 +159,7 @@ struct GAPEngine: ~Copyable {
         scanning.isSynchronizing = synchronizing.isSearching
         connecting.controllerLost(at: context.now)
         addresses.controllerLost()
+        addressesOfComingLinks = [:]
         preparation = nil
         return takeEffects()
     }

@@ -48,7 +48,8 @@ struct ResolvingList: Equatable {
     private(set) var entries: OrderedDictionary<DeviceAddress, Entry> = [:]
     /// Whether the controller resolves addresses.
     private(set) var isResolving = false
-    /// Entries that the controller refused. They are not tried again until it is reset.
+    /// Entries that the controller refused, or whose privacy mode it refused. They are not tried again until it is
+    /// reset.
     private var refused: Set<Entry> = []
     /// The private address timeout that the controller has to be told.
     private var timeout: UInt16?
@@ -103,12 +104,18 @@ struct ResolvingList: Equatable {
     }
 
     /// Records that the controller has refused a command. The host continues without it.
-    mutating func refuse(_ change: Change) {
+    ///
+    /// - Parameter mode: the privacy mode of the host.
+    mutating func refuse(_ change: Change, in mode: PrivacyMode) {
         switch change {
         case .setTimeout: timeout = nil
         case .remove(let entry): remove(entry)
         case .add(let entry): refused.insert(entry)
-        case .setPrivacyMode: withoutPrivacyMode = nil
+        case .setPrivacyMode(let identity):
+            withoutPrivacyMode = nil
+            // The entry is in network privacy mode (Vol 4, Part E, 7.8.77): the controller ignores the peer under its
+            // identity address. So in device privacy mode, the entry is removed.
+            if mode == .device, let entry = entries[identity], entry.peerKey != 0 { refused.insert(entry) }
         case .setResolving: hasChanged = false
         }
     }

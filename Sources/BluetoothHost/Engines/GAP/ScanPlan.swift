@@ -12,11 +12,18 @@ import BluetoothTypes
 /// # Refused commands
 /// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run. The
 /// search for peers is tried again after ``retryInterval``. If it is unknown whether the controller scans, the plan first
-/// turns scanning off. If the controller may refuse to scan because it still runs a cancelled initiation, the scan starts
-/// when that has ended.
+/// turns scanning off. If the controller refuses that with Command Disallowed, it may not be scanning. So for a wanted
+/// scan, the plan continues with the parameters, which a controller accepts only while it does not scan.
+///
+/// If the controller may refuse the parameters or the start because it still runs a cancelled initiation, the scan
+/// starts when that has ended.
 ///
 /// If the controller refuses to scan on LE Coded, it scans on LE 1M for the scans that also request this PHY. Only the
 /// scans on LE Coded alone end, also those that start later. The next reset of the controller clears the refusal.
+///
+/// # Duplicates
+/// The controller filters no duplicates. A controller that filters them ignores the data of legacy PDUs, so it does not
+/// report the changed data of an advertiser (Vol 6, Part B, 4.4.3.5). ``ScanSession`` filters by the data.
 ///
 /// # Silence
 /// A scan that receives nothing for a long time is restarted, because the controller may have stopped listening. If that
@@ -29,13 +36,6 @@ struct ScanPlan {
         var interval: UInt16
         var window: UInt16
         var phys: PHYSet
-        var filtersDuplicates: Bool
-        /// The newest scan, if the controller filters duplicates. A change restarts scanning, which clears the
-        /// controller's filter.
-        var filteringSince: ScanIdentifier?
-        /// The number of times that known advertisers were forgotten, if the controller filters duplicates. A change
-        /// restarts scanning, so that the controller reports them again.
-        var forgetCount: UInt64 = 0
     }
 
     /// What the controller does, as far as the host knows.
@@ -59,6 +59,9 @@ struct ScanPlan {
         case stop
         case configure(Configuration)
         case start(Parameters)
+
+        /// Whether a controller may refuse the command because it initiates.
+        var beginsScan: Bool { if case .stop = self { false } else { true } }
     }
 
     /// The time after which a search for peers is tried again that the controller refused.
@@ -104,14 +107,7 @@ struct ScanPlan {
     /// and all PHYs.
     var wanted: Parameters? {
         guard isWanted else { return nil }
-        // Without filtering, because a peer that is searched for may have been reported before.
-        var parameters = Parameters(
-            isActive: false,
-            interval: .max,
-            window: 0,
-            phys: [],
-            filtersDuplicates: !isResolvingPeers
-        )
+        var parameters = Parameters(isActive: false, interval: .max, window: 0, phys: [])
         if isResolvingPeers || isSynchronizing {
             (parameters.interval, parameters.window, parameters.phys) = (0x60, 0x60, .le1M)
             if searchesOnCodedPHY { parameters.phys.insert(.leCoded) }
@@ -123,14 +119,8 @@ struct ScanPlan {
             parameters.interval = min(parameters.interval, interval)
             parameters.window = max(parameters.window, max(options.window.inUnits(of: .microseconds(625)), 4))
             parameters.phys.formUnion(options.phys.isDisjoint(with: [.le1M, .leCoded]) ? .le1M : options.phys)
-            parameters.filtersDuplicates =
-                parameters.filtersDuplicates && options.filtersInController && !options.reportsDuplicates
         }
         parameters.window = min(parameters.window, parameters.interval)
-        if parameters.filtersDuplicates {
-            parameters.filteringSince = scans.newest
-            parameters.forgetCount = scans.forgetCount
-        }
         return parameters
     }
 
@@ -223,20 +213,18 @@ struct ScanPlan {
 
     private func command(for purpose: Purpose, _ context: Context) -> GAPCommand {
         switch purpose {
-        case .stop: enableCommand(false, filtersDuplicates: false, context)
-        case .start(let parameters):
-            enableCommand(true, filtersDuplicates: parameters.filtersDuplicates, context)
+        case .stop: enableCommand(false, context)
+        case .start: enableCommand(true, context)
         case .configure(let configuration):
             context.usesExtendedCommands
                 ? GAPCommand(configuration.extendedCommand) : GAPCommand(configuration.legacyCommand)
         }
     }
 
-    private func enableCommand(_ isEnabled: Bool, filtersDuplicates: Bool, _ context: Context) -> GAPCommand {
+    private func enableCommand(_ isEnabled: Bool, _ context: Context) -> GAPCommand {
         context.usesExtendedCommands
-            ? GAPCommand(
-                LESetExtendedScanEnable(enable: isEnabled, filterDuplicates: filtersDuplicates ? .enabled : .disabled)
-            ) : GAPCommand(LESetScanEnable(leScanEnable: isEnabled, filterDuplicates: filtersDuplicates))
+            ? GAPCommand(LESetExtendedScanEnable(enable: isEnabled))
+            : GAPCommand(LESetScanEnable(leScanEnable: isEnabled))
     }
 
     // MARK: Replies
@@ -265,7 +253,7 @@ struct ScanPlan {
         at now: Instant
     ) -> [ScanEffect] {
         let purpose = pending.end(step)
-        if mayInitiate, case .start? = purpose, case .status(.commandDisallowed, _) = failure {
+        if mayInitiate, purpose?.beginsScan == true, failure.isDisallowed {
             configuration = nil
             return [.cancelInitiation]
         }
@@ -280,9 +268,13 @@ struct ScanPlan {
         case .stop where !failure.meansReset && (isRestartDue || controller == .off):
             stopped(.off, at: now)
             return []
+        // Perhaps it does not scan. If it does, it refuses the parameters.
+        case .stop where controller == .unknown && isWanted && failure.isDisallowed:
+            stopped(.off, at: now)
+            return []
         case .stop: stopped(.unknown, at: now)
         // Parameters are refused while the controller scans (Vol 4, Part E, 7.8.10). So it may do that.
-        case .configure: if case .status(.commandDisallowed, _) = failure { controller = .unknown }
+        case .configure: if failure.isDisallowed { controller = .unknown }
         case .start: if failure.isOutcomeUnknown { controller = .unknown }
         }
         configuration = nil

@@ -4,21 +4,16 @@ import OrderedCollections
 /// The scans of apps, and the advertisers that were reported to each.
 struct ScanTable {
     private(set) var sessions: OrderedDictionary<ScanIdentifier, ScanSession> = [:]
-    /// The scan that was started last.
-    private(set) var newest: ScanIdentifier?
     private var advertisers = AdvertiserTable()
     /// The positions of the scans to which the last report was new, except the first. A property so that its storage is
     /// reused.
     private var laterMatches: [Int] = []
-    /// The number of times that known advertisers were forgotten.
-    private(set) var forgetCount: UInt64 = 0
 
     var isEmpty: Bool { sessions.isEmpty }
 
     mutating func insert(_ identifier: ScanIdentifier, _ options: ScanOptions) {
         if sessions.isEmpty { advertisers.removeAll() }
         sessions[identifier] = ScanSession(options: options)
-        newest = identifier
     }
 
     /// - Returns: false if the scan has ended before.
@@ -93,23 +88,15 @@ struct ScanTable {
     // MARK: Forgetting
 
     /// Forgets advertisers, so that all scans report them again when they are received.
-    ///
-    /// - Returns: whether one of them was known.
-    mutating func forget(_ addresses: Set<DeviceAddress>) -> Bool {
-        guard !sessions.isEmpty, advertisers.forget(addresses) else { return false }
-        forgetCount += 1
-        return true
+    mutating func forget(_ addresses: Set<DeviceAddress>) {
+        guard !sessions.isEmpty else { return }
+        advertisers.forget(addresses)
     }
 
     /// Makes one scan report these advertisers again when they are received; for nil, all advertisers.
-    ///
-    /// - Returns: whether the controller may be filtering them.
-    mutating func forget(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) -> Bool {
-        guard let index = sessions.index(forKey: scan) else { return false }
+    mutating func forget(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) {
+        guard let index = sessions.index(forKey: scan) else { return }
         sessions.values[index].forget(addresses)
-        guard sessions.values[index].options.filtersInController else { return false }
-        forgetCount += 1
-        return true
     }
 
     /// Makes all scans report all advertisers again when they are received.

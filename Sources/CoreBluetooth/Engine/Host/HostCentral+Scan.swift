@@ -58,8 +58,7 @@ extension HostCentral {
     private func start(_ scan: Scan, on host: isolated BluetoothHost, _ open: OpenHost) {
         state.lastNumber += 1
         let (startNumber, number) = (state.lastNumber, scan.number)
-        var options = ScanOptions(reportsDuplicates: scan.request.allowsDuplicates)
-        options.filtersInController = false
+        let options = ScanOptions(reportsDuplicates: scan.request.allowsDuplicates)
         let filter = ScanFilter(scan.request)
         var scan = scan
         scan.startNumber = startNumber
