@@ -257,11 +257,11 @@ public final class Adapter: Sendable {
                 return .failure(error)
             }
         } onCancel: {
-            Task { await host.close() }
+            Task(executorPreference: host.loop.appTaskExecutor) { await host.close() }
         }
         guard Task.isCancelled else { return try outcome.get() }
         // Returns when the host is closed.
-        await Task { await host.close() }.value
+        await Task(executorPreference: host.loop.appTaskExecutor) { await host.close() }.value
         throw .host(.cancelled)
     }
 

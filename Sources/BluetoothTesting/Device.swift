@@ -6,6 +6,7 @@ import BLEHCITransport
 import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
+import Glibc
 
 /// A device of a ``World``: a position, a controller, and the hosts that are opened on it.
 ///
@@ -74,34 +75,38 @@ public final class Device: Sendable {
         get { state.position }
         set {
             state.position = newValue
-            state.controller?.position = newValue
-            world.airHasChanged()
+            world.changeAir { state.controller?.position = newValue }
         }
     }
 
     /// The adapters that were opened on the device, oldest first.
     public var adapters: [Adapter] { state.adapters }
 
-    /// Sets the power with which the controller sends on its links, as a device does to save energy. Peers that watch the
-    /// power are informed.
+    /// Sets the power with which the controller sends on its present links, as a device does to save energy. Peers that
+    /// watch the power are informed. A later link begins with the power of the controller's configuration.
     ///
     /// - Parameter power: in dBm; limited to the range of the controller's configuration.
     public func setTransmitPower(_ power: Int8) {
-        state.controller?.setTransmitPower(power)
-        world.airHasChanged()
+        world.changeAir { state.controller?.setTransmitPower(power) }
     }
 
     // MARK: Adapters
 
-    /// Opens an adapter on the device's controller.
+    /// Opens an adapter on the device's controller, which one adapter uses at a time.
+    ///
+    /// The adapter saves no state, so its bonds end with it.
     ///
     /// - Parameter configure: changes the configuration of the adapter.
+    /// - Throws: ``/BLE/BLEError/invalidArgument(_:)`` if the configuration names a directory for the state or requires
+    ///   the state; ``/BLE/BLEError/adapter(_:)`` if the controller is absent, if another adapter uses it, or if the
+    ///   capture file cannot be opened; the other errors of `Adapter.open`.
     public func openAdapter(
         _ configure: (inout Adapter.Configuration) -> Void = { _ in }
     ) async throws(BLEError) -> Adapter {
         var configuration = Adapter.Configuration()
         configuration.deviceName = name
         configure(&configuration)
+        try configuration.requireNoSavedState()
         let file = try makeFile(configuration)
         let adapter = try await Adapter.open(
             on: world.loop,
@@ -142,25 +147,25 @@ public final class Device: Sendable {
     /// Hosts on it lose it and try to reach it again. Peers lose their links when the supervision timeouts expire.
     public func vanish() {
         guard let controller else { return }
-        controller.vanish()
-        state.controller = nil
-        let transport = state.transport
-        state.transport = nil
-        world.loop.execute { transport?.end() }
-        world.airHasChanged()
+        world.changeAir {
+            controller.vanish()
+            state.controller = nil
+            let transport = state.transport
+            state.transport = nil
+            world.loop.execute { transport?.end() }
+        }
     }
 
     /// Creates a new controller for the device. Hosts that try to reach the controller find it.
     public func comeBack() {
         guard controller == nil else { return }
-        makeController()
+        world.changeAir { makeController() }
     }
 
     /// Makes the controller fail and reset. It reports this by a Hardware Error event: hosts lose all links and set it
     /// up again.
     public func failWithHardwareError(code: UInt8 = 0) {
-        controller?.failWithHardwareError(code: code)
-        world.airHasChanged()
+        world.changeAir { controller?.failWithHardwareError(code: code) }
     }
 
     /// Moves in a straight line at constant speed, ten steps a second.
@@ -170,7 +175,7 @@ public final class Device: Sendable {
         let start = position
         let steps = max(1, Int(duration / .milliseconds(100)))
         for step in 1...steps {
-            try await world.sleep(for: duration / steps)
+            try await world.sleep(until: world.clock.now.advanced(by: duration / steps), caller: "the move of \(name)")
             let part = Double(step) / Double(steps)
             position = Position(
                 x: start.x + (destination.x - start.x) * part,
@@ -200,6 +205,7 @@ public final class Device: Sendable {
 
     func attach() throws(TransportError) -> DeviceTransport {
         guard controller != nil else { throw .closedByPeer }
+        guard state.transport == nil else { throw .connectionFailed(name, errno: EBUSY) }
         let transport = DeviceTransport(device: self, loop: world.loop)
         state.transport = transport
         return transport

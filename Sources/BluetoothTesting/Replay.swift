@@ -3,6 +3,7 @@ import BLEHCITransport
 import BLEVirtualController
 import BluetoothHost
 import BluetoothTypes
+import Synchronization
 
 /// Runs a host on a recorded controller, in one thread and in simulated time, and compares the packets of the host with
 /// the recording.
@@ -30,6 +31,8 @@ public final class Replay: Sendable {
     private let transport: ReplayTransport
     private let sleepers: Sleepers
     private let random: any RandomNumberGenerator & Sendable
+    /// The adapter, while it is open.
+    private let opened = Mutex<Adapter?>(nil)
 
     /// - Parameters:
     ///   - recording: the recording to replay.
@@ -72,7 +75,7 @@ public final class Replay: Sendable {
     /// - Throws: `CancellationError` if the task is cancelled.
     public func loseController() async throws {
         while position < recording.packets.count, recording.packets[position].direction == .controllerToHost {
-            try await sleep(for: .milliseconds(1))
+            try await pause("the packets of the controller before it is lost")
         }
         transport.lose()
     }
@@ -81,17 +84,28 @@ public final class Replay: Sendable {
     ///
     /// - Throws: `CancellationError` if the task is cancelled. The first difference cancels it.
     public func waitForEnd() async throws {
-        while position < recording.packets.count { try await sleep(for: .milliseconds(1)) }
+        while position < recording.packets.count { try await pause("the end of the recording") }
+    }
+
+    /// Waits for a millisecond, as a part of a longer wait.
+    ///
+    /// - Parameter purpose: what the app waits for.
+    private func pause(_ purpose: String) async throws {
+        try await sleepers.sleep(until: loop.now + .milliseconds(1), caller: purpose)
     }
 
     /// Opens an adapter on the recorded controller, runs `body` with it in this thread and closes it. Call it once.
+    ///
+    /// The adapter begins without bonds and saves no state.
     ///
     /// - Parameters:
     ///   - limit: maximum time of the replay.
     ///   - configure: changes the configuration of the adapter.
     ///   - body: the actions of the app in the recorded run.
     /// - Throws: a ``/BLEHCITransport/ReplayDifference``, also if a part of the recording remains; any error of `body`;
-    ///   ``UnfinishedRun`` if `body` has not returned within `limit`, or if work repeats without time passing.
+    ///   ``UnfinishedRun`` if `body` has not returned within `limit`, or if work repeats without time passing;
+    ///   ``/BLE/BLEError/invalidArgument(_:)`` if the configuration names a directory for the state or requires the
+    ///   state.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(3600),
         configure: (inout Adapter.Configuration) -> Void = { _ in },
@@ -99,21 +113,35 @@ public final class Replay: Sendable {
     ) throws -> Value {
         var configuration = Adapter.Configuration()
         configure(&configuration)
+        try configuration.requireNoSavedState()
         let settings = configuration
+        var hasDifference = false
         do {
             let value = try loop.run(
                 limit: limit,
-                isAbandoned: { self.transport.difference != nil },
-                whatIsAwaited: { self.sleepers.all.map { "\($0.caller)" } },
+                isAbandoned: {
+                    hasDifference = self.transport.difference != nil
+                    return hasDifference
+                },
+                whatIsAwaited: whatIsAwaited,
                 body: { try await self.open(settings, body) }
             )
             transport.finish()
             if let difference { throw difference }
             return value
+        } catch let error as UnfinishedRun where !hasDifference {
+            // The host of a cancelled body sends packets that differ, too.
+            throw error
         } catch {
             // An error of an app whose host has lost its controller is only a consequence of the difference.
             throw difference ?? error
         }
+    }
+
+    /// The pending operations of the replay, one line each.
+    private func whatIsAwaited() -> [String] {
+        let adapters = opened.withLock { $0 }.map { [(name: "host", adapter: $0)] } ?? []
+        return loop.whatIsAwaited(by: adapters) + sleepers.all.map(\.caller)
     }
 
     private func open<Value: Sendable>(
@@ -129,6 +157,8 @@ public final class Replay: Sendable {
             guard transport.difference == nil else { throw .closedByPeer }
             return transport
         }
+        opened.withLock { $0 = adapter }
+        defer { opened.withLock { $0 = nil } }
         do {
             let value = try await body(adapter)
             await adapter.close()

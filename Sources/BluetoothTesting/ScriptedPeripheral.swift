@@ -10,7 +10,8 @@ import BluetoothTypes
 /// A device of a world that follows a script: it serves values, notifies on a schedule, refuses, violates the protocol,
 /// vanishes.
 ///
-/// Created by ``World/peripheral(_:at:services:advertisingInterval:configure:)``.
+/// Created by ``World/peripheral(_:at:services:advertisingInterval:configure:)``. Methods that take the UUID of a
+/// characteristic use the last one of its type, if several services have one.
 public final class ScriptedPeripheral: Sendable {
     /// A value that a client has written.
     public struct Write: Hashable, Sendable {
@@ -43,6 +44,8 @@ public final class ScriptedPeripheral: Sendable {
         var values: [AttributeHandle: [UInt8]] = [:]
         var advertisement: AdvertisingSet?
         var schedules: [Task<Void, Never>] = []
+        /// The number of scheduled indications that a client has not confirmed, if any.
+        var unconfirmed: [LinkIdentifier: Int] = [:]
     }
 
     init(
@@ -60,7 +63,7 @@ public final class ScriptedPeripheral: Sendable {
         try await publish(services)
         try await startAdvertising()
         for (handle, characteristic) in state.characteristics.sorted(by: { $0.key < $1.key }) {
-            if let schedule = characteristic.schedule { start(schedule, of: handle) }
+            if let schedule = characteristic.schedule { start(schedule, of: handle, characteristic) }
         }
     }
 
@@ -70,14 +73,32 @@ public final class ScriptedPeripheral: Sendable {
         interval: Duration
     ) -> AdvertisementConfiguration {
         var structures: [AdvertisingData.Structure] = [.flags([.generalDiscoverable, .brEdrNotSupported])]
-        for list in AdvertisingData.Structure.lists(of: services.map(\.uuid)) {
-            if AdvertisingData(structures + [list]).length <= 31 { structures.append(list) }
+        for case .serviceUUIDs(let uuids, _) in AdvertisingData.Structure.lists(of: services.map(\.uuid)) {
+            if let list = longestList(of: uuids, after: structures) { structures.append(list) }
         }
         return AdvertisementConfiguration(
             interval: interval,
             advertisingData: AdvertisingData(structures),
             scanResponseData: AdvertisingData([localName(name)])
         )
+    }
+
+    /// Returns the longest list of the first services that fits behind other structures. The data of legacy advertising
+    /// has 31 bytes (Vol 6, Part B, 2.3.1). Nil if not even the first service fits.
+    ///
+    /// - Parameter uuids: one UUID or more, all of one width.
+    private static func longestList(
+        of uuids: [BluetoothUUID],
+        after structures: [AdvertisingData.Structure]
+    ) -> AdvertisingData.Structure? {
+        for count in (1...uuids.count).reversed() {
+            let list = AdvertisingData.Structure.serviceUUIDs(
+                Array(uuids.prefix(count)),
+                isComplete: count == uuids.count
+            )
+            if AdvertisingData(structures + [list]).length <= 31 { return list }
+        }
+        return nil
     }
 
     /// A name for a scan response of legacy advertising, which has 31 bytes (Vol 6, Part B, 2.3.2). A longer name is
@@ -142,18 +163,60 @@ public final class ScriptedPeripheral: Sendable {
         if properties.contains(.indicate) { try await peripheral.indicate(value, of: handle) }
     }
 
-    private func start(_ schedule: ScriptedCharacteristic.Schedule, of handle: AttributeHandle) {
-        let properties = state.characteristics[handle]?.properties ?? []
+    // MARK: Schedules
+
+    /// Maximum number of scheduled indications that one client has not confirmed.
+    private static let unconfirmedLimit = 16
+
+    private func start(
+        _ schedule: ScriptedCharacteristic.Schedule,
+        of handle: AttributeHandle,
+        _ characteristic: ScriptedCharacteristic
+    ) {
+        let caller = "the next scheduled value of \(characteristic.uuid) of \(device.name)"
+        let start = world.clock.now
         state.schedules.append(
-            Task(executorPreference: world.taskExecutor) { [weak world, adapter] in
+            Task(executorPreference: world.taskExecutor) { [weak self, weak world] in
+                var due = start
                 var count = 0
-                while let world, (try? await world.sleep(for: schedule.interval)) != nil {
-                    let value = schedule.value(count)
-                    try? await ScriptedPeripheral.send(value, of: handle, properties, on: adapter.peripheral)
+                while let self, let world {
+                    due = max(due.advanced(by: schedule.interval), world.clock.now)
+                    guard (try? await world.sleep(until: due, caller: caller)) != nil else { return }
+                    await self.sendScheduled(schedule.value(count), of: handle, characteristic.properties)
                     count += 1
                 }
             }
         )
+    }
+
+    private func sendScheduled(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        _ properties: CharacteristicProperties
+    ) async {
+        if properties.contains(.notify) { try? await adapter.peripheral.notify(value, of: handle) }
+        if properties.contains(.indicate) { beginIndicating(value, of: handle) }
+    }
+
+    /// Indicates a value to the subscribed clients, and does not wait for their confirmations. Clients with too many
+    /// unconfirmed indications miss it.
+    private func beginIndicating(_ value: [UInt8], of handle: AttributeHandle) {
+        adapter.host.assumeIsolated { host in
+            for client in host.subscribers(of: handle, .indication) {
+                let count = state.unconfirmed[client, default: 0]
+                guard count < ScriptedPeripheral.unconfirmedLimit else { continue }
+                state.unconfirmed[client] = count + 1
+                host.beginIndicating(value, of: handle, to: client) { [weak self] _ in
+                    self?.scheduledIndicationEnded(of: client)
+                }
+            }
+        }
+    }
+
+    /// Counts the confirmation of a scheduled indication, or its loss with the link.
+    private func scheduledIndicationEnded(of client: LinkIdentifier) {
+        let count = state.unconfirmed[client, default: 0] - 1
+        state.unconfirmed[client] = count > 0 ? count : nil
     }
 
     // MARK: Answers
@@ -166,25 +229,47 @@ public final class ScriptedPeripheral: Sendable {
                 return offset <= value.count ? .success(Array(value[offset...])) : .failure(.invalidOffset)
             }
         case .write(let write, _):
-            take(write.value, of: write.handle, for: request, of: client)
+            take([(write.handle, write.value)], for: request, of: client)
         case .execute(let writes):
-            guard let handle = writes.first?.handle, writes.allSatisfy({ $0.handle == handle }) else {
-                return perform(.refuse(.requestNotSupported), for: request, of: client) { _ in .success([]) }
+            guard let values = valuesWritten(by: writes) else {
+                return perform(.refuse(.invalidOffset), for: request, of: client) { _ in .success([]) }
             }
-            let value = writes.sorted { $0.offset < $1.offset }.flatMap(\.value)
-            take(value, of: handle, for: request, of: client)
+            take(values, for: request, of: client)
         }
     }
 
+    /// Returns the values after writes that are executed together, in the order of the first write to each. Nil if a
+    /// write begins behind the end of a value.
+    private func valuesWritten(by writes: [AttributeWrite]) -> [(handle: AttributeHandle, value: [UInt8])]? {
+        var values: [(handle: AttributeHandle, value: [UInt8])] = []
+        for write in writes {
+            let index = values.firstIndex { $0.handle == write.handle }
+            let old = index.map { values[$0].value } ?? state.values[write.handle] ?? []
+            guard write.offset <= old.count else { return nil }
+            let value = Array(old.prefix(write.offset)) + write.value
+            if let index {
+                values[index].value = value
+            } else {
+                values.append((write.handle, value))
+            }
+        }
+        return values
+    }
+
+    /// Stores the written values if the script accepts all of them.
     private func take(
-        _ value: [UInt8],
-        of handle: AttributeHandle,
+        _ values: [(handle: AttributeHandle, value: [UInt8])],
         for request: AccessRequest,
         of client: LinkIdentifier
     ) {
-        perform(state.characteristics[handle]?.onWrite?(value) ?? .accept, for: request, of: client) { [self] _ in
-            state.values[handle] = value
-            if let uuid = state.characteristics[handle]?.uuid {
+        var answer = ScriptedAnswer.accept
+        for (handle, value) in values where answer.accepts {
+            answer = answer.followed(by: state.characteristics[handle]?.onWrite?(value) ?? .accept)
+        }
+        perform(answer, for: request, of: client) { [self] _ in
+            for (handle, value) in values {
+                state.values[handle] = value
+                guard let uuid = state.characteristics[handle]?.uuid else { continue }
                 state.writes.append(Write(uuid: uuid, value: value, time: world.elapsed))
             }
             return .success([])
@@ -215,10 +300,15 @@ public final class ScriptedPeripheral: Sendable {
         case .after(let delay, let answer):
             Task(executorPreference: world.taskExecutor) { [weak self] in
                 // The world ends the wait when it is closed; there is nothing to answer then.
-                guard (try? await self?.world.sleep(for: delay)) != nil else { return }
+                guard (try? await self?.sleepBeforeAnswer(delay)) != nil else { return }
                 self?.perform(answer, for: request, of: client, succeed: succeed)
             }
         }
+    }
+
+    private func sleepBeforeAnswer(_ delay: Duration) async throws {
+        let due = world.clock.now.advanced(by: delay)
+        try await world.sleep(until: due, caller: "the delayed answer of \(device.name)")
     }
 
     // MARK: Presence

@@ -31,7 +31,8 @@ public struct ScriptedCharacteristic: Sendable {
         /// Returns the next value; its argument is the number of values sent before.
         public var value: @Sendable (_ count: Int) -> [UInt8]
 
-        /// Sends a value every `interval` to each subscribed client.
+        /// Sends a value every `interval` to each subscribed client. A client that has not confirmed 16 indications
+        /// misses the next ones.
         public static func every(
             _ interval: Duration,
             _ value: @escaping @Sendable (_ count: Int) -> [UInt8]
@@ -48,7 +49,8 @@ public struct ScriptedCharacteristic: Sendable {
     public var value: [UInt8]
     /// Answers reads; nil to return the value.
     public var onRead: (@Sendable () -> ScriptedAnswer)?
-    /// Answers writes of a value; nil to accept it.
+    /// Answers writes of a value; nil to accept it. Writes that a client executes together take effect only if all are
+    /// accepted. The first answer that does not accept then decides, and further characteristics are not asked.
     public var onWrite: (@Sendable (_ value: [UInt8]) -> ScriptedAnswer)?
     /// The schedule of values for subscribed clients; nil if none are sent automatically.
     public var schedule: Schedule?
@@ -94,4 +96,23 @@ public indirect enum ScriptedAnswer: Sendable {
     case disconnect
     /// Answers after a delay in the world's time.
     case after(Duration, ScriptedAnswer)
+
+    /// Whether a write takes effect, possibly after a delay.
+    var accepts: Bool {
+        switch self {
+        case .accept, .value: true
+        case .after(_, let answer): answer.accepts
+        case .refuse, .silence, .octets, .disconnect: false
+        }
+    }
+
+    /// Returns the answer to two writes that take effect together: `next` after the delay of this answer, or this
+    /// answer if it does not accept.
+    func followed(by next: ScriptedAnswer) -> ScriptedAnswer {
+        switch self {
+        case .accept, .value: next
+        case .after(let delay, let answer): .after(delay, answer.followed(by: next))
+        case .refuse, .silence, .octets, .disconnect: self
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import BLE
 import BluetoothHost
 import BluetoothTypes
 import Synchronization
@@ -38,6 +39,20 @@ extension SimulatedEventLoop {
         task.cancel()
         run(limit: .seconds(60)) { outcome.isSet }
         throw error
+    }
+
+    /// The pending operations of adapters on the loop, one line each, after the adapter's name. Called while no thread
+    /// runs the loop.
+    func whatIsAwaited(by adapters: [(name: String, adapter: Adapter)]) -> [String] {
+        var lines: [String] = []
+        // A host is used on its loop only.
+        run(limit: .zero) {
+            for (name, adapter) in adapters {
+                lines += adapter.host.assumeIsolated { $0.whatIsAwaited() }.map { "\(name): \($0)" }
+            }
+            return true
+        }
+        return lines
     }
 }
 

@@ -130,7 +130,7 @@ package final class SimulatedEventLoop: EventLoop {
             desired: SimulatedEventLoop.thisThread,
             ordering: .sequentiallyConsistent
         )
-        precondition(isFree, "the loop is run already")
+        precondition(isFree, "the loop runs already: use `run`, `advance` and `close` only between two runs")
         defer { runner.store(0, ordering: .sequentiallyConsistent) }
         var round = Deque<ReadyWork.Item>()
         // The number of turns since the clock has last moved.

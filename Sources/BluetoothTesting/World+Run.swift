@@ -1,5 +1,4 @@
 import BLE
-import BluetoothHost
 import BluetoothTypes
 
 /// The error of a run of a world that did not finish.
@@ -14,8 +13,10 @@ public struct UnfinishedRun: Error, CustomStringConvertible {
 
     public var description: String {
         guard let turnsAtOneInstant else {
-            let lines = awaited.isEmpty ? ["something outside of the world"] : awaited
-            return "the run did not end within \(limit) of its world's time; it waits for:" + listed(lines)
+            let problem = "the run did not end within \(limit) of its world's time"
+            guard awaited.isEmpty else { return problem + "; pending:" + listed(awaited) }
+            return problem + "; it waits for an event that has not come, such as a notification or the end of a link, "
+                + "or for something outside of the world"
         }
         let problem =
             "the run did not end: work repeats without time passing (\(turnsAtOneInstant) turns at one instant); "
@@ -74,22 +75,14 @@ extension World {
 
     /// The pending operations in the world, one line each.
     private func whatIsAwaited() -> [String] {
-        var lines: [String] = []
-        loop.run(limit: .zero) {
-            lines = []
-            for device in devices {
-                for adapter in device.adapters {
-                    lines += adapter.host.assumeIsolated { $0.whatIsAwaited() }.map { "\(device.name): \($0)" }
-                }
-            }
-            return true
-        }
+        let adapters = devices.flatMap { device in device.adapters.map { (name: device.name, adapter: $0) } }
+        var lines = loop.whatIsAwaited(by: adapters)
         for sleeper in sleepers.all { lines.append("\(sleeper.caller), until \(instant(sleeper.deadline))") }
         return lines
     }
 
     /// Ends everything in the world: scripts, adapters, controllers. Tasks that wait in the world's time get a
-    /// `CancellationError`. The world must not be used afterwards.
+    /// `CancellationError`. Call it between two runs, not in a body. The world must not be used afterwards.
     public func close() {
         let devices = devices
         let peripherals = peripherals

@@ -170,10 +170,7 @@ public final class World: Sendable {
     /// The quality of the radio link between any two devices.
     public var conditions: RadioConditions {
         get { air.conditions }
-        set {
-            air.conditions = newValue
-            airHasChanged()
-        }
+        set { changeAir { air.conditions = newValue } }
     }
 
     /// Sets the quality of the radio link between two devices; nil for the world's ``conditions``.
@@ -182,10 +179,8 @@ public final class World: Sendable {
             ($0.one === one && $0.other === other) || ($0.one === other && $0.other === one)
         }
         if let conditions { state.pairConditions.append((one, other, conditions)) }
-        if let first = one.controller, let second = other.controller {
-            air.setConditions(conditions, between: first, and: second)
-        }
-        airHasChanged()
+        guard let first = one.controller, let second = other.controller else { return }
+        changeAir { air.setConditions(conditions, between: first, and: second) }
     }
 
     /// Applies the conditions of pairs to a device with a new controller, which the air does not know yet.
@@ -219,8 +214,10 @@ public final class World: Sendable {
         alarm.set(due)
     }
 
-    /// Schedules the air after a change from outside, because work may be due at once.
-    func airHasChanged() {
+    /// Performs a change from outside at the present time, and schedules the air, because work may be due at once.
+    func changeAir(_ change: () -> Void) {
+        air.moveTime(to: loop.now)
+        change()
         loop.execute { [weak self] in self?.runAir() }
     }
 }

@@ -51,6 +51,24 @@ struct AirTimerTests {
         #expect(count == 5 && air.counts.actions == 1)
     }
 
+    @Test("Moving the time runs no action and does not pass the next one")
+    func movedTimeStopsAtTheNextAction() {
+        let air = Air()
+        let start = air.now
+        var count = 0
+        air.schedule(after: .seconds(2)) { count += 1 }
+        air.moveTime(to: start + .seconds(1))
+        #expect(air.now == start + .seconds(1))
+        air.moveTime(to: start + .seconds(5))
+        #expect(air.now == start + .seconds(2) && count == 0)
+        air.moveTime(to: start)
+        #expect(air.now == start + .seconds(2))
+        air.advance(to: start + .seconds(5))
+        #expect(count == 1)
+        air.moveTime(to: start + .seconds(9))
+        #expect(air.now == start + .seconds(9))
+    }
+
     @Test func mostCancelledActionsAreReleasedBeforeTheirTime() {
         final class Resource {}
         struct Reference {

@@ -93,6 +93,19 @@ struct NullRadioTests {
         radio.close()
     }
 
+    @Test func runThatDoesNotEndReportsWhatItWaitsFor() throws {
+        let radio = NullRadio()
+        let error = #expect(throws: UnfinishedRun.self) {
+            try radio.run(limit: .seconds(10)) {
+                let client = try await radio.openAdapter()
+                _ = try await client.central.connect(to: radio.address(ofPeripheral: 0))
+            }
+        }
+        let awaited = try #require(error?.awaited)
+        #expect(awaited.contains { $0.hasPrefix("host 0: a connection to ") }, "\(awaited)")
+        radio.close()
+    }
+
     @Test func scriptSendsRequestsToAHost() throws {
         let radio = NullRadio()
         let answers = Mutex<[[UInt8]]>([])

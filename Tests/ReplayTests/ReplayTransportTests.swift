@@ -220,6 +220,37 @@ struct ReplayTransportTests {
         #expect(replay.position >= up.count * 2 + 1)
     }
 
+    /// The host also sends packets when the body is cancelled at the end of the time. They are no difference.
+    @Test func replayThatDoesNotEndReportsWhatItWaitsFor() throws {
+        let recorded = try Recorded(seed: 42)
+        // The recording ends before LE Connection Complete, or one of its enhanced versions.
+        let packets = recorded.recording.packets.prefix { packet in
+            !(packet.bytes.starts(with: [0x04, 0x3E]) && [0x01, 0x0A, 0x29].contains(packet.bytes[3]))
+        }
+        #expect(packets.count < recorded.recording.packets.count)
+        let replay = Replay(.init(packets: Array(packets)), seed: 42)
+        let error = #expect(throws: UnfinishedRun.self) {
+            _ = try replay.run(limit: .seconds(10)) {
+                $0.deviceName = "phone"
+            } _: {
+                try await Recorded.use($0)
+            }
+        }
+        let awaited = try #require(error?.awaited)
+        #expect(awaited.contains { $0.hasPrefix("host: a connection to ") }, "\(awaited)")
+    }
+
+    @Test("A replay saves no state, so settings about it are refused", arguments: [false, true])
+    func settingsAboutSavedStateAreRefused(isRequired: Bool) {
+        let replay = Replay(.init(packets: []), seed: 42)
+        let error = #expect(throws: BLEError.self) {
+            try replay.run {
+                if isRequired { $0.requiresState = true } else { $0.stateLocation = .directory("/nowhere") }
+            } _: { _ in }
+        }
+        #expect(error.map { "\($0)" }?.contains("saves no state") == true)
+    }
+
     @Test("Packets of one adapter are read from a capture, and an unplayable packet ends it")
     func packetsOfOneAdapterAreReadUntilAnUnplayableOne() throws {
         let recorded = try Recorded(seed: 42)

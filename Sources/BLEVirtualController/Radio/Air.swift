@@ -88,6 +88,13 @@ public final class Air {
         now = max(now, instant)
     }
 
+    /// Advances the time to `instant`, but not beyond the next action, and runs no action.
+    ///
+    /// A change from outside then takes effect at the present time, and no packet is passed to a host.
+    package func moveTime(to instant: Instant) {
+        now = max(now, min(instant, nextDue ?? instant))
+    }
+
     func schedule(after delay: Duration = .zero, _ action: @escaping () -> Void) {
         schedule(at: now + delay, action)
     }

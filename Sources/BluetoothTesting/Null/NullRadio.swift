@@ -78,6 +78,8 @@ public final class NullRadio: Sendable {
     /// Opens an adapter.
     ///
     /// - Parameter configure: changes the configuration of the adapter.
+    /// - Throws: ``/BLE/BLEError/invalidArgument(_:)`` if the configuration names a directory for the state or requires
+    ///   the state; the other errors of `Adapter.open`.
     /// - Precondition: there are fewer than two adapters.
     public func openAdapter(
         _ configure: (inout Adapter.Configuration) -> Void = { _ in }
@@ -90,9 +92,10 @@ public final class NullRadio: Sendable {
             features: features,
             air: confined
         )
-        air.addHost()
         var configuration = Adapter.Configuration()
         configure(&configuration)
+        try configuration.requireNoSavedState()
+        air.addHost()
         let adapter = try await Adapter.open(
             on: loop,
             configuration: configuration,
@@ -117,7 +120,12 @@ public final class NullRadio: Sendable {
         limit: Duration = .seconds(600),
         _ body: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
-        try loop.run(limit: limit, whatIsAwaited: { [] }, body: body)
+        try loop.run(limit: limit, whatIsAwaited: whatIsAwaited, body: body)
+    }
+
+    /// The pending operations of the adapters, one line each. The host that was opened first has the number 0.
+    private func whatIsAwaited() -> [String] {
+        loop.whatIsAwaited(by: adapters.enumerated().map { (name: "host \($0.offset)", adapter: $0.element) })
     }
 
     /// Waits until all work is done that does not need time to pass.
