@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A fault of the system, while a state file is used,")
 struct StateFileFaultTests {
-    private static let noSpace = "No space left on device; free space, or name another directory with BLE_STATE_DIR"
+    private static let noSpace = "No space left on device; free space, or name another directory"
     private static let noDescriptor = "Too many open files; raise the limit of open files with `ulimit -n`"
     private static let noSystemDescriptor =
         "Too many open files in system; close other programs, or raise the limit with `sysctl fs.file-max`"
@@ -35,8 +35,7 @@ struct StateFileFaultTests {
         arguments: [
             .init(
                 Fault(.mkdir, .fails(EROFS)),
-                message: "cannot make DIRECTORY: Read-only file system; name another "
-                    + "directory with BLE_STATE_DIR"
+                message: "cannot make DIRECTORY: Read-only file system; name another directory"
             ),
             .init(Fault(.stat, .fails(EACCES)), message: "cannot make DIRECTORY: Permission denied"),
             .init(Fault(.opendir, .fails(EMFILE)), contents: "new"),
@@ -49,8 +48,7 @@ struct StateFileFaultTests {
             .init(Fault(.write, .fails(ENOSPC)), message: "cannot write TEMPORARY: \(noSpace)"),
             .init(
                 Fault(.write, .fails(EDQUOT)),
-                message: "cannot write TEMPORARY: Disk quota exceeded; free space, or "
-                    + "name another directory with BLE_STATE_DIR"
+                message: "cannot write TEMPORARY: Disk quota exceeded; free space, or name another directory"
             ),
             .init(Fault(.write, .fails(EIO)), message: "cannot write TEMPORARY: \(noDisk)"),
             .init(Fault(.write, .fails(EFBIG)), message: "cannot write TEMPORARY: File too large"),

@@ -254,7 +254,12 @@ final class BondsTests {
         let own = BLEError.security(.pairing(.ended(.pairingNotSupported)))
         #expect(ToolError.description(of: own) == "\(own)")
         let link = StateFileError.symbolicLink("/state/hci0.json")
-        #expect(ToolError.description(of: link).hasSuffix("its directory with --state-dir or BLE_STATE_DIR"))
+        #expect(ToolError.description(of: link).hasSuffix("or name another directory with --state-dir"))
+        let chosen = BLEError.stateUnavailable("free space, or name another directory: nothing is saved")
+        let advice = "name another directory with --state-dir"
+        #expect(ToolError.description(of: chosen) == "free space, or \(advice): nothing is saved")
+        let automatic = BLEError.stateUnavailable("name another directory with BLE_STATE_DIR: nothing is saved")
+        #expect(ToolError.description(of: automatic) == "\(advice) or BLE_STATE_DIR: nothing is saved")
         #expect("\(ToolError.noSubrating("not supported"))".contains("--subrating"))
         #expect("\(ToolError.closedAtStart("tcp:[::1]:6402"))".contains("other programs"))
     }

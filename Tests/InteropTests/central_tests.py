@@ -36,6 +36,11 @@ async def scan(world: World, peer):
     assert event["rssi"] is None or -127 <= event["rssi"] <= 20, f"rssi {event['rssi']}"
     # A scan with a duration that is interrupted before has the status of SIGINT, and nothing to complain about.
     expect((outcome.status, outcome.errors), (130, ""), "the status and the errors")
+    async with world.start("scan") as process:
+        await process.event("advertisement", address=peer.address)
+        outcome = await process.interrupt()
+    # Without a duration, that is the end of the scan.
+    expect((outcome.status, outcome.errors), (0, ""), "the status and the errors of a scan without a duration")
 
 
 @test_with_peripherals("explore finds every attribute of * by address, name and service", ALL)

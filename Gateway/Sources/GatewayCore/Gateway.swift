@@ -61,6 +61,9 @@ public final class Gateway: Service {
         settings.logger = logger
         settings.deviceName = configuration.name
         settings.stateLocation = configuration.stateDirectory.map { .directory($0) } ?? .nowhere
+        // A device that requests security is paired: the gateway has links only to devices that clients have chosen.
+        // Such a pairing replaces no bond.
+        settings.security.justWorks = .always
         var sources = adapters.map { AdapterRunner.Source.adapter($0) }
         let watch = AdapterWatch(system)
         self.watch = watch

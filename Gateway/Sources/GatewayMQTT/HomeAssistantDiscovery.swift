@@ -140,18 +140,29 @@ struct HomeAssistantDiscovery {
     /// A message may lack the reading, which then keeps its value. Home Assistant ignores an empty result for numbers
     /// and binary sensors. A text would become empty, so its template repeats the state. The template of a number must
     /// not: the state is in the unit that the user has chosen, and Home Assistant would convert it again.
+    ///
+    /// A device may send a number and a state of the same name, or a number in another unit. Each entity takes only the
+    /// values of its kind and unit.
     private func valueTemplate(of reading: SensorReading) -> String {
         let key = JSONText.string(reading.name)
-        let path = "value_json.readings[\(key)].value"
+        let object = "value_json.readings[\(key)]"
+        let path = "\(object).value"
+        var condition = "\(key) in value_json.readings"
         var value = "{{ \(path) }}"
         switch reading.value {
-        // The class is on if it is unsafe. BTHome sends 1 if it is safe.
-        case .boolean where reading.deviceClass == .safety: value = "{{ 'OFF' if \(path) else 'ON' }}"
-        case .boolean: value = "{{ 'ON' if \(path) else 'OFF' }}"
+        case .boolean:
+            condition += " and \(path) is boolean"
+            // The class is on if it is unsafe. BTHome sends 1 if it is safe.
+            let isSafety = reading.deviceClass == .safety
+            value = isSafety ? "{{ 'OFF' if \(path) else 'ON' }}" : "{{ 'ON' if \(path) else 'OFF' }}"
+        case .number:
+            // In a template, a boolean is a number too.
+            condition += " and \(path) is number and \(path) is not boolean"
+            if let unit = reading.unit { condition += " and \(object).unit == \(JSONText.string(unit))" }
         case .text: value += "{% else %}{{ this.state }}"
-        case .number, .event: break
+        case .event: break
         }
-        return "{% if \(key) in value_json.readings %}\(value){% endif %}"
+        return "{% if \(condition) %}\(value){% endif %}"
     }
 }
 
@@ -262,7 +273,12 @@ extension SensorReading {
 
     /// The class by which Home Assistant knows the reading; nil if it has none for it.
     var homeAssistantClass: String? {
-        let name = deviceClass.rawValue
+        let name =
+            switch deviceClass {
+            case .mass: "weight"
+            case .dewPoint: "temperature"
+            default: deviceClass.rawValue
+            }
         switch value {
         case .boolean: return Self.binaryClasses.contains(name) ? name : nil
         case .number: return unit != nil && Self.numberClasses.contains(name) ? name : nil
@@ -284,7 +300,7 @@ extension SensorReading {
         "gas",
         "humidity", "illuminance", "moisture", "pm1", "pm10", "pm25", "power", "precipitation", "pressure",
         "signal_strength", "sound_pressure", "speed", "temperature", "volatile_organic_compounds", "voltage", "volume",
-        "volume_flow_rate", "volume_storage", "water",
+        "volume_flow_rate", "volume_storage", "water", "weight",
     ]
 
     private static let binaryClasses: Set<String> = [

@@ -376,6 +376,13 @@ public final class MQTTPublisher: Service {
         }
     }
 
+    // MARK: Status
+
+    /// Returns once the publisher's queue has performed what was on it before.
+    public func answer() async {
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+    }
+
     /// What the publisher has done.
     public var status: GatewayStatus.BrokerStatus { published.withLock { $0 } }
 }

@@ -55,8 +55,11 @@ struct TheengsPayload {
         "illuminance": "lux", "acceleration_x": "accx", "acceleration_y": "accy", "acceleration_z": "accz",
         "movements": "mov", "tx_power": "tx", "power_at_1m": "txpower", "uuid": "uuid", "major": "major",
         "minor": "minor", "packet_id": "packet", "motion": "motion", "moisture": "moi", "conductivity": "fer",
-        "weight": "weight", "carbon_dioxide": "co2", "pm25": "pm25", "pm10": "pm10",
+        "mass": "weight", "carbon_dioxide": "co2", "pm25": "pm25", "pm10": "pm10",
     ]
+
+    /// The keys whose values are booleans there.
+    private static let booleanKeys: Set<String> = ["motion"]
 
     private static func fields(of reading: SensorReading) -> [(String, String)] {
         guard let key = keys[reading.name] else { return [] }
@@ -65,11 +68,14 @@ struct TheengsPayload {
             return [
                 (key, JSONText.number(number)), ("tempf", JSONText.number((number * 1800 + 32_000).rounded() / 1000)),
             ]
-        case .number(let number): return [(key, JSONText.number(number))]
+        case .number(let number):
+            var fields = [(key, JSONText.number(number))]
+            if key == "weight", let unit = reading.unit { fields.append(("unit", JSONText.string(unit))) }
+            return fields
         case .text(let text):
             let digits = key == "uuid" ? text.lowercased().filter { $0 != "-" } : text
             return [(key, JSONText.string(digits))]
-        case .boolean(let state): return [(key, "\(state)")]
+        case .boolean(let state): return booleanKeys.contains(key) ? [(key, "\(state)")] : []
         case .event: return []
         }
     }

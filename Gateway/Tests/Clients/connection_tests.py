@@ -12,6 +12,7 @@ from harness import Gateway, World, expect, number, test, test_with_and_without_
 
 CLIENT_CONFIGURATION = "00002902-0000-1000-8000-00805f9b34fb"
 RANDOM = 1
+CONNECTION_TIMEOUT = 8
 ILLEGAL_PARAMETER = 135
 
 
@@ -315,6 +316,14 @@ async def cancel(world: World):
             await peer.advertise()
             async with Link(client, peer.address) as link:
                 expect(link.is_connected, True, "whether the next attempt succeeds")
+
+
+@test("an attempt without an answer of the device is reported before clients give up")
+async def no_answer(world: World):
+    async with world.gateway() as gateway, gateway.connected() as client:
+        # Home Assistant gives up after 20 s.
+        async with Link(client, "F0:00:00:00:00:99", timeout=20) as link:
+            expect(link.states, [(False, 0, CONNECTION_TIMEOUT)], "the outcome")
 
 
 @test("the end of a connection by the device is reported")

@@ -149,7 +149,10 @@ struct SettingsTests {
         (#"{"plaintext": 1}"#, #"gateway.json: "plaintext": 1 is not valid; use true or false"#),
         (#"{"plaintext": 0.0}"#, "is not valid; use true or false"),
         (#"{"mqttCommands": 0}"#, #"gateway.json: "mqttCommands": 0 is not valid; use true or false"#),
-        (#"{"api": false, "readings": "none"}"#, "nothing else to do"),
+        (
+            #"{"api": false, "readings": "none"}"#,
+            #"gateway.json: "api": the gateway has nothing else to do if readings is none; leave out one of the two"#
+        ),
         (#"{"mqtt": "broker"}"#, #"gateway.json: "mqtt": it is not valid; use mqtt://HOST"#),
         (#"{"mqtt": "mqtt://me:secret@broker"}"#, "is not valid; use mqtt://HOST"),
         (#"{"mqttFormat": "xml"}"#, "use one of gateway, theengs"),
@@ -230,6 +233,8 @@ struct SettingsTests {
             fault(environment: ["BLE_GATEWAY_PLAINTEXT": "maybe"])
                 == #"environment variable BLE_GATEWAY_PLAINTEXT: "maybe" is not valid; use true or false"#
         )
+        let nothing = ["BLE_GATEWAY_API": "false", "BLE_GATEWAY_READINGS": "none"]
+        #expect(fault(environment: nothing)?.hasPrefix("environment variable BLE_GATEWAY_API: the gateway has") == true)
         #expect(fault(environment: ["BLE_ADAPTER": "x", "BLE_GATEWAY_CONFIG": "x"]) == nil)
     }
 
@@ -307,6 +312,8 @@ struct SettingsTests {
 
     @Test func faultInOptionNamesTheOption() {
         #expect(fault(options: [.port: .int(-1)])?.hasPrefix("--port: -1 is not valid") == true)
+        let nothing: [Setting: ConfigContent] = [.api: .bool(false), .readings: .string("none")]
+        #expect(fault(options: nothing)?.hasPrefix("--no-api: the gateway has nothing else") == true)
     }
 
     @Test(arguments: [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayCore
 
-/// The choice of the adapter for a device that is bonded to one of them.
+/// Devices that are bonded to an adapter: the choice of the adapter, and changes of the bonds.
 @Suite(.timeLimit(.minutes(2)))
 struct BondedDeviceTests {
     @Test func bondedDeviceIsConnectedThroughTheAdapterWithTheBond() async throws {
@@ -106,16 +106,71 @@ struct BondedDeviceTests {
         }
     }
 
-    @Test func databaseOfABondedDeviceIsDiscoveredAgainAfterClearCache() async throws {
+    @Test func pairReplacesTheBondWhoseKeyTheDeviceHasLost() async throws {
+        try await withGateway { world in
+            let client = try await world.client()
+            let device = world.devices[0]
+            let address = device.address.value
+            try await client.connect(address)
+            try #require(try await client.pair(address))
+            while await device.adapter.bonds().isEmpty { await Task.yield() }
+            try await client.disconnect(address)
+            // The device is reset.
+            for bond in await device.adapter.bonds() { await device.adapter.removeBond(bond.identity) }
+            // The ATT_MTU is exchanged only on a verified link.
+            try #require(try await client.requestConnection(address).connected)
+            try #require(try await client.pair(address))
+            #expect(try await client.read(address, device.value) == [7])
+            #expect(await device.adapter.bonds().count == 1)
+            #expect(await world.adapter.bonds().map(\.identity) == [device.address])
+        }
+    }
+
+    @Test func deviceThatRequestsSecurityIsPaired() async throws {
+        // The gateway opens the second adapter itself, with its own settings.
+        try await withGateway(hasSecondAdapter: true) { world in
+            let client = try await world.client()
+            await world.waitForAdapters()
+            let addresses = world.devices.map(\.address.value)
+            for address in addresses { try await client.connect(address) }
+            try #require(await world.connectionCounts == [1, 1])
+            let peripheral = world.devices[1].adapter.peripheral
+            let clients = await peripheral.clients
+            let link = try #require(clients.first).id
+            #expect(try await peripheral.requestSecurity(of: link).isSecureConnections)
+            try await client.disconnect(addresses[1])
+            // There is a bond to remove.
+            #expect(try await client.unpair(addresses[1]))
+        }
+    }
+
+    @Test func deviceWithAPrivateAddressIsUnpairedInTheConnectionInWhichItWasPaired() async throws {
+        try await withGateway(usesPrivateAddresses: true) { world in
+            let client = try await world.client()
+            let device = world.devices[0]
+            let address = try await device.advertisedAddress(receivedBy: world.adapter)
+            try #require(address.kind == .resolvablePrivate)
+            try await client.connect(address.value)
+            try #require(try await client.pair(address.value))
+            #expect(await world.adapter.bonds().map(\.identity) == [device.address])
+            #expect(try await client.unpair(address.value))
+            #expect(await world.adapter.bonds().isEmpty)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func databaseOfABondedDeviceIsDiscoveredAgainAfterClearCache(usesPrivateAddresses: Bool) async throws {
         let air = "\(#function) \(UInt64.random(in: 0...UInt64.max))"
         let capture = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).btsnoop")
         defer { try? FileManager.default.removeItem(at: capture) }
-        let device = try await Device(1, air: air)
+        let device = try await Device(1, air: air, usesPrivateAddresses: usesPrivateAddresses)
         var configuration = Adapter.Configuration()
         configuration.capturePath = capture.path
         let adapter = try await Adapter.open(.virtual(name: air), configuration: configuration)
+        let advertised = try await device.advertisedAddress(receivedBy: adapter)
+        #expect((advertised.kind == .resolvablePrivate) == usesPrivateAddresses)
         try await TableWorld([adapter], device: device).run { world in
-            let (table, address) = (world.table, device.address.value)
+            let (table, address) = (world.table, advertised.value)
             let client = try await world.makeClient()
             table.connect(address, isRandom: true, usesCache: false, for: client)
             while !table.statuses.contains(where: { $0.isConnected }) { await Task.yield() }

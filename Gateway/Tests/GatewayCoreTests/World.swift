@@ -30,7 +30,9 @@ struct World: Sendable {
 /// A peripheral on the virtual air.
 struct Device: Sendable {
     let adapter: Adapter
+    /// The identity address.
     let address: DeviceAddress
+    let name: String
     /// The value handle of a characteristic that can be read and written.
     let value: UInt16
     /// The value handle of a characteristic that is notified.
@@ -39,10 +41,12 @@ struct Device: Sendable {
     let scanResponseData: [UInt8]
     private let advertising: AdvertisingSet
 
-    init(_ number: UInt64, air: String) async throws {
+    init(_ number: UInt64, air: String, usesPrivateAddresses: Bool = false) async throws {
         address = DeviceAddress(0xC0DE_0000_0000 + number, isRandom: true)
+        name = "Device \(number)"
         var configuration = Adapter.Configuration()
         configuration.identityAddress = address
+        configuration.usesPrivateAddresses = usesPrivateAddresses
         configuration.security.justWorks = .always
         adapter = try await Adapter.open(.virtual(name: air), configuration: configuration)
         let service = ServiceDefinition(
@@ -66,12 +70,19 @@ struct Device: Sendable {
         value = published[0].characteristics[0].valueHandle.rawValue
         notified = published[0].characteristics[1].valueHandle.rawValue
         let data = AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])])
-        let response = AdvertisingData([.completeLocalName("Device \(number)")])
+        let response = AdvertisingData([.completeLocalName(name)])
         advertisingData = data.bytes
         scanResponseData = response.bytes
         advertising = try await adapter.peripheral.startAdvertising(
             AdvertisementConfiguration(interval: .milliseconds(30), advertisingData: data, scanResponseData: response)
         )
+    }
+
+    /// Returns the address under which an adapter receives the device: its private address, if it uses one and is not
+    /// bonded to the adapter.
+    func advertisedAddress(receivedBy receiver: Adapter) async throws -> DeviceAddress {
+        var advertisements = receiver.central.scan(ScanOptions(name: name)).makeAsyncIterator()
+        return try #require(try await advertisements.next()).address
     }
 
     func notify(_ value: [UInt8]) async throws {
@@ -83,6 +94,7 @@ struct Device: Sendable {
 /// Runs `body` with a gateway and two devices, and stops the gateway.
 ///
 /// - Parameters:
+///   - usesPrivateAddresses: whether the devices advertise under private addresses.
 ///   - linkEndTimeout: see ``GatewayConfiguration/linkEndTimeout``.
 ///   - whenStopped: is called when the gateway has ended, and before its adapter is closed.
 func withGateway<Result: Sendable>(
@@ -90,6 +102,7 @@ func withGateway<Result: Sendable>(
     clientLimit: Int = 16,
     hasSecondAdapter: Bool = false,
     otherAdapters: [AdapterSpecification] = [],
+    usesPrivateAddresses: Bool = false,
     failedAttemptTime: Duration = .seconds(5),
     linkEndTimeout: Duration = .seconds(2),
     whenStopped: (World) async -> Void = { _ in },
@@ -98,7 +111,10 @@ func withGateway<Result: Sendable>(
     _ body: (World) async throws -> Result
 ) async throws -> Result {
     let name = "\(air) \(line) \(UInt64.random(in: 0...UInt64.max))"
-    let devices = [try await Device(1, air: name), try await Device(2, air: name)]
+    let devices = [
+        try await Device(1, air: name, usesPrivateAddresses: usesPrivateAddresses),
+        try await Device(2, air: name, usesPrivateAddresses: usesPrivateAddresses),
+    ]
     var configuration = GatewayConfiguration(name: "test")
     configuration.host = "127.0.0.1"
     configuration.port = 0

@@ -59,10 +59,8 @@ struct DiscoveryTests {
         }
         #expect(templates.map { $0?.contains("this.state") } == [false, false, true])
         let key = "\"temperature\""
-        #expect(
-            templates[0]
-                == "{% if \(key) in value_json.readings %}{{ value_json.readings[\(key)].value }}{% endif %}"
-        )
+        #expect(templates[0]?.hasPrefix("{% if \(key) in value_json.readings and ") == true)
+        #expect(templates[0]?.hasSuffix(" %}{{ value_json.readings[\(key)].value }}{% endif %}") == true)
     }
 
     @Test func classesThatHomeAssistantDoesNotKnowAreLeftOut() throws {

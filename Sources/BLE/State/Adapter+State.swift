@@ -19,17 +19,26 @@ extension Adapter {
     }
 
     /// Returns the store of the bonds of a host on a controller; nil if nothing is saved.
-    static func keptBonds(of specification: AdapterSpecification, _ configuration: Configuration) -> KeptBonds? {
+    ///
+    /// - Parameter automaticDirectory: the directory of ``StateLocation/automatic``; nil if there is none.
+    static func keptBonds(
+        of specification: AdapterSpecification,
+        _ configuration: Configuration,
+        automaticDirectory: @autoclosure () -> String? = StateDirectory.resolve()
+    ) -> KeptBonds? {
         let directory: String?
+        let variable: String?
         switch (configuration.stateLocation, specification) {
         case (.nowhere, _), (.automatic, .virtual): return nil
-        case (.automatic, _): directory = StateDirectory.resolve()
-        case (.directory(let path), _): directory = path
+        case (.automatic, _): (directory, variable) = (automaticDirectory(), "BLE_STATE_DIR")
+        case (.directory(let path), _): (directory, variable) = (path, nil)
         }
         let logger = configuration.logger
         let warn = configuration.warn ?? { logger.warning("\($0)") }
-        return KeptBonds(isStrict: configuration.requiresState) { publicAddress in
-            await .open(adapter: publicAddress.map { "\($0)" } ?? "\(specification)", in: directory, warn: warn)
+        return KeptBonds(isStrict: configuration.requiresState, directoryVariable: variable) { publicAddress in
+            await .open(adapter: publicAddress.map { "\($0)" } ?? "\(specification)", in: directory) {
+                warn(StateFileError.text($0, namingDirectoryWith: variable))
+            }
         } warn: {
             warn($0)
         }

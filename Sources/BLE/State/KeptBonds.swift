@@ -26,20 +26,24 @@ package final class KeptBonds: BondStore {
 
     private let state: Mutex<State>
     private let isStrict: Bool
+    private let directoryVariable: String?
     private let open: @Sendable (DeviceAddress?) async -> KeyStore
     private let warn: @Sendable (String) -> Void
 
     /// - Parameters:
     ///   - isStrict: whether a file with damaged records stays as it is until the host changes something.
+    ///   - directoryVariable: the variable that names another directory; nil if the app has chosen the directory.
     ///   - open: opens the store of the controller with this public address, or of one that has none.
     ///   - warn: receives warnings for the user, one line each.
     package init(
         isStrict: Bool = false,
+        directoryVariable: String? = nil,
         open: @escaping @Sendable (DeviceAddress?) async -> KeyStore,
         warn: @escaping @Sendable (String) -> Void
     ) {
         state = Mutex(State())
         self.isStrict = isStrict
+        self.directoryVariable = directoryVariable
         self.open = open
         self.warn = warn
     }
@@ -53,7 +57,9 @@ package final class KeptBonds: BondStore {
     /// The store, once the bonds have been loaded.
     package var store: KeyStore? { state.withLock { $0.store } }
 
-    package var problem: String? { store?.problem }
+    package var problem: String? {
+        store?.problem.map { StateFileError.text($0, namingDirectoryWith: directoryVariable) }
+    }
 
     package nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity {
         let store: KeyStore

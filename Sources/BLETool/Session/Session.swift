@@ -46,7 +46,7 @@ extension GlobalOptions {
             for await event in happenings {
                 if case .resetting = event { wasReset = true }
                 // At the opening, warnings have given the reason.
-                if wasReset, case .stateUnavailable(let reason) = event { Output.complain(reason) }
+                if wasReset, case .stateUnavailable(let reason) = event { Output.complainAboutState(reason) }
                 GlobalOptions.report(event)
             }
         }

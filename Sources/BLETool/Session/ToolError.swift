@@ -105,7 +105,11 @@ extension ToolError {
 extension ToolError {
     /// A text about the state directory, with the tool's own option for it.
     static func withStateOption(_ text: String) -> String {
-        text.replacing("BLE_STATE_DIR", with: "--state-dir or BLE_STATE_DIR")
+        // The library names the variable if it has chosen the directory.
+        guard !text.contains("BLE_STATE_DIR") else {
+            return text.replacing("BLE_STATE_DIR", with: "--state-dir or BLE_STATE_DIR")
+        }
+        return StateFileError.text(text, namingDirectoryWith: "--state-dir")
     }
 }
 

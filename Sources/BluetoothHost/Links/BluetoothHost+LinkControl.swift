@@ -8,6 +8,9 @@ public struct LinkInformation: Hashable, Sendable {
     /// The peer's identity address, if a bond revealed it when the link was made; otherwise the address that the peer
     /// used.
     public let peer: DeviceAddress
+    /// The peer's identity address, if a bond revealed it when the link was made, or a pairing on the link since then;
+    /// otherwise the address that the peer used.
+    public let identity: DeviceAddress
     /// The address of this device that was used on air when the link was made; with privacy, a private address.
     public let ownAddress: DeviceAddress
     /// The peer's address that was used on air when the link was made; with privacy, a private address.
@@ -36,6 +39,7 @@ extension BluetoothHost {
         return LinkInformation(
             identifier: identifier,
             peer: link.peer,
+            identity: link.identity,
             ownAddress: link.ownAddress,
             peerAddress: link.peerAddress,
             isCentral: link.role == .central,

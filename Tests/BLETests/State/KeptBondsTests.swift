@@ -153,6 +153,25 @@ struct KeptBondsTests {
         #expect(try KeptHost.all(in: state.directory).map(\.name) == ["\(address)"])
     }
 
+    @Test("Errors advise the variable only if it can name the directory", arguments: [true, false])
+    func errorsAdviseTheVariableOnlyOfAnAutomaticDirectory(isAutomatic: Bool) async throws {
+        try state.file.replace(with: Data("{}".utf8))
+        try #require(chmod(state.directory, 0o770) == 0)
+        let warnings = Warnings()
+        var configuration = Adapter.Configuration()
+        configuration.stateLocation = isAutomatic ? .automatic : .directory(state.directory)
+        configuration.warn = { warnings.add($0) }
+        let adapter = AdapterSpecification.hci(index: 0, channel: .user)
+        let kept = Adapter.keptBonds(of: adapter, configuration, automaticDirectory: state.directory)
+        let bonds = try #require(kept)
+        _ = await bonds.load(for: state.controller)
+        await bonds.close()
+        let problem = try #require(bonds.problem)
+        let advice = isAutomatic ? "another directory with BLE_STATE_DIR" : "another directory"
+        #expect(problem.hasSuffix("`chmod go-w \(state.directory)`, or name \(advice): nothing is saved"))
+        #expect(warnings.all == [problem])
+    }
+
     // MARK: Export
 
     @Test("Importing an old export does not decrease sign counters")

@@ -106,6 +106,7 @@ struct GatewayProcess {
         var services: [any Service] = [status]
         if let publisher { services.append(publisher) }
         services.append(gateway)
+        var server: WebServer?
         if let address = settings.http, let devices, let registry {
             let page = StatusPage(
                 StatusPage.Source(
@@ -116,15 +117,20 @@ struct GatewayProcess {
                     registry: registry
                 )
             )
-            services.append(WebServer(address: address, names: settings.httpNames, page: page, logger: logger))
+            server = WebServer(address: address, names: settings.httpNames, page: page, logger: logger)
         }
+        if let server { services.append(server) }
         if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
             services.append(
                 ServiceReporter(
                     manager: manager,
                     logger: logger,
                     serves: { await gateway.waitUntilServing() },
-                    answers: { await gateway.answer() }
+                    answers: { [server] in
+                        await gateway.answer()
+                        await publisher?.answer()
+                        await server?.answer()
+                    }
                 )
             )
         }

@@ -110,11 +110,11 @@ struct GatewaySettings: Equatable {
         bindKeys = try values.bindKeys()
         logLevel = try values.choice(.logLevel) ?? logLevel
         logFormat = try values.choice(.logFormat) ?? logFormat
-        guard servesAPI || readings != .none || broker != nil || http != nil else {
+        if !servesAPI, readings == .none, broker == nil, http == nil, let api = try values.first(.api) {
             throw SettingsError(
-                place: "--no-api",
+                place: api.place,
                 value: nil,
-                advice: "without readings, the gateway has nothing else to do; leave out one of them"
+                advice: "the gateway has nothing else to do if readings is none; leave out one of the two"
             )
         }
     }

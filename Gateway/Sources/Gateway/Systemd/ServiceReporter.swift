@@ -7,7 +7,8 @@ struct ServiceReporter: Service {
     let logger: Logger
     /// Waits until the gateway serves.
     let serves: @Sendable () async -> Void
-    /// Returns once each thread of the gateway has answered.
+    /// Returns once each thread that is watched has answered. A thread that waits for a broker or for the reader of
+    /// standard output cannot be watched, because it may wait for minutes.
     let answers: @Sendable () async -> Void
 
     func run() async throws {
@@ -25,7 +26,7 @@ struct ServiceReporter: Service {
         if !manager.notify(.ready) { logger.warning("the service manager cannot be reached") }
         guard let timeout = manager.watchdogTimeout else { return }
         while !Task.isCancelled {
-            // A gateway of which a thread hangs gives no sign of life, so the manager starts it again.
+            // A gateway of which a watched thread hangs gives no sign of life, so the manager starts it again.
             await answers()
             guard !Task.isCancelled else { return }
             manager.notify(.alive)

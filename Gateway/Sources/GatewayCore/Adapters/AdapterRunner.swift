@@ -301,7 +301,9 @@ final class AdapterRunner: Sendable {
         case .scanRestarted(let silence):
             logger.info("the scan was restarted after \(silence) without packets")
             events.record(.scanRestarted, name, "after \(silence) without packets")
-        case .stateUnavailable(let reason): logger.warning("\(reason)")
+        case .stateUnavailable(let reason):
+            let advice = "name another directory"
+            logger.warning("\(reason.replacing(advice, with: "\(advice) with --state-dir"))")
         case .closed, .eventsDropped: break
         }
     }

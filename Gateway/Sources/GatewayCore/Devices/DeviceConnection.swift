@@ -36,7 +36,7 @@ final class DeviceConnection: Sendable {
         /// Whether there is a link.
         var hasLink = false
         /// The address of the device on the link; nil while there was no link. It is the identity address if a bond has
-        /// revealed it.
+        /// revealed it; see ``updateLinkAddress(of:)``.
         var linkAddress: DeviceAddress?
         /// The operations that wait for the earlier ones.
         var operations: Deque<DeviceOperation> = []
@@ -44,8 +44,9 @@ final class DeviceConnection: Sendable {
         var unfinishedCount = 0
     }
 
-    /// How long a device may take to accept the connection.
-    private static let connectionTimeout = Duration.seconds(20)
+    /// How long a device may take to accept the connection. Home Assistant gives up after 20 s, so it receives the
+    /// reason of a failure before.
+    private static let connectionTimeout = Duration.seconds(18)
     /// How long operations that were requested before a disconnection may take.
     private static let drainTimeout = Duration.seconds(3)
 
@@ -110,6 +111,12 @@ final class DeviceConnection: Sendable {
         var addresses: Set<UInt64> = [address]
         if let linkAddress = state.withLock(\.linkAddress) { addresses.insert(linkAddress.value) }
         return addresses
+    }
+
+    /// Reads the address of the device on the link again. A pairing on the link may have revealed its identity address.
+    func updateLinkAddress(of peripheral: RemotePeripheral) async {
+        guard let information = try? await peripheral.linkInformation else { return }
+        state.withLock { $0.linkAddress = information.identity }
     }
 
     // MARK: Requests
@@ -298,6 +305,7 @@ final class DeviceConnection: Sendable {
             }
             // Values that have arrived are still sent; then the subscriptions end, because the connection has.
             state.withLock { $0.phase = .ending }
+            await updateLinkAddress(of: peripheral)
             await Task { await peripheral.disconnect() }.value
         }
         return await Self.endCode(of: peripheral)

@@ -62,6 +62,7 @@ struct DeviceSession {
         case .unpair: await unpair()
         case .clearCache:
             connection.services.remove(address)
+            await connection.updateLinkAddress(of: peripheral)
             await connection.adapters.discardDatabaseCaches(of: connection.bondAddresses)
             client.send(.cacheCleared(address))
         case .setParameters(let parameters): await set(parameters)
@@ -138,14 +139,28 @@ struct DeviceSession {
 
     private func pair() async {
         do throws(BLEError) {
-            try await peripheral.pair()
+            try await pairOrReplaceBond()
+            // The link may end before the next operation.
+            await connection.updateLinkAddress(of: peripheral)
             client.send(.pairing(address, error: 0))
         } catch {
             client.send(.pairing(address, error: ClientErrorCode.operation(error)))
         }
     }
 
+    /// Pairs, or encrypts the link with the key of the bond. If the device has lost that key, pairs again and replaces
+    /// the bond, because the client has asked for a pairing.
+    private func pairOrReplaceBond() async throws(BLEError) {
+        do throws(BLEError) {
+            try await peripheral.pair()
+        } catch {
+            guard error == .security(.keyMissing) else { throw error }
+            try await peripheral.pair(again: true)
+        }
+    }
+
     private func unpair() async {
+        await connection.updateLinkAddress(of: peripheral)
         // Another adapter's bond would decide about the next connection. The link ends.
         let isRemoved = await connection.adapters.removeBonds(with: connection.bondAddresses)
         client.send(.unpairing(address, error: isRemoved ? 0 : ClientErrorCode.notPaired))

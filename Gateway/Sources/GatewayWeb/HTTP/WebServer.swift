@@ -27,6 +27,8 @@ public struct WebServer: Service, CustomStringConvertible {
     private let content: any WebContent
     private let logger: Logger
     private let whenServing: @Sendable (_ address: WebAddress) -> Void
+    /// The one thread for all connections.
+    let eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
     /// Creates a server.
     ///
@@ -92,10 +94,14 @@ public struct WebServer: Service, CustomStringConvertible {
         places.close()
     }
 
+    /// Returns once the thread of the connections has answered.
+    public func answer() async {
+        try? await eventLoop.submit {}.get()
+    }
+
     private func listen(_ places: ConnectionPlaces) async throws -> any Channel {
         let (content, hosts) = (content, hosts)
-        // One thread for all connections.
-        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton.next())
+        let bootstrap = ServerBootstrap(group: eventLoop)
             .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(ChannelOptions.backlog, value: 64)
             .childChannelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: 1)
