@@ -57,7 +57,8 @@ let package = Package(
         .target(name: "BLESMP", dependencies: ["BLEByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "BLECapture", dependencies: ["BLEByteCoding", "BluetoothTypes"], swiftSettings: codec),
 
-        // Writes the generated files of HCI, Dissection and HCITests from the tables: `make generate`. No target needs it.
+        // Writes the generated files of HCI, Dissection and HCITests from the tables: `make generate`. No target needs
+        // it.
         .executableTarget(name: "hci-generator", path: "Sources/HCIGenerator", swiftSettings: strict),
 
         // JSON values.
@@ -224,19 +225,26 @@ let package = Package(
             dependencies: ["BLEL2CAP", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController"],
             swiftSettings: tests
         ),
+        // Finds the files of conformance exchanges and samples.
+        .target(name: "ConformanceFolder", path: "Tests/Support/ConformanceFolder", swiftSettings: tests),
         .testTarget(
             name: "BLEATTTests",
-            dependencies: ["BLEATT", "BLEByteCoding", "BluetoothTypes"],
+            dependencies: ["BLEATT", "BLEByteCoding", "BluetoothTypes", "ConformanceFolder"],
             swiftSettings: tests
         ),
         .testTarget(
             name: "BLEGATTTests",
-            dependencies: ["BLEGATT", "BLEATT", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController"],
+            dependencies: [
+                "BLEGATT", "BLEATT", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController", "ConformanceFolder",
+            ],
             swiftSettings: tests
         ),
         .testTarget(
             name: "BLESMPTests",
-            dependencies: ["BLESMP", "BLECryptography", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController"],
+            dependencies: [
+                "BLESMP", "BLECryptography", "BLEByteCoding", "BluetoothTypes", "BLEVirtualController",
+                "ConformanceFolder",
+            ],
             swiftSettings: tests
         ),
         .testTarget(

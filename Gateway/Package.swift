@@ -81,6 +81,7 @@ let package = Package(
             dependencies: [
                 "CMosquitto", "GatewayCore",
                 .product(name: "BLE", package: "swift-ble"),
+                .product(name: "BluetoothCodecs", package: "swift-ble"),
                 .product(name: "BluetoothSensors", package: "swift-ble"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -208,8 +209,9 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // The fuzzing targets, and a test that runs inputs that once revealed a fault. `make fuzz TARGET=gateway` builds the
-        // rest. The folder Program has links to sources of the program, which a target that is no test cannot import.
+        // The fuzzing targets, and a test that runs inputs that once revealed a fault. `make fuzz TARGET=gateway`
+        // builds the rest. The folder Program has links to sources of the program, which a target that is no test
+        // cannot import.
         .target(
             name: "GatewayFuzzTargets",
             dependencies: [

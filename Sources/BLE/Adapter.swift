@@ -31,18 +31,18 @@ public final class Adapter: Sendable {
         public var mtu: UInt16 = 517
         /// Maximum number of enhanced ATT bearers of a link, besides its fixed channel: 0 to 5 (Vol 3, Part G, 5.3).
         ///
-        /// With 0, the adapter neither opens nor accepts any. Otherwise its server accepts this number on each encrypted
-        /// link. As a central, it opens this number once a link is encrypted, if the peripheral accepts them. Procedures
-        /// of different characteristics then run at the same time. Calls on one characteristic keep their order. Calls
-        /// on different ones may arrive in another order. The handlers of published values still get the accesses of one
-        /// central one after another.
+        /// With 0, the adapter neither opens nor accepts any. Otherwise its server accepts this number on each
+        /// encrypted link. As a central, it opens this number once a link is encrypted, if the peripheral accepts them.
+        /// Procedures of different characteristics then run at the same time. Calls on one characteristic keep their
+        /// order. Calls on different ones may arrive in another order. The handlers of published values still get the
+        /// accesses of one central one after another.
         public var enhancedBearerLimit = 0
-        /// Whether connections can be subrated, by this device or by its peers (Vol 6, Part B, 4.5.1), if the controller
-        /// supports it. It cannot be changed later, because a controller accepts the features of its host only while it
-        /// has no connection.
+        /// Whether connections can be subrated, by this device or by its peers (Vol 6, Part B, 4.5.1), if the
+        /// controller supports it. It cannot be changed later, because a controller accepts the features of its host
+        /// only while it has no connection.
         public var usesSubrating = false
-        /// Whether this device chooses the coding of its advertising on the LE Coded PHY, and distinguishes that of others,
-        /// if the controller supports it.
+        /// Whether this device chooses the coding of its advertising on the LE Coded PHY, and distinguishes that of
+        /// others, if the controller supports it.
         public var usesAdvertisingCoding = false
         /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         public var usesExtendedCommands = true
@@ -120,13 +120,13 @@ public final class Adapter: Sendable {
     package let host: BluetoothHost
     /// The store of the state that outlives the process; only in memory if nothing is saved.
     package let store: KeyStore
-    private let bonds: KeptBonds?
+    private let bonds: BondFileStore?
     private let opening: ControllerOpening?
     private let capture: CaptureOutcome
 
     init(
         host: BluetoothHost,
-        bonds: KeptBonds?,
+        bonds: BondFileStore?,
         opening: ControllerOpening?,
         capture: CaptureOutcome = CaptureOutcome()
     ) {
@@ -141,16 +141,19 @@ public final class Adapter: Sendable {
 
     /// Opens a controller and brings it up.
     ///
-    /// A controller that fails meanwhile is reset again, at most twice. If the call throws, the controller is released.
+    /// A controller that fails during bring-up is reset, at most twice more. If the call throws, the controller is
+    /// released.
     ///
     /// - Parameters:
     ///   - specification: names the controller.
     ///   - configuration: the settings of the adapter.
-    /// - Throws: ``BLEError/adapter(_:)`` if the controller cannot be reached, or the capture file cannot be opened;
-    ///   ``BLEError/controllerFailed(_:)`` if the controller cannot be brought up: it refuses a command that the host
-    ///   needs, does not answer or reports an error, or the connection to it ends; ``BLEError/stateUnavailable(_:)`` if
-    ///   ``Adapter/Configuration/requiresState`` is set and the state cannot be used or saved; ``BLEError/cancelled``
-    ///   if the task is cancelled.
+    /// - Throws:
+    ///   - ``BLEError/adapter(_:)`` if the controller cannot be reached, or the capture file cannot be opened
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller cannot be brought up: it refuses a command that the host
+    ///     needs, does not answer or reports an error, or the connection to it ends
+    ///   - ``BLEError/stateUnavailable(_:)`` if ``Adapter/Configuration/requiresState`` is set and the state cannot be
+    ///     used or saved
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public static func open(
         _ specification: AdapterSpecification,
         configuration: Configuration = Configuration()
@@ -174,7 +177,7 @@ public final class Adapter: Sendable {
         } catch {
             throw .adapter(error)
         }
-        let bonds = keptBonds(of: specification, configuration)
+        let bonds = bondStore(of: specification, configuration)
         let random: any RandomNumberGenerator & Sendable =
             if let seed = configuration.seed { SeededGenerator(seed: seed) } else { SystemRandomNumberGenerator() }
         let opening = ControllerOpening(specification, configuration, on: loop)
@@ -198,7 +201,7 @@ public final class Adapter: Sendable {
     package static func open(
         on loop: any EventLoop,
         configuration: Configuration,
-        bonds: KeptBonds? = nil,
+        bonds: BondFileStore? = nil,
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
         opening: ControllerOpening? = nil,
         capture: CaptureOutcome = CaptureOutcome(),
@@ -280,7 +283,10 @@ public final class Adapter: Sendable {
     /// present number. It changes if the adapter comes back under another number.
     public var controller: AdapterSpecification? { opening?.controller }
 
-    /// What the controller is and can do.
+    /// What the controller is and can do, from when it was last up.
+    ///
+    /// - Throws: ``BLEError/notReady`` or ``BLEError/closed`` if the controller was never up. An adapter that
+    ///   ``open(_:configuration:)`` has returned throws neither.
     public var information: ControllerInformation {
         get async throws(BLEError) {
             try await translating { () throws(HostError) in try await host.controllerInformation() }

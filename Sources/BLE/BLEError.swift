@@ -34,6 +34,9 @@ public enum BLEError: Error, Hashable, Sendable {
     case stateUnavailable(String)
     /// A broadcast isochronous group cannot be received.
     case broadcast(BroadcastError)
+    /// The host or the controller already has as many of something as it can have. The same call succeeds after another
+    /// one has ended; the text has the limit.
+    case limitReached(String)
     /// The controller or the characteristic cannot do it.
     case notSupported(String)
     /// An argument is out of its range, or contradicts another one; the text says which.
@@ -57,6 +60,7 @@ extension BLEError: CustomStringConvertible {
         case .security(let error): "\(error)"
         case .broadcast(let error): "\(error)"
         case .stateUnavailable(let reason): reason
+        case .limitReached(let what): what
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): what
         }
@@ -83,6 +87,7 @@ extension BLEError {
             case .security(let error): .security(error)
             case .broadcast(let error): .broadcast(error)
             case .stateUnavailable(let reason): .stateUnavailable(reason)
+            case .limitReached(let what): .limitReached(what)
             case .notSupported(let what): .notSupported(what)
             case .invalidArgument(let what): .invalidArgument(what)
             }

@@ -21,11 +21,14 @@ public struct Central: Sendable {
     ///   - address: the peripheral's address, as it advertises it, or the identity address of a bonded peripheral.
     ///   - timeout: how long to wait for its advertisement; nil for no limit.
     ///   - parameters: the interval, latency and supervision timeout of the connection.
-    /// - Throws: ``BLEError/timedOut(_:)``; ``BLEError/cancelled`` if the task is cancelled;
-    ///   ``BLEError/disconnected(_:)`` with the error code of the controller if it holds no further link, or if the
-    ///   link ended before it could be used; ``BLEError/controllerFailed(_:)`` if the controller refuses a command;
-    ///   ``BLEError/invalidArgument(_:)`` if the parameters are out of range; ``BLEError/closed`` after
-    ///   ``Adapter/close()``.
+    /// - Throws:
+    ///   - ``BLEError/timedOut(_:)`` if no advertisement was received in time
+    ///   - ``BLEError/disconnected(_:)`` with the error code of the controller if it holds no further link, or if the
+    ///     link ended before it could be used
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses a command
+    ///   - ``BLEError/invalidArgument(_:)`` if the parameters are out of range
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public func connect(
         to address: DeviceAddress,
         timeout: Duration? = .seconds(30),
@@ -44,11 +47,14 @@ public struct Central: Sendable {
     ///     peripherals.
     ///   - timeout: how long to wait for an advertisement of one of them; nil for no limit.
     ///   - parameters: the interval, latency and supervision timeout of the connection.
-    /// - Throws: ``BLEError/timedOut(_:)``; ``BLEError/cancelled`` if the task is cancelled;
-    ///   ``BLEError/disconnected(_:)`` with the error code of the controller if it holds no further link, or if the
-    ///   link ended before it could be used; ``BLEError/controllerFailed(_:)`` if the controller refuses a command;
-    ///   ``BLEError/invalidArgument(_:)`` if there is no address, or the parameters are out of range;
-    ///   ``BLEError/closed`` after ``Adapter/close()``.
+    /// - Throws:
+    ///   - ``BLEError/timedOut(_:)`` if no advertisement was received in time
+    ///   - ``BLEError/disconnected(_:)`` with the error code of the controller if it holds no further link, or if the
+    ///     link ended before it could be used
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses a command
+    ///   - ``BLEError/invalidArgument(_:)`` if there is no address, or the parameters are out of range
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public func connect(
         toAnyOf addresses: [DeviceAddress],
         timeout: Duration? = .seconds(30),
@@ -72,8 +78,8 @@ public struct Central: Sendable {
 }
 
 extension HostError {
-    /// The error of a controller that holds no further link. Some controllers report it by the status of the command, others by
-    /// that of the event (Vol 4, Part E, 7.8.12, 7.8.66).
+    /// The error of a controller that holds no further link. Some controllers report it by the status of the command,
+    /// others by that of the event (Vol 4, Part E, 7.8.12, 7.8.66).
     fileprivate var withReasonOfRefusedLink: HostError {
         guard case .command(.status(let code, _)) = self else { return self }
         switch code {

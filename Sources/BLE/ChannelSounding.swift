@@ -2,8 +2,8 @@ import BLEHCI
 import BluetoothHost
 
 // Channel Sounding (Vol 6, Part H): two connected devices measure the phases and travel times of signals between them.
-// This module gives the raw results of this device. It computes no distance. A distance also needs the results of the peer,
-// which the Ranging Service transfers, and an algorithm that is calibrated for the antennas of both devices.
+// This module gives the raw results of this device. It computes no distance. A distance also needs the results of the
+// peer, which the Ranging Service transfers, and an algorithm that is calibrated for the antennas of both devices.
 
 /// An event of a session of Channel Sounding.
 public enum ChannelSoundingEvent: Sendable, Hashable {
@@ -17,13 +17,19 @@ public enum ChannelSoundingEvent: Sendable, Hashable {
 
 extension Adapter {
     /// Whether the controller supports Channel Sounding.
+    ///
+    /// - Throws: the errors of ``information``.
     public var supportsChannelSounding: Bool {
         get async throws(BLEError) { try await information.supportsChannelSounding }
     }
 
     /// Reads what the controller can do in Channel Sounding.
     ///
-    /// - Throws: ``BLEError/notSupported(_:)`` if the controller does not support it.
+    /// - Throws:
+    ///   - ``BLEError/notSupported(_:)`` if the controller does not support it
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the command
+    ///   - ``BLEError/notReady`` while the controller is being brought up again
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
     public func channelSoundingCapabilities() async throws(BLEError) -> ChannelSoundingCapabilities {
         try await translating { () throws(HostError) in try await host.channelSoundingCapabilities() }
     }
@@ -69,8 +75,8 @@ extension Peripheral {
 /// - ``BLEError/controllerFailed(_:)``: a controller refuses a step;
 /// - ``BLEError/timedOut(_:)``: a step takes longer than 40 s;
 /// - ``BLEError/disconnected(_:)``: the link has ended, or ``RemotePeripheral/disconnect()`` was called before the
-///   iteration. The reason is Authentication Failure if the link may continue, but the identity of its bonded peer is no
-///   longer verified, for example because encryption has ended;
+///   iteration. The reason is Authentication Failure if the link may continue, but the identity of its bonded peer is
+///   no longer verified, for example because encryption has ended;
 /// - ``BLEError/closed``: the adapter was closed.
 ///
 /// Cancellation and overflow are described in <doc:EventSequences>.

@@ -1,8 +1,8 @@
 import BluetoothHost
 import BluetoothTypes
 
-// Periodic advertising trains (Vol 3, Part C, 9.5): events with data at a fixed interval, which a scanner receives without
-// a connection once it knows their timing.
+// Periodic advertising trains (Vol 3, Part C, 9.5): events with data at a fixed interval, which a scanner receives
+// without a connection once it knows their timing.
 
 /// An event of a synchronization with a periodic advertising train.
 public enum PeriodicAdvertisingEvent: Sendable, Hashable {
@@ -12,22 +12,22 @@ public enum PeriodicAdvertisingEvent: Sendable, Hashable {
     case received(PeriodicAdvertisement)
     /// The controller has received no packet in a requested subevent.
     case missed(PeriodicPlace)
-    /// The train was not received for the timeout of the request, or the controller was reset. The train is searched for
-    /// again.
+    /// The train was not received for the timeout of the request, or the controller was reset. The train is searched
+    /// for again.
     case lost
     /// As many events were dropped at this place, because the reader was too slow.
     case eventsDropped(Int)
 }
 
 extension Central {
-    /// Receives a periodic advertising train for as long as the result is iterated; each iteration is a synchronization of
-    /// its own.
+    /// Receives a periodic advertising train for as long as the result is iterated; each iteration is a synchronization
+    /// of its own.
     ///
     /// The host scans until the controller knows the timing of the train, and again after it was lost. A scan on
     /// ``Central/scan(_:)`` gives the address and the identifier of the advertising set.
     ///
-    /// Of a train with subevents, only those that the request names are received. ``respond(_:to:slot:inSubevent:)`` answers
-    /// their packets.
+    /// Of a train with subevents, only those that the request names are received. ``respond(_:to:slot:inSubevent:)``
+    /// answers their packets.
     ///
     /// ```swift
     /// let request = PeriodicTrainRequest(address: advertisement.address, sid: sid)
@@ -42,11 +42,15 @@ extension Central {
 
 /// The events of a synchronization with a periodic advertising train; see ``Central/periodicAdvertising(_:)``.
 ///
-/// Each iteration is a synchronization of its own, which starts with the first call of `next()` and stops when its iterator
-/// is released. It ends with an error if the controller cannot receive the train (``BLEError/notSupported(_:)``,
-/// ``BLEError/controllerFailed(_:)``), the request is invalid, its train is received already or does not have the requested
-/// subevents (``BLEError/invalidArgument(_:)``), or the adapter is closed. Cancellation and overflow are described in
-/// <doc:EventSequences>.
+/// Each iteration is a synchronization of its own, which starts with the first call of `next()` and stops when its
+/// iterator is released. It ends with one of these errors:
+/// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller cannot receive the train;
+/// - ``BLEError/invalidArgument(_:)``: the request is invalid, its train is received already, or the train does not
+///   have the requested subevents;
+/// - ``BLEError/limitReached(_:)``: there are 64 synchronizations;
+/// - ``BLEError/closed``: the adapter was closed.
+///
+/// Cancellation and overflow are described in <doc:EventSequences>.
 public struct PeriodicAdvertisingEvents: AsyncSequence, Sendable {
     public typealias Element = PeriodicAdvertisingEvent
     public typealias Failure = BLEError

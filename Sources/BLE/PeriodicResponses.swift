@@ -1,13 +1,14 @@
 import BluetoothHost
 import BluetoothTypes
 
-// Periodic advertising with responses (Vol 3, Part C, 9.5; Vol 6, Part B, 4.4.2.12): trains whose events consist of subevents.
-// The advertiser sends data in each subevent. Synchronized devices answer in response slots, without a connection.
+// Periodic advertising with responses (Vol 3, Part C, 9.5; Vol 6, Part B, 4.4.2.12): trains whose events consist of
+// subevents. The advertiser sends data in each subevent. Synchronized devices answer in response slots, without a
+// connection.
 
 /// An event of the subevents of an advertisement's train.
 public enum PeriodicSubeventEvent: Sendable, Hashable {
-    /// The controller requests data for these subevents, and none is queued. Data that is sent now leaves in the next of
-    /// these subevents. Without data, the controller sends an empty packet or none.
+    /// The controller requests data for these subevents, and none is queued. Data that is sent now leaves in the next
+    /// of these subevents. Without data, the controller sends an empty packet or none.
     case dataRequested([UInt8])
     /// The content of a response slot. The responses to one packet follow in the order of the slots.
     case response(PeriodicResponse)
@@ -18,8 +19,8 @@ public enum PeriodicSubeventEvent: Sendable, Hashable {
 }
 
 extension AdvertisingSet {
-    /// Returns the events of the train's subevents from now on. Each call returns a sequence of its own, which ends when the
-    /// advertisement is stopped or the adapter is closed.
+    /// Returns the events of the train's subevents from now on. Each call returns a sequence of its own, which ends
+    /// when the advertisement is stopped or the adapter is closed.
     ///
     /// ```swift
     /// for await event in try await advertising.subeventEvents() {
@@ -32,8 +33,8 @@ extension AdvertisingSet {
     /// }
     /// ```
     ///
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the train has no subevents, and ``BLEError/closed`` if the advertisement
-    ///   was stopped.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the train has no subevents, and ``BLEError/closed`` if the
+    ///   advertisement was stopped.
     public func subeventEvents() async throws(BLEError) -> Events<PeriodicSubeventEvent> {
         let (host, identifier) = (host, identifier)
         let buffer = AsyncEventBuffer<PeriodicSubeventEvent, Never>(
@@ -58,17 +59,19 @@ extension AdvertisingSet {
 
     /// Sends data in subevents of the train, each once, and waits until the controller has accepted all of it.
     ///
-    /// The controller requests the data of a subevent some time before it. Data of one subevent waits for that in the order of
-    /// the calls; at most 16 packets wait for a subevent. After a reset of the controller, data that it has not accepted waits
-    /// further. That the controller has accepted the data does not mean that a device has received it.
+    /// The controller requests the data of a subevent some time before it. Data of one subevent waits for that in the
+    /// order of the calls; at most 16 packets wait for a subevent. After a reset of the controller, data that it has
+    /// not accepted waits further. That the controller has accepted the data does not mean that a device has received
+    /// it.
     ///
     /// - Parameter data: the data of any subevents.
     /// - Throws:
     ///   - ``BLEError/invalidArgument(_:)`` if the train has no such subevent or response slot, or data is too long
-    ///   - ``BLEError/notSupported(_:)`` if too many packets wait for a subevent
+    ///   - ``BLEError/limitReached(_:)`` if more than 16 packets would wait for a subevent
     ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the data
     ///   - ``BLEError/closed`` if the advertisement was stopped
-    ///   - ``BLEError/cancelled`` at once if the task is cancelled; data that the controller does not have is not sent then
+    ///   - ``BLEError/cancelled`` at once if the task is cancelled; data that the controller does not have is not sent
+    ///     then
     public func send(_ data: [PeriodicSubeventData]) async throws(BLEError) {
         let (host, identifier) = (host, identifier)
         try await translating { () throws(HostError) in try await host.sendSubeventData(data, of: identifier) }
@@ -93,9 +96,10 @@ extension AdvertisingSet {
 extension AdvertisingSet {
     /// Connects to a device that is synchronized with the train of this advertisement, and listens to a subevent.
     ///
-    /// The controller sends the request in the subevent instead of data, again and again until the device answers. If several
-    /// calls wait, their requests take turns. Such a device need not advertise. It becomes the peripheral of the connection. If it is connected already, the
-    /// result shares its link; see <doc:RemotePeripheral#Sharing-a-link>. Connections to advertisers wait until these calls have ended.
+    /// The controller sends the request in the subevent instead of data, again and again until the device answers. If
+    /// several calls wait, their requests take turns. Such a device need not advertise. It becomes the peripheral of
+    /// the connection. If it is connected already, the result shares its link; see
+    /// <doc:RemotePeripheral#Sharing-a-link>. Connections to advertisers wait until these calls have ended.
     ///
     /// - Parameters:
     ///   - address: the public or static random address of the device.
@@ -133,8 +137,8 @@ extension AdvertisingSet {
 extension Central {
     /// Sends a response to a packet of a train with subevents.
     ///
-    /// The synchronization that has received the packet must not have ended. The call returns when the controller has accepted
-    /// the response; nothing confirms that the advertiser has received it.
+    /// The synchronization that has received the packet must not have ended. The call returns when the controller has
+    /// accepted the response; nothing confirms that the advertiser has received it.
     ///
     /// ```swift
     /// let request = PeriodicTrainRequest(address: address, sid: sid, subevents: [3])
@@ -147,12 +151,14 @@ extension Central {
     ///   - data: up to 247 bytes.
     ///   - advertisement: the packet.
     ///   - slot: the response slot: 0 to 254.
-    ///   - subevent: the subevent in which the response is sent; nil for the subevent of the packet. An earlier one is one of
-    ///     the next event.
+    ///   - subevent: the subevent in which the response is sent; nil for the subevent of the packet. An earlier one is
+    ///     one of the next event.
     /// - Throws:
-    ///   - ``BLEError/invalidArgument(_:)`` if the packet was not received in a subevent, or its train is not received now
+    ///   - ``BLEError/invalidArgument(_:)`` if the packet was not received in a subevent, or its train is not received
+    ///     now
     ///   - ``BLEError/invalidArgument(_:)`` if the data is too long, or there is no such slot
-    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the response, for example because the slot is over
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the response, for example because the slot is
+    ///     over
     public func respond(
         _ data: AdvertisingData,
         to advertisement: PeriodicAdvertisement,

@@ -70,15 +70,15 @@ public struct Peripheral: Sendable {
     ///
     /// The accesses of one client are handled strictly in the order in which the client made them, one at a time, also
     /// over several calls of this method. Clients do not wait for each other. While a handler runs, at most one request
-    /// for each bearer and 64 commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F,
-    /// 3.3.2), and counted in ``ConnectedClient/droppedCommandCount``.
+    /// for each bearer and 64 commands of its client wait. Further commands are dropped, which the specification allows
+    /// (Vol 3, Part F, 3.3.2), and counted in ``ConnectedClient/droppedCommandCount``.
     ///
     /// When a client's link ends, the request that is handled is cancelled, and one that waits is not handled. The
     /// commands are still handled. At most 1,024 accesses of all clients wait or are handled at one time. Beyond that,
     /// a request is answered with an error (Insufficient Resources). A handler that never returns delays its client
     /// only, but it counts until it returns. The server sets no time limit for it: a client gives up after 30 s without
-    /// a response and ends the bearer (Vol 3, Part F, 3.3.3). The end of the link cancels the handler's task; the end of an
-    /// enhanced bearer does not.
+    /// a response and ends the bearer (Vol 3, Part F, 3.3.3). The end of the link cancels the handler's task; the end
+    /// of an enhanced bearer does not.
     ///
     /// ```swift
     /// try await adapter.peripheral.publish([lamp]) { client, access in
@@ -178,9 +178,11 @@ public struct Peripheral: Sendable {
     ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes, and at most 512.
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
-    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the notify property, ``BLEError/closed``
-    ///   after ``Adapter/close()``, and ``BLEError/cancelled`` if the task is cancelled while it waits.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle
+    ///   - ``BLEError/notSupported(_:)`` if the characteristic does not have the notify property
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
+    ///   - ``BLEError/cancelled`` if the task is cancelled while it waits
     public nonisolated(nonsending) func notify(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -206,10 +208,11 @@ public struct Peripheral: Sendable {
     ///   - value: the value, of which each client is sent at most its ATT_MTU - 3 bytes, and at most 512.
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
-    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the indicate property, ``BLEError/closed``
-    ///   after ``Adapter/close()``, and ``BLEError/cancelled`` at once if the task is cancelled. The indications may
-    ///   have been sent then.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle
+    ///   - ``BLEError/notSupported(_:)`` if the characteristic does not have the indicate property
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
+    ///   - ``BLEError/cancelled`` at once if the task is cancelled; the indications may have been sent then
     public func indicate(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -252,11 +255,14 @@ public struct Peripheral: Sendable {
     /// - Parameter configuration: what is advertised, and how. ``/BluetoothHost/AdvertisementConfiguration`` describes
     ///   the lengths of the data.
     /// - Returns: the advertisement. Keep it: advertising stops when the last reference to it is released.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if a value of the configuration is out of its range, contradicts
-    ///   another one, or the data is too long; ``BLEError/notSupported(_:)`` if the controller lacks a feature, or
-    ///   advertises as many sets as it can; ``BLEError/controllerFailed(_:)`` if it refuses a command;
-    ///   ``BLEError/closed`` after ``Adapter/close()``; ``BLEError/cancelled`` at once if the task is cancelled.
-    ///   Nothing is advertised then.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if a value of the configuration is out of its range or contradicts another
+    ///     one, or the data is too long
+    ///   - ``BLEError/limitReached(_:)`` if the controller advertises as many sets as it can
+    ///   - ``BLEError/notSupported(_:)`` if the controller lacks a feature
+    ///   - ``BLEError/controllerFailed(_:)`` if it refuses a command
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
+    ///   - ``BLEError/cancelled`` at once if the task is cancelled; nothing is advertised then
     public func startAdvertising(
         _ configuration: AdvertisementConfiguration
     ) async throws(BLEError) -> AdvertisingSet {
@@ -304,14 +310,16 @@ public final class AdvertisingSet: Sendable {
         host.cleanUp { $0.beginStoppingAdvertising(identifier) }
     }
 
-    /// Replaces the data of the periodic train from one of the next events on. A controller that refuses the data continues
-    /// with the earlier one.
+    /// Replaces the data of the periodic train from one of the next events on. A controller that refuses the data
+    /// continues with the earlier one.
     ///
-    /// Data of more than 252 bytes needs several commands, which a running train does not accept (Vol 4, Part E, 7.8.62). So
-    /// the train ends and another one begins: receivers lose it and have to find the new one.
+    /// Data of more than 252 bytes needs several commands, which a running train does not accept (Vol 4, Part E,
+    /// 7.8.62). So the train ends and another one begins: receivers lose it and have to find the new one.
     ///
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the advertisement has no train, the train has subevents, or the data is
-    ///   too long for the controller; ``BLEError/closed`` if the advertisement was stopped.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if the advertisement has no train, the train has subevents, or the data is
+    ///     too long for the controller
+    ///   - ``BLEError/closed`` if the advertisement was stopped
     public func setPeriodicData(_ data: AdvertisingData) async throws(BLEError) {
         let (host, identifier) = (host, identifier)
         try await translating { () throws(HostError) in try await host.setPeriodicData(data, of: identifier) }

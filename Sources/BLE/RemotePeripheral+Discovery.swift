@@ -19,6 +19,13 @@ public typealias RemoteDescriptor = DiscoveredDescriptor
 // Discovery. If the peer is bonded, its services are read from the cache instead, while the cache is valid.
 extension RemotePeripheral {
     /// Discovers all services with their includes, characteristics and descriptors, in the order of their handles.
+    ///
+    /// - Throws:
+    ///   - ``BLEError/attribute(_:handle:)`` if the peer refuses
+    ///   - ``BLEError/malformedResponse(_:)`` if the peer breaks the protocol, or has too many attributes
+    ///   - ``BLEError/security(_:)`` if the peer requires a secure link, and the link cannot be secured
+    ///   - ``BLEError/disconnected(_:)`` if the link ends, or ``disconnect()`` was called
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public func discoverAll() async throws(BLEError) -> [RemoteService] {
         try await perform(DiscoverAll())
     }
@@ -28,6 +35,7 @@ extension RemotePeripheral {
     /// The width of a UUID does not matter. A UUID that occurs several times counts once.
     ///
     /// - Parameter uuids: nil for all.
+    /// - Throws: the errors of ``discoverAll()``.
     public func discoverServices(_ uuids: [BluetoothUUID]? = nil) async throws(BLEError) -> [RemoteService] {
         guard let uuids else { return try await perform(DiscoverServices()) }
         var services: [RemoteService] = []
@@ -39,6 +47,8 @@ extension RemotePeripheral {
     }
 
     /// Discovers the services that a service includes (Vol 3, Part G, 4.5.1).
+    ///
+    /// - Throws: the errors of ``discoverAll()``.
     public func discoverIncludedServices(of service: RemoteService) async throws(BLEError) -> [IncludedService] {
         try await perform(FindIncludedServices(range: .init(start: service.handle, end: service.endHandle)))
     }
@@ -48,6 +58,7 @@ extension RemotePeripheral {
     /// - Parameters:
     ///   - uuids: nil for all.
     ///   - service: a service of this peer.
+    /// - Throws: the errors of ``discoverAll()``.
     public func discoverCharacteristics(
         _ uuids: [BluetoothUUID]? = nil,
         of service: RemoteService
@@ -60,6 +71,8 @@ extension RemotePeripheral {
     }
 
     /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1).
+    ///
+    /// - Throws: the errors of ``discoverAll()``.
     public func discoverDescriptors(
         of characteristic: RemoteCharacteristic
     ) async throws(BLEError) -> [RemoteDescriptor] {
@@ -83,7 +96,7 @@ extension RemotePeripheral {
     ///   - uuid: the UUID of the characteristic.
     ///   - service: the UUID of the service.
     /// - Throws: ``BLEError/notFound(_:peer:)`` if the peer has no such service, or none of them has the
-    ///   characteristic.
+    ///   characteristic; otherwise the errors of ``discoverAll()``.
     public func characteristic(
         _ uuid: BluetoothUUID,
         in service: BluetoothUUID
@@ -104,7 +117,8 @@ extension RemotePeripheral {
     /// - Parameters:
     ///   - uuid: the UUID of the descriptor.
     ///   - characteristic: a characteristic of this peer.
-    /// - Throws: ``BLEError/notFound(_:peer:)`` if the characteristic does not have the descriptor.
+    /// - Throws: ``BLEError/notFound(_:peer:)`` if the characteristic does not have the descriptor; otherwise the
+    ///   errors of ``discoverAll()``.
     public func descriptor(
         _ uuid: BluetoothUUID,
         of characteristic: RemoteCharacteristic
@@ -140,8 +154,8 @@ package struct DiscoverServicesInAnyWidth: ClientProcedure {
         alternative = shortest.width == .bits16 ? BluetoothUUID(uuid.value) : nil
     }
 
-    package mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? {
-        current.recall(from: services)
+    package mutating func cachedOutput(from services: [DiscoveredService]) -> [DiscoveredService]? {
+        current.cachedOutput(from: services)
     }
 
     package mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {

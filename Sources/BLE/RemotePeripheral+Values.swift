@@ -87,6 +87,9 @@ extension RemotePeripheral {
 
     /// Reads the whole values of several characteristics with one request, by their value handles. There may be as many
     /// as one request has room for: (ATT_MTU - 1) / 2.
+    ///
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer refuses one of the reads or does not support the
+    ///   request, and ``BLEError/invalidArgument(_:)`` if there are too many characteristics for one request.
     public func readMultiple(_ characteristics: [RemoteCharacteristic]) async throws(BLEError) -> [[UInt8]] {
         try await readMultiple(characteristics.map(\.valueHandle))
     }

@@ -58,6 +58,8 @@ public final class RemotePeripheral: Sendable {
     // MARK: The link
 
     /// The current link.
+    ///
+    /// - Throws: ``BLEError/disconnected(_:)`` if the link has ended, or ``disconnect()`` was called.
     public var linkInformation: LinkInformation {
         get async throws(BLEError) {
             let link = try usableLink
@@ -76,11 +78,17 @@ public final class RemotePeripheral: Sendable {
     }
 
     /// The interval, latency and supervision timeout in use.
+    ///
+    /// - Throws: ``BLEError/disconnected(_:)`` if the link has ended, or ``disconnect()`` was called.
     public var connectionParameters: NegotiatedConnectionParameters {
         get async throws(BLEError) { try await linkInformation.parameters }
     }
 
-    /// The strength of the link's signal in dBm; nil if the controller does not know it.
+    /// Reads the strength of the link's signal.
+    ///
+    /// - Returns: the strength in dBm; nil if the controller does not know it.
+    /// - Throws: ``BLEError/disconnected(_:)`` if the link has ended, or ``disconnect()`` was called, and
+    ///   ``BLEError/controllerFailed(_:)`` if the controller refuses the command.
     public func readRSSI() async throws(BLEError) -> Int? {
         let link = try usableLink
         return try await translating { () throws(HostError) in try await host.readRSSI(of: link) }
@@ -90,11 +98,14 @@ public final class RemotePeripheral: Sendable {
     /// peripheral (Vol 3, Part A, 4.20). Waits until the new parameters are in effect.
     ///
     /// - Parameter parameters: the new parameters. An earlier change of the link is finished first.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the parameters are out of range, or the supervision timeout is too
-    ///   short for the link's subrate; ``BLEError/notSupported(_:)`` if the central refuses the request;
-    ///   ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses the change; ``BLEError/timedOut(_:)``
-    ///   after 40 s; ``BLEError/disconnected(_:)`` if the link ends; ``BLEError/cancelled`` at once if the task is
-    ///   cancelled. The parameters may change nevertheless.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if the parameters are out of range, or the supervision timeout is too short
+    ///     for the link's subrate
+    ///   - ``BLEError/notSupported(_:)`` if the central refuses the request
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses the change
+    ///   - ``BLEError/timedOut(_:)`` after 40 s
+    ///   - ``BLEError/disconnected(_:)`` if the link ends
+    ///   - ``BLEError/cancelled`` at once if the task is cancelled; the parameters may change nevertheless
     public func updateConnectionParameters(_ parameters: ConnectionParameters) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in try await host.updateParameters(parameters, of: link) }
@@ -106,9 +117,12 @@ public final class RemotePeripheral: Sendable {
     /// - Parameters:
     ///   - transmit: the PHYs on which this device may send: one or more.
     ///   - receive: the PHYs on which this device may receive: one or more.
-    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has LE 1M only; ``BLEError/controllerFailed(_:)`` if
-    ///   the controller or the peer refuses; ``BLEError/timedOut(_:)`` after 40 s; ``BLEError/disconnected(_:)`` if the
-    ///   link ends; ``BLEError/cancelled`` at once if the task is cancelled. The PHYs may change nevertheless.
+    /// - Throws:
+    ///   - ``BLEError/notSupported(_:)`` if the controller has LE 1M only
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses
+    ///   - ``BLEError/timedOut(_:)`` after 40 s
+    ///   - ``BLEError/disconnected(_:)`` if the link ends
+    ///   - ``BLEError/cancelled`` at once if the task is cancelled; the PHYs may change nevertheless
     public func setPHY(transmit: PHYSet, receive: PHYSet) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in
@@ -122,11 +136,13 @@ public final class RemotePeripheral: Sendable {
     /// controller has accepted the length. The devices may use a shorter one, which ``linkInformation`` has later.
     ///
     /// - Parameter bytes: 27 to 251 bytes.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the length is out of range; ``BLEError/controllerFailed(_:)`` if
-    ///   the controller refuses the command; ``BLEError/disconnected(_:)`` if the link has ended.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if the length is out of range
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the command
+    ///   - ``BLEError/disconnected(_:)`` if the link has ended
     public func setDataLength(bytes: UInt16) async throws(BLEError) {
         let link = try usableLink
-        try await translating { () throws(HostError) in try await host.setDataLength(octets: bytes, of: link) }
+        try await translating { () throws(HostError) in try await host.setDataLength(bytes: bytes, of: link) }
     }
 
     /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral`

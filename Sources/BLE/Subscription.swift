@@ -22,9 +22,12 @@ extension RemotePeripheral {
     ///   - preference: the kind to prefer if the characteristic has both.
     ///   - bufferedValueLimit: the greatest number of values that wait for a reader, at least 1. If more arrive, the
     ///     oldest are dropped; see ``/BluetoothHost/HandleValue/droppedBefore``.
-    /// - Throws: ``BLEError/notSupported(_:)`` if the characteristic has neither notifications nor indications,
-    ///   ``BLEError/notFound(_:peer:)`` if it has no Client Characteristic Configuration, ``BLEError/cancelled`` at once
-    ///   if the task is cancelled. Nothing stays subscribed after an error.
+    /// - Throws: one of these errors, after which nothing stays subscribed:
+    ///   - ``BLEError/notSupported(_:)`` if the characteristic has neither notifications nor indications
+    ///   - ``BLEError/notFound(_:peer:)`` if it has no Client Characteristic Configuration
+    ///   - ``BLEError/attribute(_:handle:)`` if the peer refuses
+    ///   - ``BLEError/disconnected(_:)`` if the link ends
+    ///   - ``BLEError/cancelled`` at once if the task is cancelled
     public func subscribe(
         to characteristic: RemoteCharacteristic,
         preferring preference: Preference = .notification,

@@ -18,8 +18,8 @@ public struct TransferredTrain: Sendable {
     public let request: PeriodicTrainRequest
     /// The parameters of the train.
     public let train: PeriodicTrain
-    /// The data of the train, until it is lost: then ``PeriodicAdvertisingEvent/lost`` follows, and the sequence ends. The
-    /// host does not scan for it. It also ends when the controller is reset or the adapter is closed.
+    /// The data of the train, until it is lost: then ``PeriodicAdvertisingEvent/lost`` follows, and the sequence ends.
+    /// The host does not scan for it. It also ends when the controller is reset or the adapter is closed.
     public let events: Events<PeriodicAdvertisingEvent>
 }
 
@@ -36,7 +36,8 @@ public enum TransferredTrainEvent: Sendable {
 }
 
 extension Central {
-    /// Receives the trains whose synchronizations connected devices transfer, in either role and also on later connections.
+    /// Receives the trains whose synchronizations connected devices transfer, in either role and also on later
+    /// connections.
     ///
     /// If a synchronization of ``periodicAdvertising(_:)`` waits for a train that is transferred, it receives the train
     /// instead.
@@ -68,8 +69,14 @@ extension RemotePeripheral {
     /// - Parameters:
     ///   - request: the train. It is received by ``Central/periodicAdvertising(_:)`` or was transferred to this host.
     ///   - serviceData: a value for the peripheral's app.
-    /// - Throws: ``BLEError/invalidArgument(_:)`` if the train is not received now, ``BLEError/notSupported(_:)`` if a controller
-    ///   does not support transfers, ``BLEError/disconnected(_:)`` if the link has ended.
+    /// - Throws:
+    ///   - ``BLEError/invalidArgument(_:)`` if the train is not received now
+    ///   - ``BLEError/notSupported(_:)`` if a controller does not support transfers
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the command
+    ///   - ``BLEError/disconnected(_:)`` if the link has ended
+    ///   - ``BLEError/notReady`` while the controller is being brought up again
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public func transferSynchronization(
         with request: PeriodicTrainRequest,
         serviceData: UInt16 = 0
@@ -88,9 +95,11 @@ extension RemotePeripheral {
     /// - Throws:
     ///   - ``BLEError/invalidArgument(_:)`` if the advertisement has no train
     ///   - ``BLEError/closed`` if it was stopped
-    ///   - ``BLEError/notReady`` while its train is being set up
+    ///   - ``BLEError/notReady`` while its train is being set up, or the controller is being brought up again
     ///   - ``BLEError/notSupported(_:)`` if a controller does not support transfers
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the command
     ///   - ``BLEError/disconnected(_:)`` if the link has ended
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public func transferTrain(of advertising: AdvertisingSet, serviceData: UInt16 = 0) async throws(BLEError) {
         let link = try usableLink
         try await advertising.transferTrain(serviceData: serviceData, on: link)
@@ -100,6 +109,8 @@ extension RemotePeripheral {
 extension Peripheral {
     /// Transfers the synchronization with a train that this host receives now to a client; see
     /// ``RemotePeripheral/transferSynchronization(with:serviceData:)``.
+    ///
+    /// - Throws: the errors of ``RemotePeripheral/transferSynchronization(with:serviceData:)``.
     public func transferSynchronization(
         with request: PeriodicTrainRequest,
         serviceData: UInt16 = 0,
@@ -112,6 +123,8 @@ extension Peripheral {
 
     /// Transfers the synchronization with the train of an advertisement to a client; see
     /// ``RemotePeripheral/transferTrain(of:serviceData:)``.
+    ///
+    /// - Throws: the errors of ``RemotePeripheral/transferTrain(of:serviceData:)``.
     public func transferTrain(
         of advertising: AdvertisingSet,
         serviceData: UInt16 = 0,
@@ -124,10 +137,11 @@ extension Peripheral {
 /// The trains whose synchronizations connected devices transfer; see ``Central/transferredTrains(_:)`` and
 /// ``RemotePeripheral/transferredTrains(_:)``.
 ///
-/// Each iteration is a reception of its own, which starts with the first call of `next()` and stops when its iterator is
-/// released. Trains that it has returned are received further. It ends with one of these errors:
+/// Each iteration is a reception of its own, which starts with the first call of `next()` and stops when its iterator
+/// is released. Trains that it has returned are received further. It ends with one of these errors:
 /// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller does not support transfers;
 /// - ``BLEError/invalidArgument(_:)``: a parameter is out of its range;
+/// - ``BLEError/limitReached(_:)``: there are 64 receptions;
 /// - ``BLEError/disconnected(_:)``: the link has ended, or ``RemotePeripheral/disconnect()`` was called before the
 ///   iteration;
 /// - ``BLEError/closed``: the adapter was closed.
@@ -203,7 +217,8 @@ extension TransferredTrain {
         _ transfer: ReceivedSyncTransfer,
         on host: BluetoothHost
     ) -> (TransferredTrain, @Sendable (SynchronizationEvent) -> Void) {
-        // A peer decides how many trains there are. So each may keep fewer events than a train that the app has requested.
+        // A peer decides how many trains there are. So each may keep fewer events than a train that the app has
+        // requested.
         let buffer = AsyncEventBuffer<PeriodicAdvertisingEvent, Never>(
             limit: 256,
             report: .element { .eventsDropped($0) }

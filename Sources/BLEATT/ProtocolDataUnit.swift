@@ -80,12 +80,6 @@ extension PacketBuffer {
         append(handle.rawValue)
     }
 
-    @inlinable
-    mutating func append(_ range: HandleRange) {
-        append(range.start)
-        append(range.end)
-    }
-
     /// Appends a request that searches for a type in a range. For a UUID of 16 bits, one check of the capacity
     /// suffices.
     @inlinable

@@ -6,7 +6,11 @@ public struct CaptureTime: Hashable, Sendable, Comparable {
     /// Nanoseconds since ``seconds``, less than 1,000,000,000.
     public var nanoseconds: UInt32
 
-    /// - Parameter nanoseconds: nanoseconds since `seconds`. From 1,000,000,000, whole seconds are carried over.
+    /// Creates a time.
+    ///
+    /// - Parameters:
+    ///   - seconds: whole seconds since 1970, rounded down.
+    ///   - nanoseconds: nanoseconds since `seconds`. From 1,000,000,000, whole seconds are carried over.
     public init(seconds: Int64, nanoseconds: UInt32) {
         let (sum, isOver) = seconds.addingReportingOverflow(Int64(nanoseconds / 1_000_000_000))
         self.seconds = isOver ? .max : sum

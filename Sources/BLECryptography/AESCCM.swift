@@ -36,6 +36,7 @@ package struct AESCCM {
     ///
     /// - Parameters:
     ///   - ciphertext: the encrypted message, without its tag.
+    ///   - tag: the tag of the message.
     ///   - nonce: the nonce of the encryption.
     ///   - additionalData: the additional data of the encryption.
     /// - Returns: nil if the tag does not match, or for other lengths than those of ``seal(_:nonce:additionalData:)``.
@@ -66,7 +67,8 @@ package struct AESCCM {
         }
     }
 
-    /// The CBC-MAC of the lengths, the additional data and the plaintext, encrypted with the first block of the key stream.
+    /// The CBC-MAC of the lengths, the additional data and the plaintext, encrypted with the first block of the key
+    /// stream.
     private func tag(of plaintext: [UInt8], _ nonce: [UInt8], _ additionalData: [UInt8]) -> [UInt8] {
         let tagFlag = UInt8((tagLength - 2) / 2) << 3
         let dataFlag: UInt8 = additionalData.isEmpty ? 0 : 0x40

@@ -21,7 +21,7 @@ public struct SwiftCryptography: SecurityFunctions {
     }
 
     public func publicKey(of privateKey: P256PrivateKey) -> P256PublicKey? {
-        guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: privateKey.value.octets.reversed()) else {
+        guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: privateKey.value.bytes.reversed()) else {
             return nil
         }
         let octets = Array(key.publicKey.rawRepresentation)
@@ -32,8 +32,8 @@ public struct SwiftCryptography: SecurityFunctions {
     }
 
     public func sharedKey(_ privateKey: P256PrivateKey, with peer: P256PublicKey) -> DiffieHellmanKey? {
-        let point = peer.x.octets.reversed() + peer.y.octets.reversed()
-        guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: privateKey.value.octets.reversed()),
+        let point = peer.x.bytes.reversed() + peer.y.bytes.reversed()
+        guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: privateKey.value.bytes.reversed()),
             let peerKey = try? P256.KeyAgreement.PublicKey(rawRepresentation: point),
             let secret = try? key.sharedSecretFromKeyAgreement(with: peerKey)
         else { return nil }

@@ -6,9 +6,9 @@ import BluetoothTypes
 ///
 /// The dissector keeps the state that later packets need: commands and requests without an answer, links, fragmented
 /// frames, discovered attributes. All of this state is bounded, so a capture of any length needs the same memory.
-public final class Dissector {
+package final class Dissector {
     /// A summary of the records read so far; nil if it was not requested.
-    public private(set) var summary: CaptureSummary?
+    package private(set) var summary: CaptureSummary?
     private var adapters: [UInt16: AdapterState] = [:]
     /// The adapter of the last packet, which is mostly that of the next packet too.
     private var lastAdapter: (index: UInt16, state: AdapterState)?
@@ -21,7 +21,7 @@ public final class Dissector {
     private var cumulativeDrops: UInt64 = 0
 
     /// - Parameter summarizing: whether ``summary`` is collected.
-    public init(summarizing: Bool = false) {
+    package init(summarizing: Bool = false) {
         summary = summarizing ? CaptureSummary() : nil
     }
 
@@ -29,7 +29,7 @@ public final class Dissector {
     ///
     /// - Parameter isDescribed: whether the record's layers are described. Otherwise, only the state for later records
     ///   is updated.
-    public func dissect(_ record: borrowing CaptureRecord, isDescribed: Bool = true) -> PacketDescription {
+    package func dissect(_ record: borrowing CaptureRecord, isDescribed: Bool = true) -> PacketDescription {
         if record.section != section { beginSection(record.section) }
         let time = record.time?.microsecondsSince1970 ?? lastTime
         lastTime = time

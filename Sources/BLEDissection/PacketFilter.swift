@@ -2,7 +2,7 @@ import BLECapture
 import BluetoothTypes
 
 /// A condition that selects packets. Several filters must all accept a packet.
-public enum PacketFilter: Hashable, Sendable {
+package enum PacketFilter: Hashable, Sendable {
     /// Packets of this adapter.
     case adapter(UInt16)
     /// Packets that contain the address, and packets of links to it.
@@ -20,7 +20,7 @@ public enum PacketFilter: Hashable, Sendable {
 
     /// Parses `adapter=hci0`, `address=F0:01:02:03:04:05`, `link=0x40`, `layer=att`, `opcode=0x200D`, `handle=0x2A` or
     /// `malformed`. Returns nil otherwise.
-    public init?(parsing text: String) {
+    package init?(parsing text: String) {
         if text == "malformed" {
             self = .malformed
             return
@@ -56,7 +56,7 @@ public enum PacketFilter: Hashable, Sendable {
     }
 
     /// Whether the filter may accept a packet with this outermost layer. Other packets need not be described.
-    public func mayAccept(_ kind: CapturedPacketKind?) -> Bool {
+    package func mayAccept(_ kind: CapturedPacketKind?) -> Bool {
         switch self {
         case .layer(.att), .layer(.smp), .layer(.l2cap), .layer(.acl), .handle: kind == .acl
         case .layer(.command): kind == .command
@@ -69,7 +69,7 @@ public enum PacketFilter: Hashable, Sendable {
     }
 
     /// Whether the filter accepts a described packet.
-    public func accepts(_ packet: PacketDescription) -> Bool {
+    package func accepts(_ packet: PacketDescription) -> Bool {
         switch self {
         case .adapter(let index): packet.adapter == index
         case .address(let address):

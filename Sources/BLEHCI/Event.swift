@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BluetoothTypes
 
 extension Event {
     /// The code that all LE events share.
@@ -37,12 +38,8 @@ extension Event {
     ///   - subeventCode: the subevent code of an LE Meta event, which is then named by its subevent.
     public static func name(code: UInt8, subeventCode: UInt8? = nil) -> String {
         if code == leMetaCode, let subeventCode {
-            return name(ofSubeventCode: subeventCode) ?? "LE subevent 0x" + hexadecimal(subeventCode)
+            return name(ofSubeventCode: subeventCode) ?? "LE subevent 0x" + hexadecimalDigits(subeventCode, count: 2)
         }
-        return name(ofCode: code) ?? "event 0x" + hexadecimal(code)
-    }
-
-    private static func hexadecimal(_ value: UInt8) -> String {
-        (value < 0x10 ? "0" : "") + String(value, radix: 16, uppercase: true)
+        return name(ofCode: code) ?? "event 0x" + hexadecimalDigits(code, count: 2)
     }
 }

@@ -130,8 +130,8 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
     public static let cisEstablishedV2 = LEEventMask(rawValue: 1 << 41)
     /// ``LEReadAllRemoteFeaturesComplete``: several pages of the peer's features were read.
     public static let readAllRemoteFeaturesComplete = LEEventMask(rawValue: 1 << 42)
-    /// The events of Channel Sounding: LE CS Read Remote Supported Capabilities Complete to LE CS Subevent Result Continue
-    /// (7.7.65.39 to 7.7.65.45).
+    /// The events of Channel Sounding: LE CS Read Remote Supported Capabilities Complete to LE CS Subevent Result
+    /// Continue (7.7.65.39 to 7.7.65.45).
     public static let channelSounding = LEEventMask(rawValue: 0x7F << 43)
     /// ``LECSTestEndComplete``: a test of Channel Sounding has ended.
     public static let csTestEndComplete = LEEventMask(rawValue: 1 << 50)

@@ -1,3 +1,5 @@
+import BluetoothTypes
+
 /// The reason why a command failed or a connection ended (Vol 1, Part F).
 public struct HCIErrorCode: RawRepresentable, Error, Hashable, Sendable {
     public let rawValue: UInt8
@@ -151,7 +153,7 @@ extension HCIErrorCode: CustomStringConvertible {
     /// The specification's name of the error, or its number if it has none.
     public var description: String {
         if Int(rawValue) < names.count, let name = names[Int(rawValue)] { return name }
-        return "Error 0x" + (rawValue < 0x10 ? "0" : "") + String(rawValue, radix: 16, uppercase: true)
+        return "Error 0x" + hexadecimalDigits(rawValue, count: 2)
     }
 }
 

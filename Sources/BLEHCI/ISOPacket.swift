@@ -166,8 +166,8 @@ public struct ISOPacket: ~Escapable {
         payload = loadReader.readRemaining()
     }
 
-    /// Appends a packet that begins an SDU. `fragment` has the first bytes of it, or all of them if `isComplete`. The length
-    /// of the packet has 14 bits.
+    /// Appends a packet that begins an SDU. `fragment` has the first bytes of it, or all of them if `isComplete`. The
+    /// length of the packet has 14 bits.
     @inlinable
     public static func encodeStart(
         of loadHeader: ISODataLoadHeader,

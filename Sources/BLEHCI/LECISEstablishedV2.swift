@@ -3,7 +3,8 @@ import BluetoothTypes
 
 /// An event that reports that a CIS is established, or why it is not, version 2 (Vol 4, Part E, 7.7.65.25).
 ///
-/// Its properties are in the order of their sizes: larger ones would make every ``Event`` a byte larger, and decoding slower.
+/// Its properties are in the order of their sizes: larger ones would make every ``Event`` a byte larger, and decoding
+/// slower.
 public struct LECISEstablishedV2: LEEventParameters, Sendable, Equatable {
     /// The subevent code of LE CIS Established [v2], 0x2A.
     public static let subeventCode: UInt8 = 0x2A

@@ -77,8 +77,8 @@ public struct LEExtendedCreateConnection: Command, Equatable {
     public var ownAddressType: OwnAddressType
     /// Ignored if the filter accept list is used.
     public var peerAddress: DeviceAddress
-    /// The parameters for the LE 1M PHY; nil if it is not scanned. A command without parameters for any PHY has the default
-    /// parameters for this PHY, because a controller must get at least one.
+    /// The parameters for the LE 1M PHY; nil if it is not scanned. A command without parameters for any PHY has the
+    /// default parameters for this PHY, because a controller must get at least one.
     public var le1M: PHYParameters?
     /// The parameters for connections on the LE 2M PHY, which is never scanned; nil for no connections on it.
     public var le2M: PHYParameters?

@@ -1,7 +1,7 @@
 import BLEByteCoding
 
-/// A command to create a connection, version 2 (Vol 4, Part E, 7.8.66). The device is an advertiser, or a responder of a
-/// periodic advertising train of this controller.
+/// A command to create a connection, version 2 (Vol 4, Part E, 7.8.66). The device is an advertiser, or a responder of
+/// a periodic advertising train of this controller.
 public struct LEExtendedCreateConnectionV2: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
@@ -14,8 +14,8 @@ public struct LEExtendedCreateConnectionV2: Command, Equatable {
     public var advertisingHandle: UInt8
     /// The subevent in which the connection request is sent, 0x00 to 0x7F, or ``none``.
     public var subevent: UInt8
-    /// The other parameters, which are those of version 1. For a connection to a responder, the filter accept list is not
-    /// used, and only the connection parameters are.
+    /// The other parameters, which are those of version 1. For a connection to a responder, the filter accept list is
+    /// not used, and only the connection parameters are.
     public var connection: LEExtendedCreateConnection
 
     /// Creates a command.

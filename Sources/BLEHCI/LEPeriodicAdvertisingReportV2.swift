@@ -1,7 +1,7 @@
 import BLEByteCoding
 
-/// An event with received periodic advertising data, complete or as a fragment, version 2 with the event counter and the
-/// subevent (Vol 4, Part E, 7.7.65.15).
+/// An event with received periodic advertising data, complete or as a fragment, version 2 with the event counter and
+/// the subevent (Vol 4, Part E, 7.7.65.15).
 public struct LEPeriodicAdvertisingReportV2: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x25
 

@@ -39,8 +39,8 @@ public struct LESetExtendedScanParameters: Command, Equatable {
     public var ownAddressType: OwnAddressType
     /// The advertisers that are reported.
     public var scanningFilterPolicy: ScanningFilterPolicy
-    /// The parameters for the LE 1M PHY; nil if it is not scanned. A command without parameters for any PHY has the default
-    /// parameters for this PHY, because a controller must get at least one.
+    /// The parameters for the LE 1M PHY; nil if it is not scanned. A command without parameters for any PHY has the
+    /// default parameters for this PHY, because a controller must get at least one.
     public var le1M: PHYParameters?
     /// The parameters for the LE Coded PHY; nil if it is not scanned.
     public var leCoded: PHYParameters?

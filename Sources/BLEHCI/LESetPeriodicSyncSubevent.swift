@@ -1,6 +1,7 @@
 import BLEByteCoding
 
-/// A command to choose the subevents of a periodic advertising train that the controller receives (Vol 4, Part E, 7.8.127).
+/// A command to choose the subevents of a periodic advertising train that the controller receives (Vol 4, Part E,
+/// 7.8.127).
 public struct LESetPeriodicSyncSubevent: Command, Equatable {
     public static let opcode = HCIOpcode(group: 0x08, command: 0x0084)
 

@@ -1,7 +1,8 @@
 import BLEByteCoding
 import BluetoothTypes
 
-/// A command to create a data path between a stream and the host, or a codec of the controller (Vol 4, Part E, 7.8.109).
+/// A command to create a data path between a stream and the host, or a codec of the controller (Vol 4, Part E,
+/// 7.8.109).
 public struct LESetupISODataPath: Command, Equatable {
     public static let opcode = HCIOpcode(group: 0x08, command: 0x006E)
 

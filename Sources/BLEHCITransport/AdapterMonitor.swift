@@ -11,8 +11,8 @@ import Dispatch
 ///
 /// ## Overview
 ///
-/// Each iteration is independent, and begins with the current inventory. A reader that is slow gets the newest inventory
-/// and none of those between, so at most one waits. The iteration ends when its task is cancelled.
+/// Each iteration is independent, and begins with the current inventory. A reader that is slow gets the newest
+/// inventory and none of those between, so at most one waits. The iteration ends when its task is cancelled.
 ///
 /// The kernel's management socket reports changes, for which no capability is needed. The inventory is also read every
 /// 5 s: in some containers there is no such socket, and not every adapter that is brought up or down is reported.

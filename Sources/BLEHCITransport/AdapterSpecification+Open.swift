@@ -23,7 +23,8 @@ extension AdapterSpecification {
 
     /// Opens a transport to the controller on a loop's queue.
     ///
-    /// An address is looked up each time. ``automatic`` tries each adapter that could be free, and brings it down first.
+    /// An address is looked up each time. ``automatic`` tries each adapter that could be free, and brings it down
+    /// first.
     ///
     /// - Parameters:
     ///   - loop: the loop on whose queue the transport calls its owner.
@@ -37,7 +38,7 @@ extension AdapterSpecification {
     ) async throws(TransportError) -> OpenedController {
         switch self {
         case .address, .automatic:
-            let opened = try await offLoop { () throws(TransportError) in
+            let opened = try await runBlocking { () throws(TransportError) in
                 try openCandidate(in: AdapterInventory.read(), options: options)
             }
             let transport = DescriptorTransport(opened.descriptor, kind: opened.kind, loop: loop, options: options)
@@ -63,27 +64,27 @@ extension AdapterSpecification {
             return makeVirtual(name)
         case .hci(let index, let channel):
             kind = .hci(index: index, channel: channel)
-            descriptor = try await offLoop { () throws(TransportError) in
+            descriptor = try await runBlocking { () throws(TransportError) in
                 try openHCISocket(index: index, channel: channel, bringsDown: options.bringsAdapterDown)
             }
         case .unix(let path):
             kind = .unix
-            descriptor = try await offLoop { () throws(TransportError) in
+            descriptor = try await runBlocking { () throws(TransportError) in
                 try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(path: path)
             }
         case .seqpacket(let path):
             kind = .seqpacket
-            descriptor = try await offLoop { () throws(TransportError) in
+            descriptor = try await runBlocking { () throws(TransportError) in
                 try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(packetsAt: path)
             }
         case .tcp(let host, let port):
             kind = .tcp
-            descriptor = try await offLoop { () throws(TransportError) in
+            descriptor = try await runBlocking { () throws(TransportError) in
                 try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(host: host, port: port)
             }
         case .serial(let path, let rate, let usesFlowControl):
             kind = .serial
-            descriptor = try await offLoop { () throws(TransportError) in
+            descriptor = try await runBlocking { () throws(TransportError) in
                 try openSerialLine(path, rate: rate, usesFlowControl: usesFlowControl)
             }
         }

@@ -4,8 +4,8 @@ import BluetoothTypes
 ///
 /// - `hci0`, `hci:0`: the kernel's adapter, for this program alone (user channel). `hci0?channel=raw` shares it with
 ///   the kernel's own stack.
-/// - `addr:00:11:22:33:44:55`: the kernel's adapter with this public address, whatever its number is. It may be followed
-///   by `?channel=raw` too.
+/// - `addr:00:11:22:33:44:55`: the kernel's adapter with this public address, whatever its number is. It may be
+///   followed by `?channel=raw` too.
 /// - `auto`: the kernel's first adapter that is free; see ``candidates(in:)``.
 /// - `unix:PATH`, `tcp:HOST:PORT`: a stream of H4 packets. An IPv6 address is written in brackets.
 /// - `seqpacket:PATH`: a UNIX socket with one packet in each read and write, like the kernel's HCI sockets.

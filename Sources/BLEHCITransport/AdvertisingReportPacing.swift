@@ -3,11 +3,11 @@ import BLEByteCoding
 /// Decides how long a transport may wait before it reads again, so that several advertising reports are read together.
 ///
 /// To wake up for a report costs several times as much as to handle it. While the controller sends only advertising
-/// reports and the host sends nothing, nobody waits for an answer. So after the quiet time of this, reads may wait for the
-/// delay. Another packet, in either direction, ends the waiting.
+/// reports and the host sends nothing, nobody waits for an answer. So after the quiet time of this, reads may wait for
+/// the delay. Another packet, in either direction, ends the waiting.
 ///
-/// The kernel keeps only some hundred packets for a socket. So reads wait for a shorter time if the delay would gather more
-/// than 64 packets.
+/// The kernel keeps only some hundred packets for a socket. So reads wait for a shorter time if the delay would gather
+/// more than 64 packets.
 ///
 /// Times are in nanoseconds of a clock that only moves forward.
 package struct AdvertisingReportPacing: Sendable {

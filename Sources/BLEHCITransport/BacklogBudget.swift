@@ -10,9 +10,6 @@ package final class BacklogBudget: Sendable {
         self.limit = limit
     }
 
-    /// The number of bytes that wait now.
-    package var used: Int { reserved.load(ordering: .relaxed) }
-
     /// Reserves `count` bytes. Returns false, and reserves nothing, if fewer are left.
     func take(_ count: Int) -> Bool {
         if reserved.add(count, ordering: .relaxed).newValue <= limit { return true }

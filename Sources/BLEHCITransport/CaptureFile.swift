@@ -26,7 +26,7 @@ public final class CaptureFile {
     /// False for a pipe, whose reader may close it.
     private let isRegular: Bool
     /// Ends the waits for the reader of a pipe; nil if there are none.
-    private let waiting: ReadingStop?
+    private let waiting: CancellationToken?
     private var onFailure: (@Sendable (TransportError) -> Void)?
     private let path: String
 
@@ -57,7 +57,7 @@ public final class CaptureFile {
         format: CaptureWriter.Format? = nil,
         masksKeys: Bool = false,
         mayWait: Bool = false,
-        stop: ReadingStop? = nil,
+        stop: CancellationToken? = nil,
         microsecondsSince1970: (@Sendable () -> Int64)? = nil,
         onFailure: (@Sendable (TransportError) -> Void)? = nil
     ) throws(TransportError) {
@@ -65,7 +65,7 @@ public final class CaptureFile {
         writer = CaptureWriter(format ?? .h4(path: path))
         self.microsecondsSince1970 = microsecondsSince1970 ?? steadyMicrosecondsSince1970()
         mask = masksKeys ? CaptureKeyMask() : nil
-        waiting = mayWait ? stop ?? ReadingStop() : nil
+        waiting = mayWait ? stop ?? CancellationToken() : nil
         let (opened, isNew) = CaptureFile.open(path, waiting)
         guard opened.number >= 0 else { throw .captureFile(path, errno: -opened.number) }
         descriptor = opened
@@ -88,7 +88,7 @@ public final class CaptureFile {
     /// Opens the file. The number of the descriptor is a negative errno if that fails.
     ///
     /// - Parameter waiting: ends the wait for the reader of a pipe; nil if it must not be waited for.
-    private static func open(_ path: String, _ waiting: ReadingStop?) -> (OwnedDescriptor, isNew: Bool) {
+    private static func open(_ path: String, _ waiting: CancellationToken?) -> (OwnedDescriptor, isNew: Bool) {
         let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK
         let new = unsafe ble_open(path, flags | O_EXCL, 0o600)
         guard new == -EEXIST else { return (OwnedDescriptor(new), true) }

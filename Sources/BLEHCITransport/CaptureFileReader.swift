@@ -13,7 +13,7 @@ public struct CaptureFileReader: ~Copyable {
     /// The path of the file, or a name for standard input.
     public let path: String
     private let descriptor: OwnedDescriptor
-    private let stop: ReadingStop
+    private let stop: CancellationToken
     private var reader = CaptureReader()
     private var block = [UInt8](repeating: 0, count: CaptureFileReader.blockLength)
 
@@ -24,7 +24,7 @@ public struct CaptureFileReader: ~Copyable {
     ///   - stop: ends the records before the file does.
     /// - Throws: ``CaptureFileError/unreadable(path:errno:)`` if it cannot be opened. Errors in its content are thrown
     ///   by ``next(beforeWaiting:)``.
-    public init(path: String, stop: ReadingStop = ReadingStop()) throws(CaptureFileError) {
+    public init(path: String, stop: CancellationToken = CancellationToken()) throws(CaptureFileError) {
         // Otherwise the opening of a pipe would wait for its writer, which `stop` could not end. `next` waits instead.
         try self.init(unsafe ble_open(path, O_RDONLY | O_NONBLOCK, 0), path: path, stop)
     }
@@ -32,12 +32,14 @@ public struct CaptureFileReader: ~Copyable {
     /// Reads from standard input.
     ///
     /// - Parameter stop: ends the records before the input does.
-    public static func standardInput(stop: ReadingStop = ReadingStop()) throws(CaptureFileError) -> CaptureFileReader {
+    public static func standardInput(
+        stop: CancellationToken = CancellationToken()
+    ) throws(CaptureFileError) -> CaptureFileReader {
         try CaptureFileReader(ble_duplicate(STDIN_FILENO), path: "standard input", stop)
     }
 
     /// - Parameter result: a descriptor, or a negative errno.
-    private init(_ result: Int32, path: String, _ stop: ReadingStop) throws(CaptureFileError) {
+    private init(_ result: Int32, path: String, _ stop: CancellationToken) throws(CaptureFileError) {
         guard result >= 0 else { throw .unreadable(path: path, errno: -result) }
         descriptor = OwnedDescriptor(result)
         self.path = path
@@ -46,9 +48,6 @@ public struct CaptureFileReader: ~Copyable {
 
     /// The capture's format, once the first record has been read.
     public var format: CaptureFormat? { reader.format }
-
-    /// The offset in the file of the record read last.
-    public var offset: UInt64 { reader.offset }
 
     /// The number of records read.
     public var recordCount: UInt64 { reader.recordCount }

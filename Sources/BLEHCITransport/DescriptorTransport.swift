@@ -62,7 +62,8 @@ final class DescriptorTransport: Transport {
         var receiver: PacketReceiver?
         var onEnd: (@Sendable (TransportError) -> Void)?
         var isClosed = false
-        /// Whether the transport ends in a later turn. What was written last may be a part of a packet, so nothing may follow it.
+        /// Whether the transport ends in a later turn. What was written last may be a part of a packet, so nothing may
+        /// follow it.
         var isEnding = false
 
         init(_ owner: OwnedDescriptor) {
@@ -281,8 +282,8 @@ final class DescriptorTransport: Transport {
         acknowledge()
     }
 
-    /// Makes the kernel acknowledge received bytes at once. A peer that sends small pieces by Nagle's algorithm waits for
-    /// this before it sends the next. Sent bytes carry the acknowledgment themselves.
+    /// Makes the kernel acknowledge received bytes at once. A peer that sends small pieces by Nagle's algorithm waits
+    /// for this before it sends the next. Sent bytes carry the acknowledgment themselves.
     private func acknowledge() {
         guard state.owesAcknowledgment else { return }
         state.owesAcknowledgment = false

@@ -4,8 +4,8 @@ import Dispatch
 ///
 /// A timer of the queue itself would fire only after a hold of the queue. A hold ends when an alarm is due.
 ///
-/// An alarm that is late, because the queue was blocked, lets the transports deliver first what has arrived. Otherwise a
-/// time limit would end a wait whose answer is there already.
+/// An alarm that is late, because the queue was blocked, lets the transports deliver first what has arrived. Otherwise
+/// a time limit would end a wait whose answer is there already.
 package final class LoopAlarm {
     /// When an alarm fires, in nanoseconds of the monotonic clock. Its loop refers to it weakly.
     final class Due {
@@ -48,8 +48,8 @@ package final class LoopAlarm {
         timer.cancel()
     }
 
-    /// Makes the alarm fire once at a time, in nanoseconds of the monotonic clock, or immediately if that is in the past.
-    /// Nil turns the alarm off.
+    /// Makes the alarm fire once at a time, in nanoseconds of the monotonic clock, or immediately if that is in the
+    /// past. Nil turns the alarm off.
     package func set(_ nanoseconds: UInt64?) {
         let due = due.value
         due.nanoseconds = nanoseconds ?? .max

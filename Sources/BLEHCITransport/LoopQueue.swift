@@ -10,14 +10,14 @@ import Synchronization
 /// holds the queue. It polls the transports' descriptors itself, and runs submitted work between polls. At the end of
 /// each turn, each transport writes the packets sent in that turn in one piece.
 ///
-/// Between packets that arrive close together, the handler yields the processor before it sleeps in `poll`, while that is
-/// profitable (`YieldBackoff`).
+/// Between packets that arrive close together, the handler yields the processor before it sleeps in `poll`, while that
+/// is profitable (`YieldBackoff`).
 ///
 /// If all transports allow it, the handler waits before it reads again, so that several packets are read together
 /// (`AdvertisingReportPacing`). During this wait it runs submitted work.
 ///
-/// A hold ends when an alarm of the loop is due, so that alarms are on time. Other work of the queue itself, such as the
-/// sources of listeners, waits for the end of the hold.
+/// A hold ends when an alarm of the loop is due, so that alarms are on time. Other work of the queue itself, such as
+/// the sources of listeners, waits for the end of the hold.
 ///
 /// An idle queue is like any other: it does not poll, and does not wake up.
 public final class LoopQueue: Sendable {
@@ -100,8 +100,8 @@ public final class LoopQueue: Sendable {
     ///   - linger: the gap between packets on a busy queue, rounded down to whole milliseconds, from 1 ms to an hour.
     ///     Receiving a packet through Dispatch costs several times as much as on the loop's own thread. Nil never holds
     ///     the queue. The queue is also never held if the process has no descriptor left for wake-ups.
-    ///   - holdLimit: the time after which a hold ends, rounded down to whole milliseconds, at most an hour, so that work
-    ///     submitted to the queue directly gets a turn.
+    ///   - holdLimit: the time after which a hold ends, rounded down to whole milliseconds, at most an hour, so that
+    ///     work submitted to the queue directly gets a turn.
     public init(
         _ queue: DispatchQueue,
         linger: Duration? = .milliseconds(20),

@@ -8,8 +8,6 @@ enum ManagementCommand: Equatable {
     /// Reads what the kernel knows about an adapter. It also answers for one that is down.
     case readInformation(index: UInt16)
 
-    static let noIndex: UInt16 = 0xFFFF
-
     var opcode: UInt16 {
         switch self {
         case .readInformation: 0x0004

@@ -5,7 +5,8 @@ import Glibc
 struct ManagementSocket: Sendable {
     /// The time within which the kernel must answer a command.
     private static let timeout: UInt64 = 1_000_000_000
-    /// Maximum number of other messages before an answer. They come first if adapters change meanwhile.
+    /// Maximum number of other messages before an answer. Events of adapters that change while the host waits arrive
+    /// first.
     private static let skippedLimit = 64
     /// The length of the longest message that matters: more than the longest answer, which has 283 bytes.
     private static let messageLength = 512

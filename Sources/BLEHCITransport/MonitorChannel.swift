@@ -18,7 +18,7 @@ public struct MonitorChannel: ~Copyable {
     static let limitAfterStop = 16_384
 
     private let descriptor: OwnedDescriptor
-    private let stop: ReadingStop
+    private let stop: CancellationToken
     private var message = [UInt8](repeating: 0, count: CaptureRecord.maximumMonitorMessageLength)
     /// The number of records received.
     public private(set) var recordCount: UInt64 = 0
@@ -30,7 +30,7 @@ public struct MonitorChannel: ~Copyable {
     /// Opens the channel.
     ///
     /// - Parameter stop: ends the records, after those that have arrived by then.
-    public init(stop: ReadingStop = ReadingStop()) throws(TransportError) {
+    public init(stop: CancellationToken = CancellationToken()) throws(TransportError) {
         let socket = OwnedDescriptor(ble_hci_socket())
         guard socket.number >= 0 else { throw .monitor(errno: -socket.number) }
         let result = ble_hci_bind(socket.number, UInt16(HCI_DEV_NONE), UInt16(HCI_CHANNEL_MONITOR))
@@ -39,13 +39,13 @@ public struct MonitorChannel: ~Copyable {
     }
 
     /// - Parameter descriptor: a non-blocking socket that preserves message boundaries.
-    init(_ descriptor: OwnedDescriptor, stop: ReadingStop) {
+    init(_ descriptor: OwnedDescriptor, stop: CancellationToken) {
         self.descriptor = descriptor
         self.stop = stop
         _ = ble_socket_record(descriptor.number, MonitorChannel.room)
     }
 
-    /// Waits for the next record and returns it, or returns nil when reading is stopped.
+    /// Waits for the next record and returns it, or returns nil when reading is cancelled.
     ///
     /// - Parameter beforeWaiting: called if no record is available yet.
     @_lifetime(&self)
@@ -61,7 +61,7 @@ public struct MonitorChannel: ~Copyable {
 
     private mutating func receive(_ beforeWaiting: () -> Void) throws(TransportError) -> (Int, CaptureTime)? {
         while true {
-            if stop.isStopped {
+            if stop.isCancelled {
                 guard countAfterStop < MonitorChannel.limitAfterStop else { return nil }
                 countAfterStop += 1
             }

@@ -1,7 +1,7 @@
 /// The receiver of the packets of a transport, on the transport's loop.
 ///
-/// The receiver does not keep its owner alive. To make sure that the owner exists costs more than some of the layers need
-/// for a packet. So a transport begins a batch for all packets that it has read together.
+/// The receiver does not keep its owner alive. To make sure that the owner exists costs more than some of the layers
+/// need for a packet. So a transport begins a batch for all packets that it has read together.
 public final class PacketReceiver: Sendable {
     /// The owner, which exists until the end of the batch, and its function.
     public struct Batch {

@@ -25,8 +25,8 @@ struct SocketAddress: Sendable {
         self.init(family: AF_UNIX, bytes: unsafe withUnsafeBytes(of: &address) { unsafe Array($0) })
     }
 
-    /// Returns the addresses of a host, in the system's order of preference, or none if the host is unknown. It fails if
-    /// the system could not find out: with EAGAIN if a later lookup may succeed.
+    /// Returns the addresses of a host, in the system's order of preference, or none if the host is unknown. It fails
+    /// if the system could not find out: with EAGAIN if a later lookup may succeed.
     ///
     /// - Parameter isNumeric: whether only an address is accepted, not a name. Then the call does not wait.
     static func all(ofHost host: String, port: UInt16, isNumeric: Bool = false) -> Result<[SocketAddress], Errno> {

@@ -48,8 +48,8 @@ struct SocketConnector {
         throw failure
     }
 
-    /// Resolves the name of a host on another thread, because the lookup has no timeout of its own. An address is not looked
-    /// up.
+    /// Resolves the name of a host on another thread, because the lookup has no timeout of its own. An address is not
+    /// looked up.
     private func resolve(_ host: String, _ port: UInt16) throws(TransportError) -> [SocketAddress] {
         if let addresses = try? SocketAddress.all(ofHost: host, port: port, isNumeric: true).get(), !addresses.isEmpty {
             return addresses

@@ -65,7 +65,7 @@ package final class StreamListener: Sendable {
         on loop: LoopQueue,
         options: TransportOptions = TransportOptions()
     ) async throws(ListeningError) -> StreamListener {
-        let socket = try await offLoop { () throws(ListeningError) in try ListeningSocket(address) }
+        let socket = try await runBlocking { () throws(ListeningError) in try ListeningSocket(address) }
         return StreamListener(socket, loop: loop, options: options)
     }
 

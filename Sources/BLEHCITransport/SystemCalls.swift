@@ -68,8 +68,8 @@ func write(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     return checked(result, bytes)
 }
 
-/// Writes to a file. If it is a pipe whose other end is closed, returns `EPIPE` instead of raising a signal that ends the
-/// process.
+/// Writes to a file. If it is a pipe whose other end is closed, returns `EPIPE` instead of raising a signal that ends
+/// the process.
 func writeWithoutSignal(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     let result = unsafe bytes.withUnsafeBytes { bytes in
         uninterrupted { unsafe ble_write_without_signal(descriptor, bytes.baseAddress, bytes.count) }
@@ -77,8 +77,8 @@ func writeWithoutSignal(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Er
     return checked(result, bytes)
 }
 
-/// Returns `EIO` for a write that transferred none of its bytes. Otherwise, a device that accepts nothing and reports no
-/// error would be tried without end.
+/// Returns `EIO` for a write that transferred none of its bytes. Otherwise, a device that accepts nothing and reports
+/// no error would be tried without end.
 private func checked(_ result: Result<Int, Errno>, _ bytes: RawSpan) -> Result<Int, Errno> {
     result == .success(0) && !bytes.isEmpty ? .failure(Errno(code: EIO)) : result
 }

@@ -12,7 +12,8 @@ public protocol Transport: AnyObject, Sendable {
         onEnd: @escaping @Sendable (TransportError) -> Void
     )
 
-    /// Starts to deliver packets, likewise. A transport that reads several packets at a time delivers them in one batch.
+    /// Starts to deliver packets, likewise. A transport that reads several packets at a time delivers them in one
+    /// batch.
     ///
     /// The default implementation delivers each packet in a batch of its own.
     ///

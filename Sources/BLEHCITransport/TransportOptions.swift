@@ -9,9 +9,9 @@ public struct TransportOptions: Sendable {
     public var bringsAdapterDown: Bool
     /// How late advertising reports may be read, so that several are read together: 0 to 50 ms, in whole milliseconds.
     ///
-    /// To wake up for each report costs several times as much as to handle it. Reads wait for a shorter time if more than
-    /// 64 packets would be read together, and only when no other packet was sent or received for a second.
-    /// The first other packet from the controller may then be as late.
+    /// To wake up for each report costs several times as much as to handle it. Reads wait for a shorter time if more
+    /// than 64 packets would be read together, and only when no other packet was sent or received for a second. The
+    /// first other packet from the controller may then be as late.
     public var advertisingReportDelay: Duration {
         didSet { setPacing() }
     }

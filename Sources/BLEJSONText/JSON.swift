@@ -85,7 +85,8 @@ extension JSON: CustomStringConvertible {
         }
     }
 
-    /// Appends a string in quotation marks to a text in UTF-8. Control characters of C0 and C1 are escaped (RFC 8259, 7).
+    /// Appends a string in quotation marks to a text in UTF-8. Control characters of C0 and C1 are escaped (RFC 8259,
+    /// 7).
     package static func write(_ value: String, to text: inout [UInt8]) {
         text.append(UInt8(ascii: "\""))
         defer { text.append(UInt8(ascii: "\"")) }

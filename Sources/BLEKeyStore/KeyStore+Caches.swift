@@ -36,7 +36,7 @@ extension KeyStore {
         guard let cacheDirectory, let entries = try? StateDirectory.names(in: cacheDirectory), !entries.isEmpty else {
             return [:]
         }
-        if isKept { StateFile.removeLeftovers(among: entries, in: cacheDirectory) { $0.hasSuffix(".json") } }
+        if isPersistent { StateFile.removeLeftovers(among: entries, in: cacheDirectory) { $0.hasSuffix(".json") } }
         var values: [String: Value] = [:]
         var used: Set<String> = []
         var total = 0
@@ -50,7 +50,7 @@ extension KeyStore {
             values[name] = value
             used.insert(file.name)
         }
-        if isKept {
+        if isPersistent {
             for entry in entries where entry.hasSuffix(".json") && !used.contains(entry) {
                 unsafe unlink("\(cacheDirectory)/\(entry)")
             }
@@ -89,8 +89,8 @@ extension KeyStore {
         return errors
     }
 
-    /// Replaces or removes caches. One that cannot be written is missing, which is no error. A stale cache is not written,
-    /// because it is not read either: the change waits until the stale file has been removed.
+    /// Replaces or removes caches. One that cannot be written is missing, which is no error. A stale cache is not
+    /// written, because it is not read either: the change waits until the stale file has been removed.
     func writeCaches(_ changes: [String: Source?]) {
         for (name, source) in changes {
             let isStale = state.withLock { state in

@@ -4,8 +4,8 @@ import FoundationEssentials
 
 // Writing changes, on the store's queue.
 extension KeyStore {
-    /// The largest section that is written, in bytes of JSON. A larger one is left out, so that the file stays below the
-    /// limit for reading.
+    /// The largest section that is written, in bytes of JSON. A larger one is left out, so that the file stays below
+    /// the limit for reading.
     static let sectionSizeLimit = 4 << 20
 
     /// Writes all changes. Called on the queue.
@@ -25,9 +25,9 @@ extension KeyStore {
                 state.document, state.changes, state.cacheChanges, state.waiting, state.lock != nil, state.isUncertain
             )
         }
-        let isKept = canWrite && write(changes, onto: before, isUncertain: isUncertain, caches)
+        let isSaved = canWrite && write(changes, onto: before, isUncertain: isUncertain, caches)
         state.withLock { $0.changesInWrite = [:] }
-        for whenKept in waiting { whenKept(isKept) }
+        for completion in waiting { completion(isSaved) }
     }
 
     /// - Returns: whether the file holds the changes now.
@@ -47,8 +47,8 @@ extension KeyStore {
                 isComplete = false
             }
         }
-        // A cache of an earlier bond must not be used for a new bond. If it cannot be removed, the file with the new bond
-        // says that the cache is stale.
+        // A cache of an earlier bond must not be used for a new bond. If it cannot be removed, the file with the new
+        // bond says that the cache is stale.
         let stale = before.staleCaches
         let isReplaced = document != before || isUncertain
         let errors = removeCaches(isReplaced ? stale.union(caches.keys) : stale, isRepeated: !stale.isEmpty)

@@ -28,8 +28,8 @@ package final class KeyStore: Sendable {
         var cacheChanges: [String: Source?] = [:]
         /// Whether caches were removed, and the removal may not survive a loss of power.
         var isCacheRemovalUncertain = false
-        /// When gathered changes were last written.
-        var lastGathered: DispatchTime?
+        /// When changes of ``KeyStore/saveSoon(_:caches:)`` were last written.
+        var lastDeferredWrite: DispatchTime?
         var waiting: [@Sendable (Bool) -> Void] = []
         var isWriteScheduled = false
         var hasWarned = false
@@ -209,7 +209,7 @@ package final class KeyStore: Sendable {
     // MARK: Sections
 
     /// Whether changes are written to a file.
-    package var isKept: Bool { state.withLock { $0.lock != nil } }
+    package var isPersistent: Bool { state.withLock { $0.lock != nil } }
 
     /// The reason why the file could not be used as it was found, or why changes are not saved; nil if both succeed.
     ///
@@ -253,7 +253,7 @@ package final class KeyStore: Sendable {
     /// another name. If this fails, nothing is saved from then on, so that the file stays.
     package func reportDamage(_ text: String) {
         state.withLock { $0.problem = $0.problem ?? text }
-        guard let file, isKept else { return warn(text) }
+        guard let file, isPersistent else { return warn(text) }
         do throws(StateFileError) {
             let known = state.withLock { $0.copy }
             let copy = if let known { known } else { try file.copyAside() }
@@ -282,17 +282,17 @@ package final class KeyStore: Sendable {
     ///
     /// - Parameters:
     ///   - caches: caches to replace, or to remove if the source is nil.
-    ///   - whenKept: called on the store's queue: with true once the sections will survive the end of the process and a
-    ///     loss of power, or with false if they cannot be saved.
-    package func keep(
+    ///   - completion: called on the store's queue: with true once the sections will survive the end of the process and
+    ///     a loss of power, or with false if they cannot be saved.
+    package func save(
         _ sections: [String: Source],
         caches: [String: Source?] = [:],
-        whenKept: (@Sendable (Bool) -> Void)? = nil
+        completion: (@Sendable (Bool) -> Void)? = nil
     ) {
         state.withLock { state in
             state.changes.merge(sections) { _, newer in newer }
             state.cacheChanges.merge(caches) { _, newer in newer }
-            if let whenKept { state.waiting.append(whenKept) }
+            if let completion { state.waiting.append(completion) }
         }
         queue.async { self.write() }
     }
@@ -301,16 +301,16 @@ package final class KeyStore: Sendable {
     /// `writeDelay`.
     ///
     /// So a single change is saved without delay, and a peer that causes changes again and again causes at most one
-    /// write per `writeDelay`. ``keep(_:caches:whenKept:)``, ``flush()`` and ``close()`` write pending changes.
-    package func gather(_ sections: [String: Source], caches: [String: Source?] = [:]) {
+    /// write per `writeDelay`. ``save(_:caches:completion:)``, ``flush()`` and ``close()`` write pending changes.
+    package func saveSoon(_ sections: [String: Source], caches: [String: Source?] = [:]) {
         let start: DispatchTime? = state.withLock { state in
             state.changes.merge(sections) { _, newer in newer }
             state.cacheChanges.merge(caches) { _, newer in newer }
             guard state.lock != nil, !state.isWriteScheduled else { return nil }
             state.isWriteScheduled = true
             let now = DispatchTime.now()
-            let start = max(state.lastGathered.map { $0 + writeDelay } ?? now, now)
-            state.lastGathered = start
+            let start = max(state.lastDeferredWrite.map { $0 + writeDelay } ?? now, now)
+            state.lastDeferredWrite = start
             return start
         }
         if let start { queue.asyncAfter(deadline: start) { self.write() } }

@@ -33,8 +33,8 @@ final class StateLock: Sendable {
             usleep(StateLock.pause)
         }
         self.descriptor = descriptor
-        // The second user reports which process uses the file, or none if it cannot be written. An earlier owner must not
-        // remain there.
+        // The second user reports which process uses the file, or none if it cannot be written. An earlier owner must
+        // not remain there.
         let process = Array("\(getpid())\n".utf8)
         let written = uninterrupted { unsafe pwrite(descriptor, process, process.count, 0) }
         _ = uninterrupted { ftruncate(descriptor, written == process.count ? process.count : 0) }

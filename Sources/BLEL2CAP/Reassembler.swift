@@ -52,8 +52,8 @@ public struct Reassembler {
         self.maximumPayloadLength = maximumPayloadLength
     }
 
-    /// Whether the first fragment of a frame is the whole frame, and no other frame is incomplete. Such a fragment need not
-    /// be passed to ``receive(_:isStart:deliver:)``.
+    /// Whether the first fragment of a frame is the whole frame, and no other frame is incomplete. Such a fragment need
+    /// not be passed to ``receive(_:isStart:deliver:)``.
     public func isWhole(_ fragment: RawSpan) -> Bool {
         guard case .idle = state else { return false }
         return Reassembler.frameLength(of: fragment) == fragment.byteCount

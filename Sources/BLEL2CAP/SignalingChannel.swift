@@ -68,7 +68,7 @@ public struct SignalingChannel {
         guard payload.byteCount <= SignalingChannel.maximumTransmissionUnit else {
             // A reject must have the identifier of the first request. Responses are discarded (Vol 3, Part A, 4.1).
             guard SignalingCode.isAnswered(payload[checked: 0]), let identifier = payload[checked: 1], identifier != 0
-            else { return .malformed(.invalidValue(UInt64(payload.byteCount), field: "signalling length")) }
+            else { return .malformed(.invalidValue(UInt64(payload.byteCount), field: "signaling length")) }
             CommandReject.signalingMTUExceeded(actual: UInt16(SignalingChannel.maximumTransmissionUnit))
                 .encode(identifier: identifier, into: &buffer)
             return .send

@@ -88,7 +88,7 @@ public struct SignalingCommand: ~Escapable {
         let length = try reader.readUInt16()
         data = try reader.readBytes(count: Int(length))
         try reader.requireEnd()
-        if identifier == 0 { throw .invalidValue(0, field: "signalling identifier") }
+        if identifier == 0 { throw .invalidValue(0, field: "signaling identifier") }
     }
 
     /// Appends the command's header and data.

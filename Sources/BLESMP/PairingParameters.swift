@@ -37,9 +37,9 @@ public struct PairingParameters: Hashable, Sendable {
     /// Whether each device reports key presses during passkey entry to the other, if the other supports this as well
     /// (Vol 3, Part H, 3.5.8). The digits themselves are not sent.
     public var usesKeypressNotifications = false
-    /// Whether consent to just works is requested at the end of authentication stage 1 (Vol 3, Part H, 2.3.5.6.2) instead of
-    /// before the pairing. Applies to LE Secure Connections only. The owner decides before the pairing whether it may
-    /// begin: ``PairingStep/checkPolicy(_:_:)``.
+    /// Whether consent to just works is requested at the end of authentication stage 1 (Vol 3, Part H, 2.3.5.6.2)
+    /// instead of before the pairing. Applies to LE Secure Connections only. The owner decides before the pairing
+    /// whether it may begin: ``PairingStep/checkPolicy(_:_:)``.
     public var delaysJustWorksConsent = false
     /// The peer's out-of-band data; nil if there is none.
     public var peerOutOfBandData: OutOfBandData?

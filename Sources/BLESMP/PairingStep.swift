@@ -8,8 +8,8 @@ public enum PairingStep: Hashable, Sendable {
     case ask(PairingQuestion)
     /// Decide whether a pairing by this model and with this strength may begin, although the consent to it is asked for
     /// later: see ``PairingParameters/delaysJustWorksConsent``. `accept` or `refuse` goes to
-    /// ``SecurityChannel/answer(_:at:random:)`` before any other input. The peer has received nothing yet that depends on
-    /// the decision.
+    /// ``SecurityChannel/answer(_:at:random:)`` before any other input. The peer has received nothing yet that depends
+    /// on the decision.
     case checkPolicy(AssociationModel, KeyStrength)
     /// The peer has sent a keypress notification, which needs no answer.
     case keyPressed(KeypressNotification.Kind)

@@ -31,9 +31,9 @@ extension SecurityChannel {
         }
         switch phase {
         case .pairing:
-            return pair(at: now, random: &random) { (pairing, turn) throws(PairingFailure) in
+            return pair(at: now, random: &random) { (pairing, context) throws(PairingFailure) in
                 do throws(PairingFailedReason) {
-                    try pairing.receive(command, in: &turn)
+                    try pairing.receive(command, in: &context)
                 } catch {
                     throw .ended(error)
                 }
@@ -59,14 +59,14 @@ extension SecurityChannel {
     ) -> [PairingStep] {
         switch (role, command) {
         case (.peripheral, .pairingRequest(let request)):
-            var turn = Turn(toolbox: toolbox, random: random)
-            defer { random = turn.random }
+            var context = PairingContext(toolbox: toolbox, random: random)
+            defer { random = context.random }
             do throws(PairingFailedReason) {
                 phase = .pairing(
-                    try Pairing(terms, request: request, in: &turn),
+                    try Pairing(terms, request: request, in: &context),
                     deadline: now + pairingTimeout
                 )
-                return turn.steps
+                return context.steps
             } catch {
                 return end(.ended(error), telling: error)
             }
@@ -113,15 +113,15 @@ extension SecurityChannel {
     mutating func pair<Generator: RandomNumberGenerator>(
         at now: Instant,
         random: inout Generator,
-        _ change: (inout Pairing, inout Turn<Functions, Generator>) throws(PairingFailure) -> Void
+        _ change: (inout Pairing, inout PairingContext<Functions, Generator>) throws(PairingFailure) -> Void
     ) -> [PairingStep] {
         let overdue = advance(to: now)
         guard overdue.isEmpty else { return overdue }
         guard case .pairing(var pairing, let deadline) = phase else { return [] }
-        var turn = Turn(toolbox: toolbox, random: random)
-        defer { random = turn.random }
+        var context = PairingContext(toolbox: toolbox, random: random)
+        defer { random = context.random }
         do throws(PairingFailure) {
-            try change(&pairing, &turn)
+            try change(&pairing, &context)
         } catch .ended(let reason) {
             return end(.ended(reason), telling: reason)
         } catch {
@@ -129,10 +129,10 @@ extension SecurityChannel {
         }
         if let outcome = pairing.outcome {
             phase = .idle
-            return turn.steps + [.completed(outcome)]
+            return context.steps + [.completed(outcome)]
         }
-        phase = .pairing(pairing, deadline: turn.hasSent ? now + pairingTimeout : deadline)
-        return turn.steps
+        phase = .pairing(pairing, deadline: context.hasSent ? now + pairingTimeout : deadline)
+        return context.steps
     }
 
     /// Ends the pairing and drops its state.

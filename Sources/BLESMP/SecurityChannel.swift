@@ -94,9 +94,9 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     /// one is in progress.
     ///
     /// - Parameters:
-    ///   - strength: as the peripheral, the strength of the key with which the central is to encrypt the link; nil if the
-    ///     devices are to pair. The Security Request then requests no more than the key gives. Otherwise the central
-    ///     would pair instead (2.4.6).
+    ///   - strength: as the peripheral, the strength of the key with which the central is to encrypt the link; nil if
+    ///     the devices are to pair. The Security Request then requests no more than the key gives. Otherwise the
+    ///     central would pair instead (2.4.6).
     ///   - now: the time of the call.
     ///   - random: the generator of nonces and keys.
     public mutating func start(
@@ -109,19 +109,19 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         case .asking, .pairing: return []
         case .closed(let failure): return [.failed(failure)]
         }
-        var turn = Turn(toolbox: toolbox, random: random)
-        defer { random = turn.random }
+        var context = PairingContext(toolbox: toolbox, random: random)
+        defer { random = context.random }
         switch role {
         case .central:
-            phase = .pairing(Pairing(terms, in: &turn), deadline: now + pairingTimeout)
+            phase = .pairing(Pairing(terms, in: &context), deadline: now + pairingTimeout)
         case .peripheral:
             var requirements = parameters.authenticationRequirements
             if strength?.isAuthenticated == false { requirements.remove(.authentication) }
             if strength?.isSecureConnections == false { requirements.remove(.secureConnections) }
-            turn.send(SecurityRequest(authenticationRequirements: requirements))
+            context.send(SecurityRequest(authenticationRequirements: requirements))
             phase = .asking(deadline: now + pairingTimeout)
         }
-        return turn.steps
+        return context.steps
     }
 
     /// Ends the current pairing and informs the peer. As the central, it also refuses a Security Request.
@@ -159,9 +159,9 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         at now: Instant,
         random: inout some RandomNumberGenerator
     ) -> [PairingStep] {
-        pair(at: now, random: &random) { (pairing, turn) throws(PairingFailure) in
+        pair(at: now, random: &random) { (pairing, context) throws(PairingFailure) in
             do throws(PairingFailedReason) {
-                try pairing.receive(answer, in: &turn)
+                try pairing.receive(answer, in: &context)
             } catch {
                 throw .ended(error)
             }
@@ -176,7 +176,9 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         at now: Instant,
         random: inout some RandomNumberGenerator
     ) -> [PairingStep] {
-        pair(at: now, random: &random) { (pairing, turn) throws(PairingFailure) in pairing.pressed(kind, in: &turn) }
+        pair(at: now, random: &random) { (pairing, context) throws(PairingFailure) in
+            pairing.pressed(kind, in: &context)
+        }
     }
 
     /// Takes the result of the controller's attempt to encrypt the link, or to refresh its key.
@@ -201,8 +203,8 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
             phase = .idle
             return []
         case .idle, .pairing, .closed:
-            return pair(at: now, random: &random) { (pairing, turn) throws(PairingFailure) in
-                try pairing.encryptionChanged(to: strength, in: &turn)
+            return pair(at: now, random: &random) { (pairing, context) throws(PairingFailure) in
+                try pairing.encryptionChanged(to: strength, in: &context)
             }
         }
     }

@@ -21,12 +21,12 @@ public protocol SecurityFunctions: Sendable {
 /// A number of 256 bits, as the Security Manager's PDUs carry it: the least significant byte first.
 public struct UInt256Bytes: Hashable, Sendable {
     /// 32 bytes, the least significant first.
-    public let octets: [UInt8]
+    public let bytes: [UInt8]
 
     /// Creates a number from 32 bytes; nil for any other length.
-    public init?(leastSignificantFirst octets: [UInt8]) {
-        guard octets.count == 32 else { return nil }
-        self.octets = octets
+    public init?(leastSignificantFirst bytes: [UInt8]) {
+        guard bytes.count == 32 else { return nil }
+        self.bytes = bytes
     }
 }
 

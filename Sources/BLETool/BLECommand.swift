@@ -46,8 +46,8 @@ extension BLECommand {
 @main
 enum Main {
     static func main() async {
-        // If the reader of an output has closed its end, the write fails but the process continues, so that it can release
-        // links and advertisements.
+        // If the reader of an output has closed its end, the write fails but the process continues, so that it can
+        // release links and advertisements.
         signal(SIGPIPE, SIG_IGN)
         let interruption = Interruption()
         let task = Task { await run(interruption) }

@@ -107,8 +107,8 @@ public final class VirtualController {
         tell(HardwareError(hardwareCode: code))
     }
 
-    /// Sets the power with which the controller sends on its links, as a device does to save energy. Peers that watch the
-    /// power are informed.
+    /// Sets the power with which the controller sends on its links, as a device does to save energy. Peers that watch
+    /// the power are informed.
     ///
     /// - Parameter power: in dBm; limited to the range of the configuration.
     public func setTransmitPower(_ power: Int8) {

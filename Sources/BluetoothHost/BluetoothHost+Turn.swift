@@ -43,7 +43,8 @@ struct Turn {
     /// The number of inputs that have ended; counted in debug builds only.
     var inputCount = 0
     #if DEBUG
-        /// Whether the transport is taking a packet of a link. It must not call back before it returns (`Transport.send(_:)`).
+        /// Whether the transport is taking a packet of a link. It must not call back before it returns
+        /// (`Transport.send(_:)`).
         var isSending = false
     #endif
     let deliveries = DeliveryQueue()
@@ -57,8 +58,8 @@ struct Turn {
 
 /// The deliveries that wait.
 ///
-/// The queue is an object, and counts its deliveries itself. So the check whether it is empty, which each packet needs, is
-/// only a load, and the compiler needs no check for overlapping accesses to the turn.
+/// The queue is an object, and counts its deliveries itself. So the check whether it is empty, which each packet needs,
+/// is only a load, and the compiler needs no check for overlapping accesses to the turn.
 final class DeliveryQueue {
     private var deliveries = Deque<Delivery>()
     private(set) var count = 0
@@ -125,7 +126,8 @@ enum Delivery {
     case call(CallToken, Result<Void, HostError>)
     case procedure(ProcedureCall.Caller, CallOutcome)
     case action(() -> Void)
-    /// A closure of an app that is no longer used. It is released by the delivery, because code of the app may run then.
+    /// A closure of an app that is no longer used. It is released by the delivery, because code of the app may run
+    /// then.
     case release(Any)
 
     /// Whether the delivery usually is an element of a sequence, whose readers are woken together.
@@ -138,8 +140,8 @@ enum Delivery {
 }
 
 extension BluetoothHost {
-    /// Ends an input: sends the frames that wait, then makes the waiting deliveries one at a time. Does nothing if a turn
-    /// is running, because that turn handles them.
+    /// Ends an input: sends the frames that wait, then makes the waiting deliveries one at a time. Does nothing if a
+    /// turn is running, because that turn handles them.
     ///
     /// Call this only when no engine is in the middle of a call.
     func endInput() {

@@ -14,12 +14,13 @@ import Logging
 /// methods and pass `@Sendable` closures, which the host calls on the loop.
 ///
 /// Each change of a stored structure in place checks at run time that no other access overlaps it. For the structures
-/// that each packet uses (`sender`, `links`, `isochronous` and `Link.att`), these checks would cost a fifth of the time for a packet.
-/// So release builds omit them (`@exclusivity(unchecked)`). The methods of these structures call no code of the host, of
-/// transports or of apps, so accesses cannot overlap on the loop. Debug builds, and so the tests, check them too.
+/// that each packet uses (`sender`, `links`, `isochronous` and `Link.att`), these checks would cost a fifth of the time
+/// for a packet. So release builds omit them (`@exclusivity(unchecked)`). The methods of these structures call no code
+/// of the host, of transports or of apps, so accesses cannot overlap on the loop. Debug builds, and so the tests, check
+/// them too.
 ///
-/// The actor is final, so its stored structures are read in place. Otherwise debug builds would read the noncopyable ones
-/// through a coroutine, and Swift 6.3.1 uses parts of a large structure after the coroutine has freed them.
+/// The actor is final, so its stored structures are read in place. Otherwise debug builds would read the noncopyable
+/// ones through a coroutine, and Swift 6.3.1 uses parts of a large structure after the coroutine has freed them.
 package final actor BluetoothHost {
     /// The settings of a host, which stay the same during its life.
     package struct Configuration: Sendable {
@@ -45,8 +46,7 @@ package final actor BluetoothHost {
         package var identityAddress: DeviceAddress?
         /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         package var usesExtendedCommands = true
-        /// The features of the host that a controller is told of at bring-up, if it supports them: bits that hosts set (Vol
-        /// 4, Part E, 7.8.115).
+        /// The host features that are set in the controller at bring-up, if it supports them (Vol 4, Part E, 7.8.115).
         package var hostFeatures: LEFeatures = .channelSoundingHostSupport
         /// The store that keeps bonds and identity across restarts; nil to keep nothing. It is read once, when the
         /// controller has first reported its public address.
@@ -156,7 +156,7 @@ package final actor BluetoothHost {
         services = PublishedServices(configuration)
         var random = random
         bonds = BondDatabase(
-            identity: KeptIdentity(random: &random),
+            identity: HostIdentity(random: &random),
             limit: configuration.bondLimit,
             isPersistent: configuration.bondStore != nil,
             isRequired: configuration.requiresState
@@ -186,8 +186,8 @@ public enum HostEvent: Sendable {
     /// The saved state could not be used as it was, or changes cannot be saved; the text says why.
     ///
     /// Bonds may be missing, and the host may have a new identity that its peers do not know. An observer that is added
-    /// while there is such a problem receives this event first. The event also occurs after a loss of the controller, if
-    /// the host then uses another controller.
+    /// while there is such a problem receives this event first. The event also occurs after a loss of the controller,
+    /// if the host then uses another controller.
     case stateUnavailable(reason: String)
     /// The host was closed.
     case closed

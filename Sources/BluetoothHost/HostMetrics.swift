@@ -17,7 +17,7 @@ struct HostMetrics: Sendable {
     /// Keys that centrals requested and that this host does not have.
     let unknownKeyRequests = Counter(label: "swift_ble_unknown_key_requests_total")
     /// Values that bonded servers sent before their identity was verified.
-    let unprovenValues = Counter(label: "swift_ble_unproven_values_total")
+    let unverifiedValues = Counter(label: "swift_ble_unverified_values_total")
     /// Commands that were dropped because the app's handler, or the store of a signed write's counter, did not keep up.
     let droppedWriteCommands = Counter(label: "swift_ble_dropped_write_commands_total")
     /// Notifications and indications of servers that were dropped because the app's queue did not keep up.

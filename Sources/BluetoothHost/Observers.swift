@@ -3,11 +3,11 @@ import OrderedCollections
 
 /// What a host reports to: the closures of apps, and callers that wait for the outcome of commands and attempts.
 ///
-/// The engines name them by identifiers and tokens. Closures for the same events are called in the order in which they were
-/// added.
+/// The engines name them by identifiers and tokens. Closures for the same events are called in the order in which they
+/// were added.
 ///
-/// A closure may hold the last reference to an object whose end calls the host. So a removed closure is returned, and the
-/// caller releases it when this value is no longer being accessed.
+/// A closure may hold the last reference to an object whose end calls the host. So a removed closure is returned, and
+/// the caller releases it when this value is no longer being accessed.
 struct Observers {
     typealias Closures<Event> = OrderedDictionary<UInt64, @Sendable (Event) -> Void>
 

@@ -24,9 +24,6 @@ struct RecentPackets {
         halfLimit = max(1, limit / 2)
     }
 
-    /// The number of devices.
-    var count: Int { newer.count + older.count }
-
     /// Returns whether the packet repeats the device's last packet, or is older, and remembers it otherwise.
     ///
     /// A packet with the number of the last packet is a repetition. A packet with a number of the 128 before the last

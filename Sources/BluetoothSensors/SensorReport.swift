@@ -10,8 +10,8 @@ public struct SensorReport: Hashable, Sendable {
     public var protection: SensorProtection
     /// The packet number that the device counts, if there is one.
     public var counter: UInt32?
-    /// Whether the report repeats an earlier one of the device. A repeated report has no events. Its other readings may be
-    /// new all the same: some devices send the same packet number with each value.
+    /// Whether the report repeats an earlier one of the device. A repeated report has no events. Its other readings may
+    /// be new all the same: some devices send the same packet number with each value.
     public var isRepeat: Bool
     /// Whether the device says that it sends at irregular times, for example only when something happens.
     public var isIrregular: Bool

@@ -97,9 +97,12 @@ public final class Device: Sendable {
     /// The adapter saves no state, so its bonds end with it.
     ///
     /// - Parameter configure: changes the configuration of the adapter.
-    /// - Throws: ``/BLE/BLEError/invalidArgument(_:)`` if the configuration names a directory for the state or requires
-    ///   the state; ``/BLE/BLEError/adapter(_:)`` if the controller is absent, if another adapter uses it, or if the
-    ///   capture file cannot be opened; the other errors of `Adapter.open`.
+    /// - Throws:
+    ///   - ``/BLE/BLEError/invalidArgument(_:)`` if the configuration names a directory for the state or requires the
+    ///     state
+    ///   - ``/BLE/BLEError/adapter(_:)`` if the controller is absent, if another adapter uses it, or if the capture
+    ///     file cannot be opened
+    ///   - the other errors of `Adapter.open`
     public func openAdapter(
         _ configure: (inout Adapter.Configuration) -> Void = { _ in }
     ) async throws(BLEError) -> Adapter {

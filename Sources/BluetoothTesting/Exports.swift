@@ -1,5 +1,5 @@
+@_exported import class BLEHCITransport.CancellationToken
 @_exported import struct BLEHCITransport.PacketRecording
-@_exported import class BLEHCITransport.ReadingStop
 @_exported import struct BLEHCITransport.ReplayDifference
 @_exported import struct BLEVirtualController.ControllerFaults
 @_exported import struct BLEVirtualController.Position

@@ -29,7 +29,7 @@ public final class Replay: Sendable {
 
     package let loop: SimulatedEventLoop
     private let transport: ReplayTransport
-    private let sleepers: Sleepers
+    private let pendingSleeps: PendingSleeps
     private let random: any RandomNumberGenerator & Sendable
     /// The adapter, while it is open.
     private let opened = Mutex<Adapter?>(nil)
@@ -48,7 +48,7 @@ public final class Replay: Sendable {
         let start = loop.now
         self.loop = loop
         self.random = random
-        sleepers = Sleepers(loop: loop)
+        pendingSleeps = PendingSleeps(loop: loop)
         transport = ReplayTransport(
             recording,
             now: { loop.now - start },
@@ -65,7 +65,7 @@ public final class Replay: Sendable {
     ///
     /// - Throws: `CancellationError` if the task is cancelled.
     public func sleep(for duration: Duration, file: StaticString = #fileID, line: Int = #line) async throws {
-        try await sleepers.sleep(until: loop.now + duration, caller: "the sleep at \(file):\(line)")
+        try await pendingSleeps.sleep(until: loop.now + duration, caller: "the sleep at \(file):\(line)")
     }
 
     /// Removes the controller at the same point as in the recorded run: once it has sent all packets recorded before
@@ -91,7 +91,7 @@ public final class Replay: Sendable {
     ///
     /// - Parameter purpose: what the app waits for.
     private func pause(_ purpose: String) async throws {
-        try await sleepers.sleep(until: loop.now + .milliseconds(1), caller: purpose)
+        try await pendingSleeps.sleep(until: loop.now + .milliseconds(1), caller: purpose)
     }
 
     /// Opens an adapter on the recorded controller, runs `body` with it in this thread and closes it. Call it once.
@@ -102,10 +102,12 @@ public final class Replay: Sendable {
     ///   - limit: maximum time of the replay.
     ///   - configure: changes the configuration of the adapter.
     ///   - body: the actions of the app in the recorded run.
-    /// - Throws: a ``/BLEHCITransport/ReplayDifference``, also if a part of the recording remains; any error of `body`;
-    ///   ``UnfinishedRun`` if `body` has not returned within `limit`, or if work repeats without time passing;
-    ///   ``/BLE/BLEError/invalidArgument(_:)`` if the configuration names a directory for the state or requires the
-    ///   state.
+    /// - Throws:
+    ///   - a ``/BLEHCITransport/ReplayDifference``, also if a part of the recording remains
+    ///   - any error of `body`
+    ///   - ``UnfinishedRun`` if `body` has not returned within `limit`, or if work repeats without time passing
+    ///   - ``/BLE/BLEError/invalidArgument(_:)`` if the configuration names a directory for the state or requires the
+    ///     state
     public func run<Value: Sendable>(
         limit: Duration = .seconds(3600),
         configure: (inout Adapter.Configuration) -> Void = { _ in },
@@ -141,7 +143,7 @@ public final class Replay: Sendable {
     /// The pending operations of the replay, one line each.
     private func whatIsAwaited() -> [String] {
         let adapters = opened.withLock { $0 }.map { [(name: "host", adapter: $0)] } ?? []
-        return loop.whatIsAwaited(by: adapters) + sleepers.all.map(\.caller)
+        return loop.whatIsAwaited(by: adapters) + pendingSleeps.all.map(\.caller)
     }
 
     private func open<Value: Sendable>(

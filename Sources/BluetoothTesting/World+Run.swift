@@ -46,9 +46,11 @@ extension World {
     /// - Parameters:
     ///   - limit: maximum time of the run, in the world's time.
     ///   - body: the program. Its child tasks run in the world, too.
-    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned within `limit`, or if work repeats
-    ///   without time passing: 1,000,000 turns of the world's loop at one instant. The task of `body` is then
-    ///   cancelled. A task that ignores the cancellation stays unfinished.
+    /// - Throws:
+    ///   - any error of `body`
+    ///   - ``UnfinishedRun`` if `body` has not returned within `limit`, or if work repeats without time passing:
+    ///     1,000,000 turns of the world's loop at one instant. The task of `body` is then cancelled. A task that
+    ///     ignores the cancellation stays unfinished.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(600),
         _ body: @escaping @Sendable () async throws -> Value
@@ -77,7 +79,7 @@ extension World {
     private func whatIsAwaited() -> [String] {
         let adapters = devices.flatMap { device in device.adapters.map { (name: device.name, adapter: $0) } }
         var lines = loop.whatIsAwaited(by: adapters)
-        for sleeper in sleepers.all { lines.append("\(sleeper.caller), until \(instant(sleeper.deadline))") }
+        for sleep in pendingSleeps.all { lines.append("\(sleep.caller), until \(instant(sleep.deadline))") }
         return lines
     }
 
@@ -86,7 +88,7 @@ extension World {
     public func close() {
         let devices = devices
         let peripherals = peripherals
-        sleepers.cancelAll()
+        pendingSleeps.cancelAll()
         try? run(limit: .seconds(120)) {
             for peripheral in peripherals { await peripheral.close() }
             for device in devices {
@@ -97,13 +99,13 @@ extension World {
         // Pending work of controllers retains the air, and the air retains them.
         loop.run(for: .seconds(60))
         // Tasks may have begun to wait since then. A waiting task retains the world.
-        sleepers.cancelAll()
+        pendingSleeps.cancelAll()
         loop.run(for: .zero)
     }
 
     /// What remains after ``close()``, one line each; empty if everything was released.
     package var remains: [String] {
-        var lines = sleepers.all.map { "\($0.caller) waits until \(instant($0.deadline))" }
+        var lines = pendingSleeps.all.map { "\($0.caller) waits until \(instant($0.deadline))" }
         let counts = air.counts
         if counts.controllers > 0 { lines.append("\(counts.controllers) controllers are on the air") }
         if counts.actions > 0 { lines.append("\(counts.actions) actions of controllers wait") }

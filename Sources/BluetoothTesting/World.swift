@@ -33,7 +33,7 @@ public final class World: Sendable {
 
     package let loop: SimulatedEventLoop
     package var air: Air { state.air }
-    let sleepers: Sleepers
+    let pendingSleeps: PendingSleeps
     var peripherals: [ScriptedPeripheral] { state.peripherals }
     private let start: Instant
     private let confined: LoopConfined<State>
@@ -67,7 +67,7 @@ public final class World: Sendable {
         self.seed = seed
         self.recordsCaptures = recordsCaptures
         start = loop.now
-        sleepers = Sleepers(loop: loop)
+        pendingSleeps = PendingSleeps(loop: loop)
         confined = LoopConfined(State(seed: seed, start: start), to: loop)
     }
 
@@ -90,7 +90,7 @@ public final class World: Sendable {
     }
 
     func sleep(until deadline: WorldClock.Instant, caller: String) async throws {
-        try await sleepers.sleep(until: start + deadline.sinceStart, caller: caller)
+        try await pendingSleeps.sleep(until: start + deadline.sinceStart, caller: caller)
     }
 
     /// Advances the time between two runs, with all work that becomes due. Work that repeats without time passing stops

@@ -17,7 +17,7 @@ public struct BluetoothUUID: Sendable {
 
         /// The number of bytes of a UUID of this width in a packet.
         @inlinable
-        public var octets: Int { Int(rawValue) }
+        public var byteCount: Int { Int(rawValue) }
     }
 
     /// The 128-bit form as a number. The first byte of the written UUID is the most significant.

@@ -8,5 +8,5 @@ public struct CompanyIdentifier: RawRepresentable, Hashable, Sendable {
 
 extension CompanyIdentifier: CustomStringConvertible {
     /// Four upper-case hexadecimal digits.
-    public var description: String { hexadecimal16(rawValue) }
+    public var description: String { hexadecimalDigits(rawValue, count: 4) }
 }

@@ -86,9 +86,8 @@ extension DeviceAddress: CustomStringConvertible {
     /// A public address and a random address with the same digits have the same description. To restore the address,
     /// keep ``isRandom`` as well, and pass it to ``init(_:isRandom:)-(String,_)``.
     public var description: String {
-        let digits = String(value, radix: 16, uppercase: true)
         var text = ""
-        for (index, digit) in (String(repeating: "0", count: 12 - digits.utf8.count) + digits).enumerated() {
+        for (index, digit) in hexadecimalDigits(value, count: 12).enumerated() {
             if index > 0, index.isMultiple(of: 2) { text.append(":") }
             text.append(digit)
         }

@@ -28,7 +28,7 @@ extension AttributeHandle: CustomStringConvertible, ExpressibleByIntegerLiteral 
     @inlinable
     public init(integerLiteral value: UInt16) { rawValue = value }
 
-    public var description: String { "0x" + hexadecimal16(rawValue) }
+    public var description: String { "0x" + hexadecimalDigits(rawValue, count: 4) }
 }
 
 /// The handle of one link of a controller: 12 bits, 0x0000 to 0x0EFF (Vol 4, Part E, 5.3.1).
@@ -47,10 +47,5 @@ extension ConnectionHandle: CustomStringConvertible, ExpressibleByIntegerLiteral
     @inlinable
     public init(integerLiteral value: UInt16) { self.init(rawValue: value) }
 
-    public var description: String { "0x" + hexadecimal16(rawValue) }
-}
-
-func hexadecimal16(_ value: UInt16) -> String {
-    let digits = String(value, radix: 16, uppercase: true)
-    return String(repeating: "0", count: 4 - digits.utf8.count) + digits
+    public var description: String { "0x" + hexadecimalDigits(rawValue, count: 4) }
 }

@@ -8,6 +8,18 @@ package func hexadecimalValue(of character: UInt8) -> UInt8? {
     }
 }
 
+/// The hexadecimal digits of a number, the most significant first.
+///
+/// - Parameter count: the least number of digits; shorter numbers begin with zeros.
+package func hexadecimalDigits(
+    _ value: some FixedWidthInteger & UnsignedInteger,
+    count: Int,
+    uppercase: Bool = true
+) -> String {
+    let digits = String(value, radix: 16, uppercase: uppercase)
+    return String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
+}
+
 extension Array where Element == UInt8 {
     /// Parses pairs of hexadecimal digits in either case. Returns nil for other text or an odd number of digits.
     public init?(hexadecimal text: some StringProtocol) {

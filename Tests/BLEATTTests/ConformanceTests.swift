@@ -1,5 +1,6 @@
 import BLEATT
 import BluetoothTypes
+import ConformanceFolder
 import Foundation
 import Testing
 
@@ -16,26 +17,25 @@ private struct Exchanges: Decodable {
 
     let cases: [Case]
 
-    /// The file that `SWIFT_BLE_CONFORMANCE` names, otherwise the one beside the package; nil if it does not exist.
-    static let file: Data? = {
-        let beside = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("shared/conformance")
-        let folder =
-            ProcessInfo.processInfo.environment["SWIFT_BLE_CONFORMANCE"].map { URL(fileURLWithPath: $0) } ?? beside
-        return try? Data(contentsOf: folder.appendingPathComponent("gatt.json"))
-    }()
+    static var isExpected: Bool { ConformanceFolder.isExpected("gatt.json") }
 
+    /// Reads the file.
+    static func read() throws -> Exchanges {
+        try JSONDecoder().decode(Exchanges.self, from: Data(contentsOf: ConformanceFolder.location(of: "gatt.json")))
+    }
+
+    /// The PDUs of the file; none if it cannot be read.
     static let pdus: [String] = {
-        guard let file, let exchanges = try? JSONDecoder().decode(Exchanges.self, from: file) else { return [] }
+        guard let exchanges = try? read() else { return [] }
         return Set(exchanges.cases.flatMap { $0.pdus.compactMap(\.hex) }).sorted()
     }()
 }
 
-@Suite("PDUs of conformance exchanges", .enabled(if: Exchanges.file != nil))
+@Suite("PDUs of conformance exchanges", .enabled(if: Exchanges.isExpected))
 struct ConformanceTests {
-    @Test("The file has PDUs")
-    func fileHasPDUs() {
+    @Test("The file can be read, and has PDUs")
+    func fileHasPDUs() throws {
+        _ = try Exchanges.read()
         #expect(!Exchanges.pdus.isEmpty)
     }
 

@@ -11,7 +11,7 @@ struct LayoutTests {
         "Every line of the tables is a layout",
         arguments: [
             CommandLayouts.parameters.problems, CommandLayouts.returns.problems, EventLayouts.events.problems,
-            EventLayouts.leEvents.problems, SignallingLayouts.commands.problems, SecurityLayouts.commands.problems,
+            EventLayouts.leEvents.problems, SignalingLayouts.commands.problems, SecurityLayouts.commands.problems,
         ]
     )
     func everyLineOfTheTablesIsALayout(problems: [String]) {

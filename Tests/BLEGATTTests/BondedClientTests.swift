@@ -13,7 +13,7 @@ private final class BondedFixture {
     private var takenEvents: [ServerEvent] = []
     private var storedState: ServerSession.PersistentState?
     /// Whether the client has verified its bond.
-    private var isTrusted = true
+    private var isVerified = true
 
     init(permissions: AttributePermissions = .read) throws {
         standard = try server.publish([.genericAttribute])[0]
@@ -49,25 +49,25 @@ private final class BondedFixture {
         while let output = session.takeOutput() {
             switch output {
             case .event(let event): takenEvents.append(event)
-            case .persistentStateChanged: if isTrusted { storedState = session.persistentState }
+            case .persistentStateChanged: if isVerified { storedState = session.persistentState }
             }
         }
     }
 
     /// The client reconnects, and verifies its bond.
-    func reconnect(isTrusted: Bool = true) {
+    func reconnect(isVerified: Bool = true) {
         takeOutputs()
         takenEvents = []
         session = ServerSession(server: server)
         session.reportsEvents = true
-        self.isTrusted = false
-        if isTrusted { becomeTrusted() }
+        self.isVerified = false
+        if isVerified { becomeVerified() }
     }
 
-    func becomeTrusted() {
+    func becomeVerified() {
         session.security = LinkSecurity(isEncrypted: true, keySize: 16, hasKey: true)
         if let kept { session.restore(kept) }
-        isTrusted = true
+        isVerified = true
         storedState = session.persistentState
     }
 
@@ -78,11 +78,7 @@ private final class BondedFixture {
     }
 
     func write(_ value: [UInt8], to handle: AttributeHandle?) throws -> [UInt8] {
-        send([0x12] + octets(try #require(handle)) + value)
-    }
-
-    func octets(_ handle: AttributeHandle) -> [UInt8] {
-        [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
+        try send([0x12] + #require(handle).bytes + value)
     }
 
     func characteristic(_ uuid: BluetoothUUID) throws -> PublishedCharacteristic {
@@ -113,9 +109,9 @@ struct BondedClientTests {
     func configurationIsRestoredWithTheBondsKeyAndNotBefore() throws {
         let fixture = try BondedFixture()
         #expect(try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle) == [0x13])
-        fixture.reconnect(isTrusted: false)
+        fixture.reconnect(isVerified: false)
         #expect(fixture.session.configuration(of: fixture.heart.valueHandle) == [])
-        fixture.becomeTrusted()
+        fixture.becomeVerified()
         #expect(fixture.session.sendable(of: fixture.heart.valueHandle) == .notification)
         #expect(fixture.events == [.configured(fixture.heart.valueHandle, from: [], to: .notification)])
     }
@@ -124,9 +120,9 @@ struct BondedClientTests {
     func configurationWrittenBeforeVerificationReplacesTheStoredOne() throws {
         let fixture = try BondedFixture()
         _ = try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle)
-        fixture.reconnect(isTrusted: false)
+        fixture.reconnect(isVerified: false)
         _ = try fixture.write([0, 0], to: fixture.heart.clientConfigurationHandle)
-        fixture.becomeTrusted()
+        fixture.becomeVerified()
         #expect(fixture.session.configuration(of: fixture.heart.valueHandle) == [])
         #expect(fixture.kept?.configurations == [])
     }
@@ -244,22 +240,18 @@ struct BondedClientTests {
         _ = try fixture.write([2, 0], to: fixture.characteristic(.serviceChanged).clientConfigurationHandle)
         fixture.reconnect()
         #expect(!fixture.session.isServiceChangedOwed)
-        fixture.reconnect(isTrusted: false)
+        fixture.reconnect(isVerified: false)
         try fixture.change()
         fixture.reconnect()
         #expect(fixture.session.isServiceChangedOwed && fixture.kept?.isServiceChangedOwed == true)
         fixture.reconnect()
         #expect(fixture.session.isServiceChangedOwed, "it has not confirmed")
-        let value = octets(try #require(fixture.server.serviceChanged))
+        let value = try #require(fixture.server.serviceChanged).bytes
         #expect(try fixture.confirmServiceChanged() == [0x1D] + value + [1, 0, 0xFF, 0xFF])
         #expect(!fixture.session.isServiceChangedOwed)
         #expect(fixture.kept?.knownDatabaseHash == fixture.server.databaseHash)
         fixture.reconnect()
         #expect(!fixture.session.isServiceChangedOwed)
-    }
-
-    private func octets(_ handle: AttributeHandle) -> [UInt8] {
-        [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
     }
 
     @Test("A confirmation of an earlier Service Changed does not count for a later one")
@@ -286,7 +278,7 @@ struct BondedClientTests {
     func lateConfirmationKeepsAwareness(isConfirmedBeforeRead: Bool) throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
-        let read = [0x0A] + octets(fixture.heart.valueHandle)
+        let read = [0x0A] + fixture.heart.valueHandle.bytes
         try fixture.change()
         let earlier = fixture.session.databaseRevision
         try fixture.change()
@@ -303,10 +295,10 @@ struct BondedClientTests {
     func clientGetsServiceChangedOnlyIfItMissedAChange() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
-        let read = [0x0A] + octets(fixture.heart.valueHandle)
+        let read = [0x0A] + fixture.heart.valueHandle.bytes
         fixture.reconnect()
         #expect(fixture.send(read) == [0x0B, 60])
-        fixture.reconnect(isTrusted: false)
+        fixture.reconnect(isVerified: false)
         try fixture.change()
         fixture.reconnect()
         let outOfSync: [UInt8] = [0x01, 0x0A, 0x00, 0x00, 0x12]
@@ -322,12 +314,12 @@ struct BondedClientTests {
     func changeThatIsUndoneMeanwhileWasNotMissed() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
-        fixture.reconnect(isTrusted: false)
+        fixture.reconnect(isVerified: false)
         let service = try fixture.server.publish([ServiceDefinition(uuid: "180F")])[0]
         _ = fixture.server.remove(serviceAt: service.handle)
         fixture.reconnect()
         #expect(!fixture.session.isServiceChangedOwed)
-        #expect(fixture.send([0x0A] + octets(fixture.heart.valueHandle)) == [0x0B, 60])
+        #expect(fixture.send([0x0A] + fixture.heart.valueHandle.bytes) == [0x0B, 60])
     }
 
     @Test("Without a hash, any change may have been missed, and the client gets Service Changed")
@@ -357,14 +349,14 @@ struct BondedClientTests {
         try fixture.change()
         let error: [UInt8] = [0x01, request[0], 0x00, 0x00, 0x12]
         #expect((fixture.send(request) == error) == isRefused)
-        #expect(fixture.send([0x0A] + octets(fixture.heart.valueHandle)).last == (isRefused ? 60 : 0x12))
+        #expect(fixture.send([0x0A] + fixture.heart.valueHandle.bytes).last == (isRefused ? 60 : 0x12))
     }
 
     @Test("Writes prepared before a change are not executed after it")
     func writesPreparedBeforeAChangeAreNotExecutedAfterIt() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
-        let descriptor = octets(try #require(fixture.heart.clientConfigurationHandle))
+        let descriptor = try #require(fixture.heart.clientConfigurationHandle).bytes
         #expect(fixture.send([0x16] + descriptor + [0, 0, 1, 0]).first == 0x17)
         try fixture.change()
         #expect(fixture.send([0x18, 1]) == [0x01, 0x18, 0x00, 0x00, 0x12])
@@ -379,7 +371,7 @@ struct BondedClientTests {
         try fixture.change()
         #expect(fixture.send([0x08, 1, 0, 0xFF, 0xFF, 0x2A, 0x2B]).first == 0x09)
         #expect(fixture.kept?.knownDatabaseHash != fixture.server.databaseHash)
-        #expect(fixture.send([0x0A] + octets(fixture.heart.valueHandle)) == [0x0B, 60])
+        #expect(fixture.send([0x0A] + fixture.heart.valueHandle.bytes) == [0x0B, 60])
         #expect(fixture.kept?.knownDatabaseHash == fixture.server.databaseHash)
     }
 
@@ -450,7 +442,7 @@ struct BondedClientTests {
             )
         ])[0].characteristics[0]
         let session = ServerSession(server: server)
-        let request = [0x12] + octets(try #require(characteristic.clientConfigurationHandle)) + [1, 0]
+        let request = try [0x12] + #require(characteristic.clientConfigurationHandle).bytes + [1, 0]
         func write() -> UInt8? {
             var buffer = PacketBuffer()
             _ = session.receive(request.rawSpan, into: &buffer)

@@ -9,7 +9,7 @@ struct ClientOutputTests {
     @Test("A learned database is an output once, and not again after Service Changed")
     func learnedDatabaseIsAnOutputOnce() throws {
         let conversation = try Conversation([.genericAttribute])
-        conversation.trust()
+        conversation.validate()
         #expect(conversation.caches.count == 1 && conversation.cache?.services.count == 1)
         let handle = try #require(conversation.server.serviceChanged)
         for _ in 0..<100 { conversation.client.indicationReceived(from: handle) }
@@ -208,11 +208,11 @@ struct ClientOutputTests {
         #expect(isEmpty(client))
     }
 
-    @Test("Learning the database outputs no end; Database Out Of Sync outputs the change first")
-    func learningOutputsNoEndAndOutOfSyncOutputsTheChangeFirst() throws {
+    @Test("Discovering the database for the cache outputs no end; Database Out Of Sync outputs the change first")
+    func validationOutputsNoEndAndOutOfSyncOutputsTheChangeFirst() throws {
         let conversation = try Conversation([.genericAttribute])
         conversation.onEnd = { _ in Issue.record("the background procedure is the client's own") }
-        conversation.trust()
+        conversation.validate()
         conversation.onEnd = nil
         let client = conversation.client
         let read = client.perform(ReadValue(handle: 3))

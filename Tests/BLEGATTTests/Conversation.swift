@@ -104,9 +104,9 @@ final class Conversation {
         return run.outcome
     }
 
-    /// Makes the client trust the server, with its cache.
-    func trust() {
-        client.trust(cache)
+    /// Makes the client validate its cache of the server's database.
+    func validate() {
+        client.validate(cache)
         run()
     }
 

@@ -55,10 +55,10 @@ struct DatabaseCacheTests {
         #expect(try without.perform(ReadDatabaseHash())?.get() == .some(nil))
     }
 
-    @Test("A trusted server's database is learned completely, and the client enables robust caching")
-    func databaseOfATrustedServerIsLearnedCompletely() throws {
+    @Test("A verified server's database is discovered completely, and the client enables robust caching")
+    func databaseOfAVerifiedServerIsDiscoveredCompletely() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         let discovered = try conversation.perform(DiscoverAll())?.get()
         let cache = try #require(conversation.cache)
         #expect(cache.hash == conversation.server.databaseHash)
@@ -81,9 +81,9 @@ struct DatabaseCacheTests {
     func cachedDatabaseIsNotRequestedAgain() throws {
         let conversation = try Conversation(services)
         let fresh = try walk(conversation)
-        conversation.trust()
+        conversation.validate()
         conversation.reconnect()
-        conversation.trust()
+        conversation.validate()
         #expect(try walk(conversation) == fresh)
         #expect(conversation.requests == [hashRequest])
     }
@@ -94,7 +94,7 @@ struct DatabaseCacheTests {
         conversation.client.discardDatabase()
         conversation.run()
         #expect(conversation.requests.isEmpty && conversation.caches.isEmpty)
-        conversation.trust()
+        conversation.validate()
         let learned = try #require(conversation.cache)
         let count = conversation.requests.count
         conversation.client.discardDatabase()
@@ -106,7 +106,7 @@ struct DatabaseCacheTests {
     @Test("A cache that is discarded while it is learned is learned once more")
     func cacheDiscardedWhileItIsLearnedIsLearnedOnceMore() throws {
         let conversation = try Conversation(services)
-        conversation.client.trust(nil)
+        conversation.client.validate(nil)
         var searches = 0
         conversation.onRequest = { [client = conversation.client] request in
             guard request.first == 0x10 else { return }
@@ -117,33 +117,33 @@ struct DatabaseCacheTests {
         #expect(conversation.cache != nil)
         #expect(searches > 1)
         let once = try Conversation(services)
-        once.trust()
+        once.validate()
         #expect(once.requests.count < conversation.requests.count)
     }
 
-    @Test("A cache that is discarded before the client has begun to learn is learned once")
+    @Test("A cache that is discarded before validation has begun is discovered once")
     func cacheDiscardedBeforeItIsLearnedIsLearnedOnce() throws {
         let once = try Conversation(services)
-        once.trust()
+        once.validate()
         let conversation = try Conversation(services)
-        conversation.client.trust(nil)
+        conversation.client.validate(nil)
         conversation.client.discardDatabase()
         conversation.run()
         #expect(conversation.requests == once.requests)
         #expect(conversation.caches == [nil, once.cache])
     }
 
-    @Test("An indication before the server is trusted concerns only the cache that was stored before")
+    @Test("An indication before the server is verified concerns only the cache that was stored before")
     func earlyIndicationConcernsTheStoredCacheOnly() throws {
         var plain = ServiceDefinition.genericAttribute
         plain.characteristics.removeAll { $0.uuid == .databaseHash }
         let conversation = try Conversation([plain])
-        conversation.trust()
+        conversation.validate()
         conversation.reconnect()
         try conversation.indicateServiceChanged()
         let stored = try #require(conversation.cache)
         #expect(conversation.client.hasConfirmedChange(of: stored))
-        conversation.trust()
+        conversation.validate()
         #expect(conversation.caches == [stored, nil, stored], "it was dropped, and learned again")
         #expect(!conversation.client.hasConfirmedChange(of: stored))
     }
@@ -176,7 +176,7 @@ struct DatabaseCacheTests {
     @Test("A subscription to a cached characteristic writes its descriptor at once")
     func subscriptionToACachedCharacteristicWritesAtOnce() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         let heart = try #require(conversation.cache?.services[1].characteristics.first)
         let before = conversation.requests.count
         _ = conversation.perform(
@@ -189,7 +189,7 @@ struct DatabaseCacheTests {
     @Test("A range beyond one characteristic's descriptors is requested even if the database is cached")
     func rangeBeyondOneCharacteristicIsRequestedDespiteTheCache() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         let before = conversation.requests.count
         let found = try conversation.perform(DiscoverDescriptors(range: HandleRange(start: 1, end: 3)))?.get()
         #expect(
@@ -204,17 +204,17 @@ struct DatabaseCacheTests {
     @Test("A database that has changed since is learned again")
     func databaseThatHasChangedIsLearnedAgain() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         let old = conversation.cache
         _ = try conversation.server.publish([added])
         conversation.reconnect()
-        conversation.trust()
+        conversation.validate()
         #expect(conversation.cache != old && conversation.cache?.services.count == 4)
         #expect(conversation.cache?.hash == conversation.server.databaseHash)
     }
 
-    @Test("Without trust nothing is cached, and each discovery sends requests")
-    func nothingIsCachedWithoutTrust() throws {
+    @Test("Nothing of an unverified server is cached, and each discovery sends requests")
+    func nothingOfAnUnverifiedServerIsCached() throws {
         let conversation = try Conversation(services)
         _ = conversation.perform(DiscoverServices())
         let once = conversation.requests.count
@@ -235,10 +235,10 @@ struct DatabaseCacheTests {
                 return service
             }
         )
-        conversation.trust()
+        conversation.validate()
         #expect(conversation.cache?.hash == nil && conversation.cache?.services.count == 3)
         conversation.reconnect()
-        conversation.trust()
+        conversation.validate()
         _ = conversation.perform(DiscoverAll())
         #expect(conversation.requests == [hashRequest])
         _ = try conversation.server.publish([added])
@@ -262,7 +262,7 @@ struct DatabaseCacheTests {
             conversation.session.serviceChangedConfirmed(revision: conversation.session.databaseRevision)
             conversation.client.indicationReceived(from: handle)
         }
-        conversation.trust()
+        conversation.validate()
         #expect(changes == 1)
         #expect(conversation.cache?.services.count == 2)
         #expect(conversation.caches.count == 1 && conversation.requests.count { $0 == hashRequest } == 2)
@@ -271,7 +271,7 @@ struct DatabaseCacheTests {
     @Test("Service Changed discards the cache at once, including the stored one")
     func serviceChangedDiscardsTheCacheAtOnce() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         let before = conversation.caches.count
         _ = try conversation.server.publish([added])
         try conversation.indicateServiceChanged(HandleRange(start: 0x20, end: 0x22))
@@ -283,12 +283,12 @@ struct DatabaseCacheTests {
         #expect(conversation.requests.count == requestCount)
     }
 
-    @Test("Another indication, or one of an untrusted server, changes nothing")
-    func otherIndicationsAndUntrustedServersChangeNothing() throws {
+    @Test("Another indication, or one of an unverified server, changes nothing")
+    func otherIndicationsAndUnverifiedServersChangeNothing() throws {
         let conversation = try Conversation(services)
         try conversation.indicateServiceChanged()
         #expect(conversation.requests.isEmpty)
-        conversation.trust()
+        conversation.validate()
         let before = conversation.requests.count
         conversation.client.indicationReceived(from: 0x0999)
         conversation.run()
@@ -298,7 +298,7 @@ struct DatabaseCacheTests {
     @Test("Database Out Of Sync ends the procedure with that error, and the database is learned again")
     func outOfSyncEndsTheProcedureAndTheDatabaseIsLearnedAgain() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         let heart = try #require(conversation.cache?.services[1].characteristics.first)
         _ = try conversation.server.publish([added])
         let result = conversation.perform(ReadValue(handle: heart.valueHandle))
@@ -319,7 +319,7 @@ struct DatabaseCacheTests {
             changes += 1
             _ = try? conversation.server.publish([added])
         }
-        conversation.trust()
+        conversation.validate()
         #expect(conversation.cache?.services.count == 4)
         #expect(conversation.requests.count { $0 == hashRequest } == 3)
 
@@ -327,7 +327,7 @@ struct DatabaseCacheTests {
         restless.onRequest = { request in
             if request.first == 0x12, request.count == 5 { _ = try? restless.server.publish([added]) }
         }
-        restless.trust()
+        restless.validate()
         #expect(restless.cache == nil)
         let before = restless.requests.count
         _ = restless.perform(DiscoverServices())
@@ -351,7 +351,7 @@ struct DatabaseCacheTests {
             writes += 1
             conversation.client.indicationReceived(from: handle)
         }
-        conversation.trust()
+        conversation.validate()
         try conversation.indicateServiceChanged()
         #expect(writes == 1)
         #expect(conversation.cache?.services.count == 1)
@@ -360,16 +360,16 @@ struct DatabaseCacheTests {
     @Test("After the client has forgotten the server, it configures the server again")
     func forgottenServerIsConfiguredAgain() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         let writes = conversation.requests.filter { $0.first == 0x12 }
         conversation.client.forgetDatabase()
-        conversation.client.trust(nil)
+        conversation.client.validate(nil)
         conversation.run()
         #expect(writes.count == 2)
         #expect(conversation.requests.filter { $0.first == 0x12 } == writes + writes)
     }
 
-    @Test("The app's requests are sent before those that learn the database")
+    @Test("The app's requests are sent before those that discover the database")
     func requestsOfTheAppAreSentBeforeThoseThatLearn() throws {
         let conversation = try Conversation(services)
         let heart: AttributeHandle = 0x000E
@@ -379,7 +379,7 @@ struct DatabaseCacheTests {
             conversation.client.perform(ReadValue(handle: heart))
         }
         conversation.onEnd = { [unowned conversation] _ in reads.append(conversation.requests.count) }
-        conversation.client.trust(nil)
+        conversation.client.validate(nil)
         conversation.run()
         // Each read follows the request during which it was submitted.
         #expect(reads == [2, 4, 6])
@@ -387,13 +387,13 @@ struct DatabaseCacheTests {
         #expect(conversation.cache?.services.count == 3)
     }
 
-    @Test("Discovery that waits when the server becomes trusted is answered from the cache")
-    func waitingDiscoveryIsAnsweredFromTheCacheOnceTrusted() throws {
+    @Test("Discovery that waits when the server is verified is answered from the cache")
+    func waitingDiscoveryIsAnsweredFromTheCacheOnceVerified() throws {
         let conversation = try Conversation(services)
-        conversation.trust()
+        conversation.validate()
         conversation.reconnect()
         let discovery = conversation.client.perform(DiscoverServices())
-        conversation.trust()
+        conversation.validate()
         #expect(conversation.requests == [hashRequest])
         #expect(try discovery.output().count == 2)
     }
@@ -406,7 +406,7 @@ struct DatabaseCacheTests {
     )
     func malformedServerIsNotCached(response: [UInt8]) {
         let client = Client()
-        client.trust(nil)
+        client.validate(nil)
         var buffer = PacketBuffer()
         var opcode = client.nextRequest(mtu: 23, into: &buffer)
         var count = 0

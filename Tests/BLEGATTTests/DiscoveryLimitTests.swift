@@ -34,24 +34,6 @@ private struct EndlessServer {
     private func bytes(_ handle: UInt16) -> [UInt8] { [UInt8(handle & 0xFF), UInt8(handle >> 8)] }
 }
 
-/// Runs a procedure against a server until it has an outcome.
-private func run<P: ClientProcedure>(
-    _ procedure: P,
-    mtu: Int = 23,
-    answer: ([UInt8]) -> [UInt8]
-) -> Result<P.Output, ClientError>? {
-    let client = Client()
-    let run = client.perform(procedure)
-    var buffer = PacketBuffer()
-    var opcode = client.nextRequest(mtu: mtu, into: &buffer)
-    while opcode != nil {
-        let response = answer([UInt8](copying: buffer.bytes))
-        buffer.reset()
-        opcode = client.receive(response.rawSpan, mtu: mtu, into: &buffer)
-    }
-    return run.outcome
-}
-
 @Suite("Limits of discovery")
 struct DiscoveryLimitTests {
     private static let tooMany = ClientError.tooManyAttributes(limit: DiscoveryLimits.attributes)
@@ -62,7 +44,7 @@ struct DiscoveryLimitTests {
     )
     func serverWithAllHandlesEndsDiscovery(perResponse: Int, mtu: Int) {
         var server = EndlessServer(perResponse: perResponse)
-        let result = run(DiscoverAll(), mtu: mtu) { server.answer($0) }
+        let result = outcome(of: DiscoverAll(), mtu: mtu) { server.answer($0) }
         #expect(throws: Self.tooMany) { try result?.get() }
         #expect(result != nil)
         #expect(server.requests <= DiscoveryLimits.attributes / perResponse + 4)
@@ -76,10 +58,10 @@ struct DiscoveryLimitTests {
     func eachWalkIsBounded() {
         var server = EndlessServer(perResponse: 1)
         #expect(throws: Self.tooMany) {
-            try run(DiscoverCharacteristics(range: .all)) { server.answer($0) }?.get()
+            try outcome(of: DiscoverCharacteristics(range: .all)) { server.answer($0) }?.get()
         }
         #expect(throws: Self.tooMany) {
-            try run(DiscoverDescriptors(range: .all)) { server.answer($0) }?.get()
+            try outcome(of: DiscoverDescriptors(range: .all)) { server.answer($0) }?.get()
         }
         /// Answers with the first requested handle, as an entry of this form.
         func first(_ opcode: UInt8, _ rest: [UInt8], endsGroup: Bool = false) -> ([UInt8]) -> [UInt8] {
@@ -90,21 +72,21 @@ struct DiscoveryLimitTests {
             }
         }
         #expect(throws: Self.tooMany) {
-            try run(DiscoverServices(), answer: first(0x11, [0x0F, 0x18], endsGroup: true))?.get()
+            try outcome(of: DiscoverServices(), answer: first(0x11, [0x0F, 0x18], endsGroup: true))?.get()
         }
         #expect(throws: Self.tooMany) {
-            try run(DiscoverServicesByUUID(uuid: "180F"), answer: first(0x07, [], endsGroup: true))?.get()
+            try outcome(of: DiscoverServicesByUUID(uuid: "180F"), answer: first(0x07, [], endsGroup: true))?.get()
         }
         #expect(throws: Self.tooMany) {
-            try run(FindIncludedServices(range: .all), answer: first(0x09, [1, 0, 2, 0, 0x0F, 0x18]))?.get()
+            try outcome(of: FindIncludedServices(range: .all), answer: first(0x09, [1, 0, 2, 0, 0x0F, 0x18]))?.get()
         }
-        #expect(throws: Self.tooMany) { try run(ReadUsingUUID(uuid: "2A19"), answer: first(0x09, [7]))?.get() }
+        #expect(throws: Self.tooMany) { try outcome(of: ReadUsingUUID(uuid: "2A19"), answer: first(0x09, [7]))?.get() }
     }
 
     @Test("The attributes of all parts of a database count together")
     func allPartsCountTogether() {
         // 1,000 services of one characteristic and one descriptor each: 3,000 attributes.
-        let result = run(DiscoverAll()) { request in
+        let result = outcome(of: DiscoverAll()) { request in
             let start = UInt16(request[1]) | UInt16(request[2]) << 8
             func bytes(_ value: UInt16) -> [UInt8] { [UInt8(value & 0xFF), UInt8(value >> 8)] }
             switch (request[0], request.suffix(2)) {
@@ -127,9 +109,9 @@ struct DiscoveryLimitTests {
     }
 
     @Test("A bonded server with too many attributes is not cached, and its client continues to work")
-    func learningStopsAtTheLimit() {
+    func validationStopsAtTheLimit() {
         let client = Client()
-        client.trust(nil)
+        client.validate(nil)
         var server = EndlessServer(perResponse: 3)
         var buffer = PacketBuffer()
         var opcode = client.nextRequest(mtu: 23, into: &buffer)

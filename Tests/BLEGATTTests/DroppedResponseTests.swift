@@ -46,7 +46,7 @@ struct DroppedResponseTests {
     @Test("The background procedure sends its request again, after the procedures that wait")
     func backgroundProcedureSendsItsRequestAgain() throws {
         let client = makeClient()
-        client.trust(nil)
+        client.validate(nil)
         #expect(next(client) == Self.hashRequest)
         loseEncryption(client)
         let read = client.perform(ReadValue(handle: 3))
@@ -68,7 +68,7 @@ struct DroppedResponseTests {
     func forgottenDatabaseIsDiscoveredFromTheBeginning() {
         for isResponseDropped in [true, false] {
             let client = makeClient()
-            client.trust(nil)
+            client.validate(nil)
             #expect(next(client) == Self.hashRequest)
             let discovery = receive([0x01, 0x08, 1, 0, 0x0A], client)
             #expect(discovery?.first == 0x10)
@@ -76,7 +76,7 @@ struct DroppedResponseTests {
             client.forgetDatabase()
             client.isHeld = false
             #expect(next(client) == nil)
-            client.trust(nil)
+            client.validate(nil)
             if isResponseDropped {
                 #expect(next(client) == Self.hashRequest)
             } else {

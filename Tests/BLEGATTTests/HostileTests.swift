@@ -6,29 +6,6 @@ import Testing
 
 import struct BLEVirtualController.SeededGenerator
 
-/// Runs a procedure against a server that `answer` simulates; nil if it has not ended after more requests than there
-/// are handles.
-private func run<P: ClientProcedure>(
-    _ procedure: P,
-    mtu: Int = 23,
-    answer: ([UInt8]) -> [UInt8]
-) -> Result<P.Output, ClientError>? {
-    let client = Client()
-    let run = client.perform(procedure)
-    var buffer = PacketBuffer()
-    var opcode = client.nextRequest(mtu: mtu, into: &buffer)
-    var rounds = 0
-    while let request = opcode, rounds < 70_000 {
-        rounds += 1
-        var response = answer([UInt8](copying: buffer.bytes))
-        // The bearer accepts only the matching response or an Error Response.
-        if response.first != 0x01 { response = [request.rawValue + 1] + response.dropFirst() }
-        buffer.reset()
-        opcode = client.receive(response.rawSpan, mtu: mtu, into: &buffer)
-    }
-    return run.outcome
-}
-
 private func error<Output>(_ result: Result<Output, ClientError>?) -> ClientError? {
     if case .failure(let error)? = result { error } else { nil }
 }
@@ -45,7 +22,7 @@ struct HostileTests {
         ] as [[UInt8]]
     )
     func handlesThatDoNotIncreaseEndDiscovery(response: [UInt8]) {
-        #expect(error(run(DiscoverServices()) { _ in response }) == .handlesOutOfOrder(.readByGroupTypeRequest))
+        #expect(error(outcome(of: DiscoverServices()) { _ in response }) == .handlesOutOfOrder(.readByGroupTypeRequest))
     }
 
     @Test(
@@ -56,26 +33,27 @@ struct HostileTests {
         ] as [[UInt8]]
     )
     func malformedAnswerEndsTheProcedure(response: [UInt8]) {
-        #expect(error(run(DiscoverServices()) { _ in response }) == .malformedResponse(.readByGroupTypeRequest))
+        #expect(error(outcome(of: DiscoverServices()) { _ in response }) == .malformedResponse(.readByGroupTypeRequest))
     }
 
     @Test("An answer that is repeated does not make discovery endless")
     func repeatedAnswerDoesNotMakeDiscoveryEndless() {
         let service: [UInt8] = [0x11, 6, 1, 0, 4, 0, 0, 0x18]
-        #expect(error(run(DiscoverServices()) { _ in service }) == .handlesOutOfOrder(.readByGroupTypeRequest))
+        #expect(error(outcome(of: DiscoverServices()) { _ in service }) == .handlesOutOfOrder(.readByGroupTypeRequest))
         let characteristic: [UInt8] = [0x09, 7, 2, 0, 2, 3, 0, 0, 0x2A]
         #expect(
-            error(run(DiscoverCharacteristics(range: .all)) { _ in characteristic })
+            error(outcome(of: DiscoverCharacteristics(range: .all)) { _ in characteristic })
                 == .handlesOutOfOrder(.readByTypeRequest)
         )
         let descriptor: [UInt8] = [0x05, 1, 4, 0, 2, 0x29]
         #expect(
-            error(run(DiscoverDescriptors(range: .all)) { _ in descriptor })
+            error(outcome(of: DiscoverDescriptors(range: .all)) { _ in descriptor })
                 == .handlesOutOfOrder(.findInformationRequest)
         )
         let include: [UInt8] = [0x09, 8, 2, 0, 1, 0, 4, 0, 0, 0x18]
         #expect(
-            error(run(FindIncludedServices(range: .all)) { _ in include }) == .handlesOutOfOrder(.readByTypeRequest)
+            error(outcome(of: FindIncludedServices(range: .all)) { _ in include })
+                == .handlesOutOfOrder(.readByTypeRequest)
         )
     }
 
@@ -84,7 +62,7 @@ struct HostileTests {
         let response: [UInt8] = [0x09, 7, 2, 0, 2, 9, 0, 0, 0x2A]
         let range = HandleRange(start: 1, end: 5)
         #expect(
-            error(run(DiscoverCharacteristics(range: range)) { _ in response })
+            error(outcome(of: DiscoverCharacteristics(range: range)) { _ in response })
                 == .handlesOutOfOrder(.readByTypeRequest)
         )
     }
@@ -92,7 +70,7 @@ struct HostileTests {
     @Test("An endless value is truncated at 512 bytes")
     func endlessValueIsTruncatedAt512Bytes() throws {
         let part = [UInt8](repeating: 7, count: 22)
-        let result = run(ReadLongValue(handle: 3)) { [$0[0] + 1] + part }
+        let result = outcome(of: ReadLongValue(handle: 3)) { [$0[0] + 1] + part }
         #expect(try result?.get().count == 512)
     }
 
@@ -100,17 +78,17 @@ struct HostileTests {
     func bytesBeyondTheMTUAreNotPartOfTheValues() throws {
         let bytes = (0..<600).map { UInt8(truncatingIfNeeded: $0) }
         for (mtu, length) in [(23, 22), (600, 512)] {
-            let value = run(ReadValue(handle: 3), mtu: mtu) { _ in [0x0B] + bytes }
+            let value = outcome(of: ReadValue(handle: 3), mtu: mtu) { _ in [0x0B] + bytes }
             #expect(try value?.get() == Array(bytes[..<length]))
         }
-        let joined = run(ReadMultipleValues(handles: [1, 2])) { _ in [0x0F] + bytes }
+        let joined = outcome(of: ReadMultipleValues(handles: [1, 2])) { _ in [0x0F] + bytes }
         #expect(try joined?.get() == Array(bytes[..<22]))
         // The second value does not end before ATT_MTU.
         var response: [UInt8] = [0x21]
         for length in [4, 20, 2] { response += [UInt8(length), 0] + bytes[..<length] }
-        let separate = run(ReadMultipleVariableValues(handles: [1, 2, 3])) { [response] _ in response }
+        let separate = outcome(of: ReadMultipleVariableValues(handles: [1, 2, 3])) { [response] _ in response }
         #expect(try separate?.get() == [Array(bytes[..<4])])
-        let long = run(ReadMultipleVariableValues(handles: [1, 2]), mtu: 700) { _ in
+        let long = outcome(of: ReadMultipleVariableValues(handles: [1, 2]), mtu: 700) { _ in
             [0x21, 0x58, 2] + bytes + [1, 0, 7]
         }
         #expect(try long?.get() == [Array(bytes[..<512]), [7]])
@@ -119,7 +97,7 @@ struct HostileTests {
     @Test("Reliable writes are cancelled if the server returns another value")
     func reliableWriteIsCancelledIfAnotherValueIsReturned() {
         var requests: [[UInt8]] = []
-        let result = run(PreparedWrites([.init(handle: 3, value: [1, 2, 3])])) { request in
+        let result = outcome(of: PreparedWrites([.init(handle: 3, value: [1, 2, 3])])) { request in
             requests.append(request)
             return request[0] == 0x16 ? [0x17, 3, 0, 0, 0, 1, 2, 4] : [0x19]
         }
@@ -139,21 +117,22 @@ struct HostileTests {
             for _ in 0..<length { response.append(UInt8.random(in: 0...9, using: &random)) }
             return response
         }
-        #expect(run(DiscoverAll(), answer: answer) != nil)
-        #expect(run(DiscoverServicesByUUID(uuid: "1800"), answer: answer) != nil)
-        #expect(run(FindIncludedServices(range: .all), answer: answer) != nil)
-        #expect(run(DiscoverCharacteristics(range: .all), answer: answer) != nil)
-        #expect(run(DiscoverDescriptors(range: .all), answer: answer) != nil)
-        #expect(run(ReadLongValue(handle: 1), answer: answer) != nil)
-        #expect(run(ReadUsingUUID(uuid: "2A00"), answer: answer) != nil)
-        #expect(run(ReadMultipleVariableValues(handles: [1, 2]), answer: answer) != nil)
-        #expect(run(PreparedWrites([.init(handle: 1, value: Array(repeating: 1, count: 99))]), answer: answer) != nil)
+        #expect(outcome(of: DiscoverAll(), answer: answer) != nil)
+        #expect(outcome(of: DiscoverServicesByUUID(uuid: "1800"), answer: answer) != nil)
+        #expect(outcome(of: FindIncludedServices(range: .all), answer: answer) != nil)
+        #expect(outcome(of: DiscoverCharacteristics(range: .all), answer: answer) != nil)
+        #expect(outcome(of: DiscoverDescriptors(range: .all), answer: answer) != nil)
+        #expect(outcome(of: ReadLongValue(handle: 1), answer: answer) != nil)
+        #expect(outcome(of: ReadUsingUUID(uuid: "2A00"), answer: answer) != nil)
+        #expect(outcome(of: ReadMultipleVariableValues(handles: [1, 2]), answer: answer) != nil)
+        let writes = PreparedWrites([.init(handle: 1, value: Array(repeating: 1, count: 99))])
+        #expect(outcome(of: writes, answer: answer) != nil)
     }
 
     @Test("The last value of a full response may be cut, whatever its length says", arguments: [7, 8])
     func lastValueOfAFullResponseIsNotReturned(length: Int) throws {
         let (first, last) = ([UInt8](repeating: 1, count: 10), [UInt8](repeating: 2, count: length))
-        let result = run(ReadMultipleVariableValues(handles: [1, 2]), mtu: 23) { _ in
+        let result = outcome(of: ReadMultipleVariableValues(handles: [1, 2]), mtu: 23) { _ in
             [0x21, 10, 0] + first + [UInt8(length), 0] + last
         }
         #expect(try result?.get() == (length == 8 ? [first] : [first, last]))
@@ -225,7 +204,7 @@ struct HostileTests {
         let session = ServerSession(server: server)
         let mtu = [23, 64, 517].randomElement(using: &random) ?? 23
         session.mtu = mtu
-        let found = try run(DiscoverAll(), mtu: mtu) { request in
+        let found = try outcome(of: DiscoverAll(), mtu: mtu) { request in
             PacketBuffer.bytes { _ = session.receive(request.rawSpan, into: &$0) }
         }?.get()
         #expect(found?.map(\.uuid) == definitions.map(\.uuid))

@@ -31,12 +31,8 @@ private final class ReplacementFixture {
     var firstHandle: AttributeHandle { fixture.service.characteristics[0].valueHandle }
     /// The value handle of the last service.
     var lastHandle: AttributeHandle { last.characteristics[0].valueHandle }
-    var firstOctets: [UInt8] { octets(firstHandle) }
-    var lastOctets: [UInt8] { octets(lastHandle) }
-
-    private func octets(_ handle: AttributeHandle) -> [UInt8] {
-        [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
-    }
+    var firstOctets: [UInt8] { firstHandle.bytes }
+    var lastOctets: [UInt8] { lastHandle.bytes }
 
     @discardableResult
     func removeLast() throws -> HandleRange {

@@ -102,11 +102,11 @@ struct CaptureFileReaderTests {
             0xF5, 0xD0, 0x40, 0x00, 0x01, 0x03, 0x0C, 0x00,
         ]
         var rest = capture[...]
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         var file = try CaptureFileReader(path: path, stop: stop)
         var count = 0
         while try file.next(beforeWaiting: {
-            guard let octet = rest.popFirst() else { return stop.stop() }
+            guard let octet = rest.popFirst() else { return stop.cancel() }
             let octets = [octet]
             _ = BLEHCITransport.write(pipe.number, octets.rawSpan)
         }) != nil { count += 1 }
@@ -117,7 +117,7 @@ struct CaptureFileReaderTests {
     @Test func stopEndsTheWaitForTheWriterOfAPipe() throws {
         let path = "\(folder.path)/pipe"
         try #require(mkfifo(path, 0o600) == 0)
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         let isAtEnd = Mutex(false)
         let isDone = DispatchSemaphore(value: 0)
         DispatchQueue.global().async {
@@ -130,7 +130,7 @@ struct CaptureFileReaderTests {
             }
             isDone.signal()
         }
-        stop.stop()
+        stop.cancel()
         let result = isDone.wait(timeout: .now() + .seconds(60))
         // A thread that waits for a writer gets one.
         withExtendedLifetime(OwnedDescriptor(open(path, O_RDWR | O_NONBLOCK))) {}

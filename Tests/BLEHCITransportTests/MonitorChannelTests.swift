@@ -22,7 +22,7 @@ struct MonitorChannelTests {
 
     @Test func messagesBecomeRecordsWithAdapterAndTime() throws {
         let (socket, kernel) = try Self.sockets()
-        var channel = MonitorChannel(socket, stop: ReadingStop())
+        var channel = MonitorChannel(socket, stop: CancellationToken())
         let before = CaptureTime(wallClock())
         try Self.send([0x02, 0x00, 0x01, 0x00, 0x03, 0x00, 0x03, 0x0C, 0x00], from: kernel)
         try Self.send([0x03, 0x00, 0x02, 0x00, 0x06, 0x00, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00], from: kernel)
@@ -54,14 +54,14 @@ struct MonitorChannelTests {
 
     @Test func messagesBeforeTheStopAreDelivered() throws {
         let (socket, kernel) = try Self.sockets()
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         var channel = MonitorChannel(socket, stop: stop)
         try Self.send([0x00, 0x00, 0x00, 0x00, 0x00, 0x00], from: kernel)
         var waits = 0
         var count = 0
         while try channel.next(beforeWaiting: {
             waits += 1
-            stop.stop()
+            stop.cancel()
         }) != nil { count += 1 }
         #expect(count == 1)
         #expect(waits == 1)
@@ -71,11 +71,11 @@ struct MonitorChannelTests {
 
     @Test func readingEndsAfterTheStopWhileTrafficContinues() throws {
         let (socket, kernel) = try Self.sockets()
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         var channel = MonitorChannel(socket, stop: stop)
         let message: [UInt8] = [0x00, 0x00, 0x00, 0x00, 0x00, 0x00]
         try Self.send(message, from: kernel)
-        stop.stop()
+        stop.cancel()
         // A message is always there.
         var count = 0
         while count <= MonitorChannel.limitAfterStop, try channel.next() != nil {
@@ -89,11 +89,11 @@ struct MonitorChannelTests {
 
     @Test func stopFromAnotherThreadEndsTheWait() async throws {
         let (socket, kernel) = try Self.sockets()
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         let count = try await withThrowingTaskGroup(of: UInt64.self) { group in
             group.addTask {
                 var channel = MonitorChannel(socket, stop: stop)
-                while try channel.next(beforeWaiting: { DispatchQueue.global().async { stop.stop() } }) != nil {}
+                while try channel.next(beforeWaiting: { DispatchQueue.global().async { stop.cancel() } }) != nil {}
                 return channel.recordCount
             }
             return try await group.next()
@@ -107,7 +107,7 @@ struct MonitorChannelTests {
         let folder = TemporaryFolder()
         let path = "\(folder.path)/capture.\(ending)"
         let (socket, kernel) = try Self.sockets()
-        var channel = MonitorChannel(socket, stop: ReadingStop())
+        var channel = MonitorChannel(socket, stop: CancellationToken())
         try Self.send([0x04, 0x00, 0x03, 0x00, 0x05, 0x00, 0x40, 0x00, 0x01, 0x00, 0xAA], from: kernel)
         try Self.send([0x0C, 0x00, 0xFF, 0xFF, 0x02, 0x00, 0x41, 0x00], from: kernel)
         var times: [CaptureTime?] = []

@@ -19,13 +19,13 @@ struct KeyStoreFaultTests {
         await KeyStore.open(adapter: "a", in: folder.directory, writeDelay: .seconds(3600)) { warnings.add($0) }
     }
 
-    private func keep(_ names: [String], _ caches: [String: KeyStore.Source?] = [:], in store: KeyStore) async -> Bool {
+    private func save(_ names: [String], _ caches: [String: KeyStore.Source?] = [:], in store: KeyStore) async -> Bool {
         await withCheckedContinuation { continuation in
-            store.keep(["names": { names }], caches: caches) { continuation.resume(returning: $0) }
+            store.save(["names": { names }], caches: caches) { continuation.resume(returning: $0) }
         }
     }
 
-    private var kept: [String]? {
+    private var saved: [String]? {
         try? KeyStore.inspect(folder.file) { _ in }.section("names", as: [String].self)
     }
 
@@ -40,15 +40,15 @@ struct KeyStoreFaultTests {
         let warnings = FaultWarnings()
         let store = await open(warnings)
         let injection = FaultInjection(fault, at: .path(folder.directory + "/a.json"))
-        for name in ["first", "second"] { #expect(await !keep([name], in: store)) }
+        for name in ["first", "second"] { #expect(await !save([name], in: store)) }
         #expect(injection.uses > 0)
         injection.end()
-        #expect(kept == ["old"])
+        #expect(saved == ["old"])
         #expect(folder.names == ["a.json", "a.json.lock"])
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.hasSuffix("changes are not saved until this succeeds") == true)
         await store.flush()
-        #expect(kept == ["second"])
+        #expect(saved == ["second"])
         await store.close()
         #expect(folder.openDescriptors == 0)
     }
@@ -58,11 +58,11 @@ struct KeyStoreFaultTests {
         let store = await open()
         // The directory's entry is replaced already.
         let injection = FaultInjection(Fault(.fsync, .fails(EIO), after: 1), at: .path(folder.directory))
-        #expect(await !keep(["new"], in: store))
+        #expect(await !save(["new"], in: store))
         injection.end()
-        #expect(kept == ["new"])
-        #expect(await keep(["old"], in: store))
-        #expect(kept == ["old"])
+        #expect(saved == ["new"])
+        #expect(await save(["old"], in: store))
+        #expect(saved == ["old"])
         await store.close()
     }
 
@@ -78,19 +78,19 @@ struct KeyStoreFaultTests {
     func cacheThatCannotBeRemovedIsNotUsed(errno: Int32) async throws {
         let warnings = FaultWarnings()
         let store = await open(warnings)
-        #expect(await keep(["first"], ["peer": { ["cache of the first"] }], in: store))
+        #expect(await save(["first"], ["peer": { ["cache of the first"] }], in: store))
         #expect(await cacheAfterRestart() == ["cache of the first"])
         let injection = FaultInjection(Fault(.unlink, .fails(errno)), at: .path(caches + "/peer.json"))
-        #expect(await keep(["second"], ["peer": nil], in: store))
-        #expect(await keep(["third"], ["peer": { ["cache of the third"] }], in: store))
+        #expect(await save(["second"], ["peer": nil], in: store))
+        #expect(await save(["third"], ["peer": { ["cache of the third"] }], in: store))
         #expect(injection.uses > 0)
-        #expect(kept == ["third"])
+        #expect(saved == ["third"])
         #expect(await cacheAfterRestart() == nil)
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.hasPrefix("cannot remove \(caches)/peer.json: ") == true)
         injection.end()
         await store.flush()
-        #expect(kept == ["third"])
+        #expect(saved == ["third"])
         #expect(await cacheAfterRestart() == ["cache of the third"])
         await store.close()
         #expect(folder.openDescriptors == 0)
@@ -99,10 +99,10 @@ struct KeyStoreFaultTests {
     @Test("does not use a cache whose removal may not survive a loss of power")
     func uncertainRemovalMakesTheCacheStale() async throws {
         let store = await open()
-        #expect(await keep(["first"], ["peer": { ["cache of the first"] }], in: store))
+        #expect(await save(["first"], ["peer": { ["cache of the first"] }], in: store))
         let cache = try Data(contentsOf: URL(fileURLWithPath: caches + "/peer.json"))
         let injection = FaultInjection(Fault(.fsync, .fails(EIO)), at: .path(caches))
-        #expect(await keep(["second"], ["peer": nil], in: store))
+        #expect(await save(["second"], ["peer": nil], in: store))
         #expect(injection.uses == 1)
         // The loss of power.
         try StateFile(directory: caches, name: "peer.json").replace(with: cache, isDurable: false)
@@ -115,14 +115,14 @@ struct KeyStoreFaultTests {
     @Test("synchronizes the removal of a cache until that has succeeded")
     func removalIsSynchronizedAfterAFailedSave() async throws {
         let store = await open()
-        #expect(await keep(["first"], ["peer": { ["cache of the first"] }], in: store))
+        #expect(await save(["first"], ["peer": { ["cache of the first"] }], in: store))
         let synchronization = FaultInjection(Fault(.fsync, .fails(EIO), count: 2), at: .path(caches))
         let replacement = FaultInjection(Fault(.rename, .fails(EIO), count: 1), at: .path(folder.file.path))
         // Nothing is saved: neither the new bond, nor that its cache is stale.
-        #expect(await !keep(["second"], ["peer": nil], in: store))
+        #expect(await !save(["second"], ["peer": nil], in: store))
         #expect(replacement.uses == 1 && synchronization.uses == 1)
         // The cache is missing now, but may return.
-        #expect(await keep(["third"], in: store))
+        #expect(await save(["third"], in: store))
         #expect(synchronization.uses == 2)
         #expect(try KeyStore.inspect(folder.file) { _ in }.section("staleCaches", as: [String].self) == ["peer"])
         await store.flush()
@@ -136,12 +136,12 @@ struct KeyStoreFaultTests {
         let store = await open(warnings)
         for fault in [Fault(.mkdir, .fails(EIO)), Fault(.open, .fails(EMFILE)), Fault(.write, .fails(ENOSPC))] {
             let injection = FaultInjection(fault, at: .path(caches))
-            #expect(await keep(["\(fault)"], ["peer": { [1] }], in: store))
+            #expect(await save(["\(fault)"], ["peer": { [1] }], in: store))
             #expect(injection.uses > 0)
             injection.end()
             #expect(await store.caches(["peer"], as: [Int].self).isEmpty)
         }
-        #expect(await keep(["new"], ["peer": { [1] }], in: store))
+        #expect(await save(["new"], ["peer": { [1] }], in: store))
         for fault in [Fault(.opendir, .fails(EMFILE)), Fault(.readdir, .fails(EIO), after: 3)] {
             let injection = FaultInjection(fault, at: .path(caches))
             #expect(await store.caches(["peer"], as: [Int].self).isEmpty)
@@ -172,8 +172,8 @@ struct KeyStoreFaultTests {
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.hasSuffix(words) == true)
         #expect(store.problem == warnings.all.first)
-        #expect(await !keep(["new"], in: store))
-        #expect(kept == ["old"])
+        #expect(await !save(["new"], in: store))
+        #expect(saved == ["old"])
         await store.close()
         #expect(folder.openDescriptors == 0)
     }

@@ -1,32 +1,25 @@
-import Foundation
 import Synchronization
 import Testing
 
 @testable import BLEKeyStore
 
 @Suite("Sections whose changes are not written yet, and stores without a file")
-final class KeyStoreSectionTests {
-    private struct Peers: Codable, Equatable {
-        var names: [String]
-    }
-
-    private let directory = FileManager.default.temporaryDirectory.path + "/sections-\(UUID().uuidString)"
-
-    deinit { try? FileManager.default.removeItem(atPath: directory) }
+struct KeyStoreSectionTests {
+    private let storeFolder = StoreFolder()
 
     private func open() async -> KeyStore {
-        await KeyStore.open(adapter: "a", in: directory, writeDelay: .seconds(3600)) { Issue.record("\($0)") }
+        await storeFolder.open { Issue.record("\($0)") }
     }
 
-    private func keep(_ names: [String], in store: KeyStore) async -> Bool {
+    private func save(_ names: [String], in store: KeyStore) async -> Bool {
         await withCheckedContinuation { continuation in
-            store.keep(["peers": { Peers(names: names) }]) { continuation.resume(returning: $0) }
+            store.save(["peers": { Peers(names: names) }]) { continuation.resume(returning: $0) }
         }
     }
 
     @Test func sectionHasTheChangeThatIsNotWrittenYet() async {
         let store = await open()
-        #expect(await keep(["old"], in: store))
+        #expect(await save(["old"], in: store))
         store.change("peers") { Peers(names: ["new"]) }
         store.change("others") { Peers(names: ["other"]) }
         #expect(store.writeCount == 1)
@@ -39,7 +32,7 @@ final class KeyStoreSectionTests {
 
     @Test func sectionHasTheChangeThatIsBeingWritten() async {
         let store = await open()
-        #expect(await keep(["old"], in: store))
+        #expect(await save(["old"], in: store))
         let found = Mutex<[[String]]>([])
         store.change("peers") { Peers(names: ["new"]) }
         // Called during the write.
@@ -54,14 +47,14 @@ final class KeyStoreSectionTests {
 
     @Test func sourceOfAChangeMayUseTheStore() async {
         let store = await open()
-        store.change("peers") { Peers(names: [store.isKept ? "kept" : "lost"]) }
+        store.change("peers") { Peers(names: [store.isPersistent ? "kept" : "lost"]) }
         #expect(store.section("peers", as: Peers.self) == Peers(names: ["kept"]))
         await store.close()
     }
 
     @Test func sectionHasItsFormerValueIfTheChangeCannotBeEncoded() async {
         let store = await open()
-        #expect(await keep(["old"], in: store))
+        #expect(await save(["old"], in: store))
         store.change("peers") { [Double.infinity] }
         #expect(store.section("peers", as: Peers.self) == Peers(names: ["old"]))
         await store.close()
@@ -81,7 +74,7 @@ final class KeyStoreSectionTests {
         let problem = "no directory for the state of hci0: set BLE_STATE_DIR to keep it over restarts"
         #expect(store.problem == problem)
         #expect(warnings.withLock { $0 } == [problem])
-        #expect(await !keep(["a"], in: store))
+        #expect(await !save(["a"], in: store))
         #expect(KeyStore.inMemory().problem == nil)
     }
 }

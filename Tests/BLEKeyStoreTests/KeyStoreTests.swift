@@ -9,20 +9,15 @@ import Testing
 
 @Suite("The state that hosts keep over restarts")
 final class KeyStoreTests {
-    private struct Peers: Codable, Equatable {
-        var names: [String]
-    }
-
-    private let directory = FileManager.default.temporaryDirectory.path + "/key-store-\(UUID().uuidString)"
-
-    deinit { try? FileManager.default.removeItem(atPath: directory) }
+    private let storeFolder = StoreFolder()
+    private var directory: String { storeFolder.path }
 
     private func open(_ warnings: Warnings = Warnings()) async -> KeyStore {
-        await KeyStore.open(adapter: "00:11:22", in: directory, writeDelay: .seconds(3600)) { warnings.add($0) }
+        await storeFolder.open { warnings.add($0) }
     }
 
     /// The section as the next user of the store loads it.
-    private func kept(_ warnings: Warnings = Warnings()) async -> Peers? {
+    private func saved(_ warnings: Warnings = Warnings()) async -> Peers? {
         let store = await open(warnings)
         let peers = store.section("peers", as: Peers.self)
         await store.close()
@@ -52,7 +47,7 @@ final class KeyStoreTests {
         #expect(store.section("peers", as: Peers.self) == nil)
         store.change("peers") { Peers(names: ["lamp"]) }
         await store.close()
-        #expect(await kept() == Peers(names: ["lamp"]))
+        #expect(await saved() == Peers(names: ["lamp"]))
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
         let folder = try FileManager.default.attributesOfItem(atPath: directory)
@@ -90,7 +85,7 @@ final class KeyStoreTests {
             #expect(warnings.all.first?.contains("damaged") == true)
             store.change("peers") { Peers(names: ["a"]) }
             await store.close()
-            #expect(await kept() == Peers(names: ["a"]))
+            #expect(await saved() == Peers(names: ["a"]))
             let aside = StateFile(directory: directory, name: "00-11-22.json.damaged-\(round)")
             #expect(try aside.read()?.data == Data(contents.utf8))
         }
@@ -122,7 +117,7 @@ final class KeyStoreTests {
         #expect(warnings.all.count == 2)
         #expect(warnings.all.allSatisfy { $0.contains("is not understood") && $0.hasSuffix(copy.path) })
         #expect(try copy.read()?.data == contents)
-        #expect(await kept() == Peers(names: ["a"]))
+        #expect(await saved() == Peers(names: ["a"]))
         #expect(access(copy.path.dropLast() + "2", F_OK) != 0)
     }
 
@@ -134,10 +129,10 @@ final class KeyStoreTests {
         let store = await open(warnings)
         let trial = FaultRun([Fault(.link, .fails(EPERM))]) { store.section("peers", as: Peers.self) }
         #expect(trial.unused.isEmpty)
-        #expect(!store.isKept)
+        #expect(!store.isPersistent)
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.hasSuffix("Operation not permitted: nothing is saved") == true, "\(warnings.all)")
-        #expect(await keep(["a"], in: store) == false)
+        #expect(await save(["a"], in: store) == false)
         #expect(store.hasUnsavedChanges)
         await store.close()
         #expect(try file.read()?.data == contents)
@@ -149,10 +144,10 @@ final class KeyStoreTests {
     func durableChangeIsWrittenAtOnce() async throws {
         let store = await open()
         store.change("others") { Peers(names: ["gathered"]) }
-        let isKept = await withCheckedContinuation { continuation in
-            store.keep(["peers": { Peers(names: ["lamp"]) }]) { continuation.resume(returning: $0) }
+        let isSaved = await withCheckedContinuation { continuation in
+            store.save(["peers": { Peers(names: ["lamp"]) }]) { continuation.resume(returning: $0) }
         }
-        #expect(isKept)
+        #expect(isSaved)
         // Does not wait for anything else.
         let reader = try KeyStore.inspect(file) { Issue.record("\($0)") }
         #expect(reader.section("peers", as: Peers.self) == Peers(names: ["lamp"]))
@@ -163,40 +158,40 @@ final class KeyStoreTests {
     @Test("Keeping an unchanged value reports success as well")
     func keepingAnUnchangedValueSucceeds() async {
         let store = await open()
-        for _ in 1...2 { #expect(await keep(["lamp"], in: store)) }
+        for _ in 1...2 { #expect(await save(["lamp"], in: store)) }
         await store.close()
     }
 
     @Test("A failed save is reported: in memory, after closing, and on a full or failed disk")
     func failedSavesAreReported() async throws {
-        #expect(await !keep(["a"], in: .inMemory()))
+        #expect(await !save(["a"], in: .inMemory()))
         let store = await open()
-        #expect(await keep(["a"], in: store))
+        #expect(await save(["a"], in: store))
         try FileManager.default.removeItem(atPath: directory)
         try Data().write(to: URL(fileURLWithPath: directory))
-        #expect(await !keep(["b"], in: store))
+        #expect(await !save(["b"], in: store))
         try FileManager.default.removeItem(atPath: directory)
         // A change that could not be written is written with the next one.
-        store.keep(["others": { Peers(names: ["c"]) }])
+        store.save(["others": { Peers(names: ["c"]) }])
         await store.close()
-        #expect(await kept() == Peers(names: ["b"]))
-        #expect(await !keep(["d"], in: store))
-        #expect(await kept() == Peers(names: ["b"]))
+        #expect(await saved() == Peers(names: ["b"]))
+        #expect(await !save(["d"], in: store))
+        #expect(await saved() == Peers(names: ["b"]))
     }
 
     @Test("A value that JSON cannot represent does not affect the others")
     func valueThatJSONCannotRepresentDoesNotAffectOthers() async {
         let store = await open()
-        #expect(await keep(["a"], in: store))
+        #expect(await save(["a"], in: store))
         store.change("infinite") { [Double.infinity] }
-        #expect(await !keep(["b"], in: store))
+        #expect(await !save(["b"], in: store))
         await store.close()
-        #expect(await kept() == Peers(names: ["b"]))
+        #expect(await saved() == Peers(names: ["b"]))
     }
 
-    private func keep(_ names: [String], in store: KeyStore) async -> Bool {
+    private func save(_ names: [String], in store: KeyStore) async -> Bool {
         await withCheckedContinuation { continuation in
-            store.keep(["peers": { Peers(names: names) }]) { continuation.resume(returning: $0) }
+            store.save(["peers": { Peers(names: names) }]) { continuation.resume(returning: $0) }
         }
     }
 
@@ -205,7 +200,7 @@ final class KeyStoreTests {
     @Test("A file belongs to one host: the second gets the owner, the content, and saves nothing")
     func fileBelongsToOneHost() async throws {
         let first = await open()
-        #expect(await keep(["a"], in: first))
+        #expect(await save(["a"], in: first))
         let warnings = Warnings()
         let second = await open(warnings)
         #expect(
@@ -214,23 +209,23 @@ final class KeyStoreTests {
             ]
         )
         #expect(second.section("peers", as: Peers.self) == Peers(names: ["a"]))
-        #expect(await !keep(["b"], in: second))
+        #expect(await !save(["b"], in: second))
         await second.close()
         #expect(throws: StateFileError.inUse(file.path, process: getpid())) {
             try KeyStore.edit(file) { Issue.record("\($0)") }
         }
-        #expect(await keep(["c"], in: first))
+        #expect(await save(["c"], in: first))
         await first.close()
-        #expect(await kept() == Peers(names: ["c"]))
+        #expect(await saved() == Peers(names: ["c"]))
     }
 
     @Test("Inspecting needs no lock and changes nothing", arguments: ["{", #"{"format":1,"peers":7}"#])
     func inspectingNeedsNoLockAndChangesNothing(contents: String) async throws {
         let first = await open()
-        #expect(await keep(["a"], in: first))
+        #expect(await save(["a"], in: first))
         let store = try KeyStore.inspect(file) { Issue.record("\($0)") }
         #expect(store.section("peers", as: Peers.self) == Peers(names: ["a"]))
-        #expect(await !keep(["b"], in: store))
+        #expect(await !save(["b"], in: store))
         await first.close()
         try file.replace(with: Data(contents.utf8))
         _ = (try? KeyStore.inspect(file) { _ in })?.section("peers", as: Peers.self)
@@ -248,7 +243,7 @@ final class KeyStoreTests {
         let path = (isPossible ? directory : "/proc") + "/several/levels"
         let warnings = Warnings()
         let store = await KeyStore.open(adapter: "00:11:22", in: path) { warnings.add($0) }
-        #expect(await keep(["a"], in: store) == isPossible)
+        #expect(await save(["a"], in: store) == isPossible)
         await store.close()
         #expect(warnings.all.count == (isPossible ? 0 : 1))
         #expect(warnings.all.allSatisfy { $0.hasPrefix("cannot make /proc/several: ") })
@@ -261,7 +256,7 @@ final class KeyStoreTests {
         let warnings = Warnings()
         let store = await open(warnings)
         #expect(store.section("peers", as: Peers.self) == nil)
-        #expect(await !keep(["a"], in: store))
+        #expect(await !save(["a"], in: store))
         await store.close()
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.contains("chmod go-w \(directory)") == true)
@@ -271,7 +266,7 @@ final class KeyStoreTests {
         #expect(throws: error) { try KeyStore.edit(file) { Issue.record("\($0)") } }
         // Others may list the directory, because only the owner can read the files.
         #expect(chmod(directory, 0o755) == 0)
-        #expect(await kept(warnings) == Peers(names: ["planted"]))
+        #expect(await saved(warnings) == Peers(names: ["planted"]))
         #expect(warnings.all.count == 1)
     }
 
@@ -291,12 +286,12 @@ final class KeyStoreTests {
         try file.replace(with: Data(#"{"format":1,"peers":{"names":["a"]}}"#.utf8))
         #expect(chmod(file.path, 0o644) == 0)
         let warnings = Warnings()
-        #expect(await kept(warnings) == Peers(names: ["a"]))
+        #expect(await saved(warnings) == Peers(names: ["a"]))
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.contains("mode 644") == true)
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        #expect(await kept(warnings) == Peers(names: ["a"]))
+        #expect(await saved(warnings) == Peers(names: ["a"]))
         #expect(warnings.all.count == 1)
     }
 
@@ -347,7 +342,7 @@ final class KeyStoreTests {
         #expect(warnings.all.first?.contains(obstacle.words) == true)
         #expect(warnings.all.first?.hasSuffix("nothing is saved") == true)
         #expect(store.section("peers", as: Peers.self) == nil)
-        #expect(await !keep(["a"], in: store))
+        #expect(await !save(["a"], in: store))
         await store.close()
         var after = stat()
         #expect(lstat(file.path, &after) == 0)
@@ -363,7 +358,7 @@ final class KeyStoreTests {
         let store = await open(warnings)
         #expect(warnings.all.first?.contains("belongs to user 12345, not to user 0") == true)
         #expect(store.section("peers", as: Peers.self) == nil)
-        #expect(await !keep(["a"], in: store))
+        #expect(await !save(["a"], in: store))
         await store.close()
         #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == contents)
     }
@@ -375,7 +370,7 @@ final class KeyStoreTests {
         let warnings = Warnings()
         let store = await open(warnings)
         #expect(warnings.all == ["cannot read \(file.path): Permission denied: nothing is saved"])
-        #expect(await !keep(["a"], in: store))
+        #expect(await !save(["a"], in: store))
         await store.close()
     }
 

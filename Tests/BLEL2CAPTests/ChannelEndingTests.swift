@@ -103,7 +103,8 @@ struct ChannelReconfigurationTests {
 @Suite("A longer MPS and the credits of the peer")
 struct LongerMPSTests {
     private static let capacity = 3840
-    /// A credit costs 2,000 bytes with this MPS, and 33 of them fit sixteen times the capacity that it needs, 4,132 bytes.
+    /// A credit costs 2,000 bytes with this MPS, and 33 of them fit sixteen times the capacity that it needs, 4,132
+    /// bytes.
     private static let longer: UInt16 = 1968
 
     /// An end with open channels, from 0x40 here and from 0x60 at the peer, and an MPS of 64. The peer has 40 credits

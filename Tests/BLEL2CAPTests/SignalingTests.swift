@@ -82,7 +82,7 @@ struct SignalingTests {
     func longResponseIsDiscarded(codeAndIdentifier: [UInt8]) {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive(codeAndIdentifier + [20, 0] + Array(repeating: 0, count: 20), on: &channel)
-        #expect(action == .malformed(.invalidValue(24, field: "signalling length")))
+        #expect(action == .malformed(.invalidValue(24, field: "signaling length")))
         #expect(sent.isEmpty)
     }
 
@@ -130,7 +130,7 @@ struct SignalingTests {
         var channel = SignalingChannel(role: .central)
         #expect(
             receive([0x12, 0] + request.dropFirst(2), on: &channel).action
-                == .malformed(.invalidValue(0, field: "signalling identifier"))
+                == .malformed(.invalidValue(0, field: "signaling identifier"))
         )
     }
 

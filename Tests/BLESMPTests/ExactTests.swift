@@ -246,11 +246,11 @@ struct ExactTests {
             parameters: parameters,
             identity: Meeting.centralIdentity
         )
-        var turn = Turn(
+        var context = PairingContext(
             toolbox: Toolbox(SwiftCryptography()),
             random: ScriptedGenerator(script: draws(of: 0x5783_D521_56AD_6F0E_6388_274E_C670_2EE0), seed: 0)
         )
-        _ = try LegacyPairing(Agreement(terms: terms, request: request, response: response), in: &turn)
-        #expect(turn.steps == [.send(octets("03863bf1bec54da7d2ea888987ef3f1e1e"))])
+        _ = try LegacyPairing(Agreement(terms: terms, request: request, response: response), in: &context)
+        #expect(context.steps == [.send(octets("03863bf1bec54da7d2ea888987ef3f1e1e"))])
     }
 }

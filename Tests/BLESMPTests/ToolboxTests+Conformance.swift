@@ -1,6 +1,7 @@
 import BLECryptography
 import BLESMP
 import BluetoothTypes
+import ConformanceFolder
 import Foundation
 import Testing
 
@@ -16,18 +17,16 @@ private struct Samples: Decodable {
     let functions: [[String: Field]]
     let specification: [[String: Field]]
 
-    /// The file in the folder of `SWIFT_BLE_CONFORMANCE`, or else beside the package; nil if it does not exist.
-    static let file: Data? = {
-        let beside = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("shared/conformance")
-        let folder =
-            ProcessInfo.processInfo.environment["SWIFT_BLE_CONFORMANCE"].map { URL(fileURLWithPath: $0) } ?? beside
-        return try? Data(contentsOf: folder.appendingPathComponent("samples.json"))
-    }()
+    static var isExpected: Bool { ConformanceFolder.isExpected("samples.json") }
 
+    /// Reads the file.
+    static func read() throws -> Samples {
+        try JSONDecoder().decode(Samples.self, from: Data(contentsOf: ConformanceFolder.location(of: "samples.json")))
+    }
+
+    /// The samples of the file; none if it cannot be read.
     static let all: [Sample] = {
-        guard let file, let samples = try? JSONDecoder().decode(Samples.self, from: file) else { return [] }
+        guard let samples = try? read() else { return [] }
         return (samples.ciphers + samples.functions + samples.specification).map(Sample.init)
     }()
 }
@@ -109,10 +108,14 @@ struct Sample: CustomTestStringConvertible {
     }
 }
 
-@Suite("Samples of other stacks' toolboxes", .enabled(if: Samples.file != nil))
+@Suite("Samples of other stacks' toolboxes", .enabled(if: Samples.isExpected))
 struct ToolboxConformanceTests {
     let functions = SwiftCryptography()
     let toolbox = Toolbox(SwiftCryptography())
+
+    @Test func fileCanBeRead() throws {
+        _ = try Samples.read()
+    }
 
     @Test(
         arguments: ["c1", "s1", "ah", "f4", "f5", "f6", "g2", "h6", "h7", "att_sign"]

@@ -17,7 +17,7 @@ final class BondsTests {
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    private var security: KeptSecurity {
+    private var security: HostSecurityState {
         var first = Bond(identity: DeviceAddress(0xF012_3456_789A, isRandom: true))
         let strength = KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
         first.centralKey = LongTermKey(value: 5, strength: strength)
@@ -31,20 +31,20 @@ final class BondsTests {
         second.ownSigningKey = SigningKey(value: 8, isAuthenticated: false)
         second.peerSigningKey = SigningKey(value: 9, isAuthenticated: false)
         let third = Bond(identity: DeviceAddress(0x0012_3456_789B, isRandom: false))
-        return KeptSecurity(
-            identity: KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true), resolvingKey: 4),
+        return HostSecurityState(
+            identity: HostIdentity(staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true), resolvingKey: 4),
             bonds: [first, second, third].map { BondRecord(bond: $0) }
         )
     }
 
     private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
 
-    private func kept(_ name: String? = nil) throws -> KeptSecurity {
-        try KeptHost(name ?? host, in: directory).read { Issue.record("\($0)") }
+    private func saved(_ name: String? = nil) throws -> HostSecurityState {
+        try HostStateStore(name ?? host, in: directory).read { Issue.record("\($0)") }
     }
 
     private func fill(_ name: String? = nil) async throws {
-        try await KeptHost(name ?? host, in: directory).change(warn: recordIssue) { $0 = security }
+        try await HostStateStore(name ?? host, in: directory).change(warn: recordIssue) { $0 = security }
     }
 
     /// Runs a command with arguments, like the command line.
@@ -106,11 +106,11 @@ final class BondsTests {
         try await fill()
         try await fill("hci1")
         try await run("remove", "f0:12:34:56:78:9a", "--host", host)
-        #expect(try kept().bonds == Array(security.bonds.dropFirst()))
-        #expect(try kept("hci1") == security)
+        #expect(try saved().bonds == Array(security.bonds.dropFirst()))
+        #expect(try saved("hci1") == security)
         try await run("remove", "00:12:34:56:78:9A")
-        #expect(try kept().bonds == [security.bonds[2]])
-        #expect(try kept("hci1").bonds == [security.bonds[0], security.bonds[2]])
+        #expect(try saved().bonds == [security.bonds[2]])
+        #expect(try saved("hci1").bonds == [security.bonds[0], security.bonds[2]])
         #expect(
             await problem("remove", "00:12:34:56:78:9A")
                 == "there is no bond with 00:12:34:56:78:9A in \(directory); `ble bonds` lists the bonds"
@@ -125,11 +125,11 @@ final class BondsTests {
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
         #expect(await problem("export", path) == "\(path): the file exists already")
-        try FileManager.default.removeItem(atPath: KeptHost(host, in: directory).file.path)
+        try FileManager.default.removeItem(atPath: HostStateStore(host, in: directory).file.path)
         try await run("import", path)
-        #expect(try kept() == security)
+        #expect(try saved() == security)
         try await run("import", path, "--host", "hci1")
-        #expect(try kept("hci1") == security)
+        #expect(try saved("hci1") == security)
         #expect(
             await problem("export")
                 == "there are bonds of several hosts; name one with --host: \(host), hci1"
@@ -144,26 +144,26 @@ final class BondsTests {
         let place = try #require(octets.firstRange(of: Array(#""random""#.utf8)))
         octets.replaceSubrange(place, with: Array(#""chance""#.utf8))
         try Data(octets).write(to: URL(fileURLWithPath: path))
-        let before = try kept()
+        let before = try saved()
         #expect(await problem("import", path) == "\(path): bonds[0].addressType: an address is public or random")
         try Data("{".utf8).write(to: URL(fileURLWithPath: path))
         #expect(await problem("import", path) == "\(path): this is no JSON")
         #expect(await problem("import", path + "-none") == "\(path)-none: No such file or directory")
-        #expect(try kept() == before)
+        #expect(try saved() == before)
     }
 
     @Test("Another host's bonds are imported only with the option for bonds only")
     func bondsOfAnotherHostAreImportedOnlyWithTheOption() async throws {
-        try await KeptHost(host, in: directory).change(warn: recordIssue) {
-            $0.identity = KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0002, isRandom: true), resolvingKey: 3)
+        try await HostStateStore(host, in: directory).change(warn: recordIssue) {
+            $0.identity = HostIdentity(staticAddress: DeviceAddress(0xC000_0000_0002, isRandom: true), resolvingKey: 3)
         }
         let path = directory + "/export"
         try Data(BondExport(host: host, security: security).octets).write(to: URL(fileURLWithPath: path))
         #expect(await problem("import", path)?.hasSuffix("--bonds-only imports the bonds without it") == true)
-        #expect(try kept().bonds == [])
+        #expect(try saved().bonds == [])
         try await run("import", path, "--bonds-only")
-        #expect(try kept().bonds == security.bonds)
-        #expect(try kept().identity?.resolvingKey == 3)
+        #expect(try saved().bonds == security.bonds)
+        #expect(try saved().identity?.resolvingKey == 3)
     }
 
     @Test("Importing bonds without an identity gives the host a new one")
@@ -172,11 +172,11 @@ final class BondsTests {
         let path = directory + "/export"
         try Data(BondExport(host: host, security: security).octets).write(to: URL(fileURLWithPath: path))
         try await run("import", path, "--bonds-only")
-        let first = try kept()
+        let first = try saved()
         #expect(first.bonds == security.bonds)
         #expect(first.identity != nil && first.identity != security.identity)
         try await run("remove", "F0:12:34:56:78:9A")
-        #expect(try kept().identity == first.identity)
+        #expect(try saved().identity == first.identity)
     }
 
     @Test("Bonds without an identity get one when they are changed")
@@ -184,10 +184,10 @@ final class BondsTests {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let bond = #"{"address":"F0:12:34:56:78:9A","addressType":"random"}"#
         let other = #"{"address":"F0:12:34:56:78:9B","addressType":"random"}"#
-        let file = KeptHost(host, in: directory).file
+        let file = HostStateStore(host, in: directory).file
         try file.replace(with: Data(#"{"format":1,"bonds":[\#(bond),\#(other)]}"#.utf8))
         try await run("remove", "F0:12:34:56:78:9A")
-        #expect(try kept().bonds.count == 1 && kept().identity != nil)
+        #expect(try saved().bonds.count == 1 && saved().identity != nil)
     }
 
     @Test("The bonds of a running host can be listed and exported, but not changed")
@@ -196,7 +196,7 @@ final class BondsTests {
         var configuration = Adapter.Configuration()
         configuration.stateLocation = .directory(directory)
         let adapter = try await Adapter.open(.virtual(name: directory), configuration: configuration)
-        let file = KeptHost("56:42:4C:45:00:01", in: directory).file
+        let file = HostStateStore("56:42:4C:45:00:01", in: directory).file
         #expect(adapter.store.path == file.path)
         try await run("list")
         try await run("export", directory + "/export")
@@ -205,7 +205,7 @@ final class BondsTests {
         #expect(await problem("import", directory + "/export")?.hasPrefix(inUse) == true)
         await adapter.close()
         try await run("remove", "F0:12:34:56:78:9A")
-        #expect(try kept("56:42:4C:45:00:01").bonds == Array(security.bonds.dropFirst()))
+        #expect(try saved("56:42:4C:45:00:01").bonds == Array(security.bonds.dropFirst()))
     }
 
     @Test("Impossible requests are refused in one line")
@@ -227,7 +227,7 @@ final class BondsTests {
         // What can be read is listed and changed. The error gives the command a status other than 0.
         #expect(await problem("list") == "\(bad) is damaged")
         #expect(await problem("remove", "F0:12:34:56:78:9A") == "\(bad) is damaged")
-        #expect(try kept().bonds == Array(security.bonds.dropFirst()))
+        #expect(try saved().bonds == Array(security.bonds.dropFirst()))
         #expect(await problem("list", "--host", "hci9") == "\(bad) is damaged")
         let missing = "there is no bond with F0:12:34:56:78:9A in \(directory); `ble bonds` lists the bonds"
         #expect(await problem("remove", "F0:12:34:56:78:9A") == missing)

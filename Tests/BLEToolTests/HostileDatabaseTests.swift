@@ -108,7 +108,8 @@ struct HostileDatabaseTests {
 
     @Test("A server with an endless database ends the command after a bounded number of requests")
     func serverThatNeverComesToItsEndEndsTheCommand() async throws {
-        // With 128-bit UUIDs and an ATT_MTU of 23, a response has one service. Each takes two more requests for its content.
+        // With 128-bit UUIDs and an ATT_MTU of 23, a response has one service. Each takes two more requests for its
+        // content.
         let service = ServiceDefinition(uuid: "0000A0A0-5354-0000-0000-000000000001", characteristics: [])
         try expectFailure(
             await explore(Array(repeating: service, count: 1_400), mtu: 23),

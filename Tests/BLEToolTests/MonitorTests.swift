@@ -18,7 +18,7 @@ final class MonitorTests {
         let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue)
         try #require(unsafe socketpair(AF_UNIX, type, 0, &ends) == 0)
         let kernel = OwnedDescriptor(ends[1])
-        var channel = MonitorChannel(OwnedDescriptor(ends[0]), stop: ReadingStop())
+        var channel = MonitorChannel(OwnedDescriptor(ends[0]), stop: CancellationToken())
         // The host sends Reset to hci0.
         let message: [UInt8] = [0x02, 0x00, 0x00, 0x00, 0x03, 0x00, 0x03, 0x0C, 0x00]
         try #require(unsafe Glibc.write(kernel.number, message, message.count) == message.count)

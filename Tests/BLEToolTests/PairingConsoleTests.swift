@@ -82,7 +82,7 @@ struct PairingConsoleTests {
             question: question,
             isStartedHere: false,
             replaces: nil,
-            isProven: false
+            isIdentityVerified: false
         )
     }
 

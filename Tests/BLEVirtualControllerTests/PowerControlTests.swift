@@ -252,8 +252,8 @@ struct PowerControlTests {
         let difference = try time(.preferS8Coding) - time(.preferS2Coding)
         let octets = 27
         let expected =
-            AirTime.microseconds(octets: octets, phy: .leCoded, isEncrypted: false)
-            - AirTime.microseconds(octets: octets, phy: .leCodedS2, isEncrypted: false)
+            AirTime.microseconds(byteCount: octets, phy: .leCoded, isEncrypted: false)
+            - AirTime.microseconds(byteCount: octets, phy: .leCodedS2, isEncrypted: false)
         #expect(expected == 32 * 48 + 18)
         #expect(difference == .microseconds(expected))
     }

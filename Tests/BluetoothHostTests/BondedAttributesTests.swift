@@ -11,10 +11,6 @@ import Testing
 
 private let peer = bondedPeer
 
-private func octets(_ handle: AttributeHandle) -> [UInt8] {
-    [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
-}
-
 @Suite("Attributes of bonded peers")
 struct BondedAttributesTests {
     @Test("A subscription is restored with the bond's key, and no value is sent on an unencrypted link")
@@ -22,12 +18,12 @@ struct BondedAttributesTests {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.readEncrypted)
         let value = characteristic.valueHandle
-        let descriptor = octets(try #require(characteristic.clientConfigurationHandle))
+        let descriptor = try #require(characteristic.clientConfigurationHandle).bytes
         bonded.fixture.connect(peer: peer)
         #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]).first?.last == 0x05)
         _ = try bonded.verifyPeer()
         #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]) == [[0x13]])
-        #expect(try bonded.notify([61], of: value) == [[0x1B] + octets(value) + [61]])
+        #expect(try bonded.notify([61], of: value) == [[0x1B] + value.bytes + [61]])
 
         bonded.disconnect()
         bonded.fixture.connect(peer: peer)
@@ -36,7 +32,7 @@ struct BondedAttributesTests {
         #expect(try bonded.notify([62], of: value) == [])
         _ = try bonded.verifyPeer()
         #expect(try subscribers() == 1)
-        #expect(try bonded.notify([63], of: value) == [[0x1B] + octets(value) + [63]])
+        #expect(try bonded.notify([63], of: value) == [[0x1B] + value.bytes + [63]])
         try bonded.run { $0.setEncrypted(false) }
         #expect(try bonded.notify([64], of: value) == [])
         let configuration = ServerSession.PersistentState.Configuration(
@@ -52,7 +48,7 @@ struct BondedAttributesTests {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.read)
         let other = DeviceAddress(0xC0FF_EE00_0002, isRandom: true)
-        let descriptor = octets(try #require(characteristic.clientConfigurationHandle))
+        let descriptor = try #require(characteristic.clientConfigurationHandle).bytes
         bonded.fixture.connect(peer: other)
         #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]) == [[0x13]])
         bonded.disconnect()
@@ -67,14 +63,14 @@ struct BondedAttributesTests {
         bonded.fixture.connect(peer: peer)
         _ = try bonded.verifyPeer()
         let handle = try #require(try bonded.run { $0.services.server.serviceChanged })
-        let descriptor = octets(AttributeHandle(handle.rawValue + 1))
+        let descriptor = AttributeHandle(handle.rawValue + 1).bytes
         #expect(bonded.fixture.exchange([0x12] + descriptor + [2, 0]) == [[0x13]])
         bonded.disconnect()
         _ = try bonded.publish(.read)
-        let indication = [0x1D] + octets(handle) + [0x01, 0x00, 0xFF, 0xFF]
+        let indication = [0x1D] + handle.bytes + [0x01, 0x00, 0xFF, 0xFF]
         for _ in 0..<2 {
             bonded.fixture.connect(peer: peer)
-            #expect(bonded.sent == [], "not before it has proven who it is")
+            #expect(bonded.sent == [], "not before its identity is verified")
             #expect(try bonded.verifyPeer() == [indication])
             bonded.disconnect()
         }
@@ -92,8 +88,8 @@ struct BondedAttributesTests {
         try connect(fixture)
         verify(fixture)
         let handle = try #require(try fixture.run { $0.services.server.serviceChanged })
-        #expect(fixture.exchange([0x12] + octets(AttributeHandle(handle.rawValue + 1)) + [2, 0]) == [[0x13]])
-        return (fixture, [0x1D] + octets(handle) + [0x01, 0x00, 0xFF, 0xFF])
+        #expect(fixture.exchange([0x12] + AttributeHandle(handle.rawValue + 1).bytes + [2, 0]) == [[0x13]])
+        return (fixture, [0x1D] + handle.bytes + [0x01, 0x00, 0xFF, 0xFF])
     }
 
     private func connect(_ fixture: SecurityFixture) throws {
@@ -193,7 +189,7 @@ struct BondedAttributesTests {
     func subscriptionOutlivesALinkWithoutTheService() throws {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.readEncrypted)
-        let descriptor = octets(try #require(characteristic.clientConfigurationHandle))
+        let descriptor = try #require(characteristic.clientConfigurationHandle).bytes
         bonded.fixture.connect(peer: peer)
         _ = try bonded.verifyPeer()
         #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]) == [[0x13]])
@@ -214,7 +210,7 @@ struct BondedAttributesTests {
     func waitingSubscriptionIsReportedAfterThePublication() throws {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.readEncrypted)
-        let descriptor = octets(try #require(characteristic.clientConfigurationHandle))
+        let descriptor = try #require(characteristic.clientConfigurationHandle).bytes
         bonded.fixture.connect(peer: peer)
         _ = try bonded.verifyPeer()
         #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]) == [[0x13]])
@@ -290,7 +286,7 @@ struct BondedAttributesTests {
         // The server changes and indicates that.
         _ = try server.publish([ServiceDefinition(uuid: "180A")])
         let changed = try #require(server.serviceChanged)
-        let confirmation = bonded.fixture.exchange([0x1D] + octets(changed) + [0x01, 0x00, 0xFF, 0xFF])
+        let confirmation = bonded.fixture.exchange([0x1D] + changed.bytes + [0x01, 0x00, 0xFF, 0xFF])
         #expect(confirmation == [[0x1E], hashRequest])
         again.serviceChangedConfirmed(revision: again.databaseRevision)
         _ = try serve(again, [hashRequest], bonded)
@@ -340,7 +336,7 @@ struct BondedAttributesTests {
     @Test("The app alone decides whether a client is authorized")
     func appAloneDecidesWhetherAClientIsAuthorized() throws {
         let bonded = try BondedHost()
-        let handle = octets(try bonded.publish([.read, .readAuthorized]).valueHandle)
+        let handle = try bonded.publish([.read, .readAuthorized]).valueHandle.bytes
         bonded.fixture.connect(peer: peer)
         #expect(bonded.fixture.exchange([0x0A] + handle) == [[0x01, 0x0A] + handle + [0x08]])
         let asked = Recorder<(LinkIdentifier, AuthorizationRequest)>()

@@ -16,7 +16,7 @@ private let connection: ConnectionHandle = 0x0040
 /// A store in memory. A test can withhold its answers.
 final class WatchedStore: BondStore {
     private struct State {
-        var kept = KeptSecurity()
+        var saved = HostSecurityState()
         var isWithheld = false
         var waiting: [@Sendable (Bool) -> Void] = []
     }
@@ -24,22 +24,22 @@ final class WatchedStore: BondStore {
     private let state: Mutex<State>
 
     init(_ bond: Bond) {
-        state = Mutex(State(kept: KeptSecurity(bonds: [BondRecord(bond: bond)])))
+        state = Mutex(State(saved: HostSecurityState(bonds: [BondRecord(bond: bond)])))
     }
 
-    var record: BondRecord? { state.withLock { $0.kept.bonds.first } }
+    var record: BondRecord? { state.withLock { $0.saved.bonds.first } }
 
-    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity {
-        state.withLock { $0.kept }
+    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> HostSecurityState {
+        state.withLock { $0.saved }
     }
 
-    func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
-        let isKept = state.withLock { state in
-            state.kept = security
-            if state.isWithheld, let whenKept { state.waiting.append(whenKept) }
+    func save(_ security: HostSecurityState, completion: (@Sendable (Bool) -> Void)?) {
+        let isSaved = state.withLock { state in
+            state.saved = security
+            if state.isWithheld, let completion { state.waiting.append(completion) }
             return !state.isWithheld
         }
-        if isKept { whenKept?(true) }
+        if isSaved { completion?(true) }
     }
 
     func withhold() {
@@ -47,12 +47,12 @@ final class WatchedStore: BondStore {
     }
 
     /// Ends all pending saves with success or failure.
-    func settle(_ isKept: Bool) {
+    func settle(_ isSaved: Bool) {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
             return state.waiting
         }
-        for whenKept in waiting { whenKept(isKept) }
+        for completion in waiting { completion(isSaved) }
     }
 }
 
@@ -112,15 +112,11 @@ struct BondedHost {
     var sent: [[UInt8]] { fixture.controller.data.map { Array($0.dropFirst(9)) } }
 
     func disconnect() {
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: connection, reason: .remoteUserTerminatedConnection)
-                .encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(connection, reason: .remoteUserTerminatedConnection)
     }
 
     func link() throws -> LinkIdentifier {
-        try #require(try run { $0.linkIdentifiers() }.first)
+        try fixture.link()
     }
 
     func publish(_ permissions: AttributePermissions) throws -> PublishedCharacteristic {

@@ -10,11 +10,13 @@ private final class DamagedStore: BondStore {
     let saveCount = Atomic(0)
     let problem: String? = "the file is damaged"
 
-    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity { KeptSecurity() }
+    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> HostSecurityState {
+        HostSecurityState()
+    }
 
-    func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
+    func save(_ security: HostSecurityState, completion: (@Sendable (Bool) -> Void)?) {
         saveCount.add(1, ordering: .relaxed)
-        whenKept?(true)
+        completion?(true)
     }
 }
 
@@ -26,18 +28,18 @@ private final class SlowStore: BondStore {
 
     var isLoading: Bool { waiting.withLock { $0 != nil } }
 
-    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity {
+    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> HostSecurityState {
         await withCheckedContinuation { continuation in waiting.withLock { $0 = continuation } }
-        return KeptSecurity()
+        return HostSecurityState()
     }
 
     func finishLoading() {
         waiting.withLock { $0.take() }?.resume()
     }
 
-    func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
+    func save(_ security: HostSecurityState, completion: (@Sendable (Bool) -> Void)?) {
         saveCount.add(1, ordering: .relaxed)
-        whenKept?(true)
+        completion?(true)
     }
 }
 

@@ -104,7 +104,7 @@ struct BringUpTests {
         }
         fixture.controller.forgetCommands()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let first = fixture.start { try await host.readRSSI(of: link) }
         let second = fixture.start { try await host.readRSSI(of: link) }
         fixture.loop.run(for: .seconds(1))

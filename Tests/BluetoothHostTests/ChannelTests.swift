@@ -50,10 +50,7 @@ struct ChannelTests {
         let channels = try publish(fixture)
         _ = open(fixture)
         let channel = try #require(channels.all.first).identifier
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: .connectionTimeout)
         let host = fixture.host
         #expect(throws: HostError.disconnected(.controller(.connectionTimeout))) {
             try fixture.run { try await host.reconfigure(channel, mtu: 4000, mps: 300) }
@@ -111,7 +108,7 @@ struct ChannelTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let failures = Recorder<HostError>()
         _ = try fixture.run {
             try await host.beginOpeningChannel(to: SPSM(rawValue: 0x25), on: link) { result in

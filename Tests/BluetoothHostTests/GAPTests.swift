@@ -369,7 +369,7 @@ struct AdvertisingTests {
         #expect {
             try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
         } throws: { error in
-            if case .notSupported? = error as? HostError { true } else { false }
+            if case .limitReached? = error as? HostError { true } else { false }
         }
     }
 }

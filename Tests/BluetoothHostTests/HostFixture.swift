@@ -5,6 +5,7 @@ import BluetoothHost
 import BluetoothTesting
 import BluetoothTypes
 import Synchronization
+import Testing
 
 import struct BLEVirtualController.SeededGenerator
 
@@ -117,8 +118,6 @@ final class HostFixture {
     }
 
     /// Makes the controller report a connection.
-    ///
-    /// - Returns: its handle.
     func connect(
         _ handle: ConnectionHandle = 0x0040,
         role: BLEHCI.Role = .peripheral,
@@ -137,6 +136,18 @@ final class HostFixture {
         }
         loop.run(for: .milliseconds(1))
         if forgetsData { controller.forgetData() }
+    }
+
+    /// Returns the first link.
+    func link(sourceLocation: SourceLocation = #_sourceLocation) throws -> LinkIdentifier {
+        let host = host
+        return try #require(try run { await host.linkIdentifiers() }.first, sourceLocation: sourceLocation)
+    }
+
+    /// Makes the controller report the end of a link.
+    func disconnected(_ handle: ConnectionHandle = 0x0040, reason: HCIErrorCode) {
+        controller.emit { DisconnectionComplete(connectionHandle: handle, reason: reason).encodePacket(into: &$0) }
+        loop.run(for: .milliseconds(1))
     }
 
     /// Makes the peer send an ATT PDU.

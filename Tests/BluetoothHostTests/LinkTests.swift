@@ -74,7 +74,7 @@ struct LinkTests {
         let (host, peer) = (fixture.host, DeviceAddress(0xC0FF_EE00_0001, isRandom: true))
         _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
         fixture.connect(role: .central, peer: peer)
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         // Error Response: Request Not Supported.
         _ = fixture.exchange([0x01, 0x02, 0x00, 0x00, 0x06])
         fixture.controller.forgetData()
@@ -190,10 +190,7 @@ struct LinkTests {
         _ = fixture.exchange([0x0A, 0x03, 0x00])
         fixture.connect(0x0041, peer: DeviceAddress(0xC000_0000_0002, isRandom: true))
         #expect(fixture.exchange([0x0A, 0x03, 0x00], on: 0x0041).isEmpty, "the one buffer is with the first link")
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: .connectionTimeout)
         #expect(fixture.controller.data.count == 1)
     }
 
@@ -203,7 +200,7 @@ struct LinkTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let read = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
         fixture.loop.run(for: .seconds(29))
         #expect(read.all.isEmpty)
@@ -212,11 +209,7 @@ struct LinkTests {
         #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try read.all.first?.get() }
         #expect(fixture.controller.opcodes == [Disconnect.opcode])
         let end = fixture.start { try await host.disconnection(of: link) }
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
-                .encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: .connectionTerminatedByLocalHost)
         #expect(try end.all.first?.get() == .attributeTransactionTimeout)
     }
 
@@ -226,7 +219,7 @@ struct LinkTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let read = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
         let next = fixture.start { try await host.perform(ReadValue(handle: 5), on: link) }
         let waiting = fixture.start { try await host.writeWithoutResponse([1], to: 3, on: link) }
@@ -240,11 +233,7 @@ struct LinkTests {
         #expect(fixture.controller.data.count == 1, "no command after the timeout")
         #expect(try fixture.run { await host.contradiction() } == nil)
         #expect(waiting.all.isEmpty && late.all.isEmpty)
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
-                .encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: .connectionTerminatedByLocalHost)
         for write in [waiting, late] {
             #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try write.all.first?.get() }
         }
@@ -256,7 +245,7 @@ struct LinkTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let answered = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
         // Number Of Completed Packets: one packet of connection 0x0040.
         fixture.controller.emit([0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00])
@@ -368,7 +357,7 @@ struct LinkTests {
         try fixture.bringUp()
         fixture.connect(role: .peripheral)
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let updates = [Duration.milliseconds(50), .milliseconds(100)].map { interval in
             fixture.start { try await host.updateParameters(.init(interval: interval...interval), of: link) }
         }
@@ -408,13 +397,9 @@ struct LinkTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let read = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .remoteUserTerminatedConnection)
-                .encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: .remoteUserTerminatedConnection)
         #expect(throws: HostError.disconnected(.controller(.remoteUserTerminatedConnection))) {
             try read.all.first?.get()
         }

@@ -213,12 +213,12 @@ struct PairingLimitTests {
             question: .consent(.justWorks, secure),
             isStartedHere: false,
             replaces: nil,
-            isProven: false
+            isIdentityVerified: false
         )
         let answers = Mutex<[PairingAnswer]>([])
         for _ in 1...66 {
-            let takeBack = handler(inquiry) { answer in answers.withLock { $0.append(answer) } }
-            takeBack()
+            let cancel = handler(inquiry) { answer in answers.withLock { $0.append(answer) } }
+            cancel()
         }
         #expect(answers.withLock { $0 } == [.refuse, .refuse])
     }

@@ -22,7 +22,7 @@ struct RecoveryTests {
         let host = fixture.host
         try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
         fixture.connect()
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let end = fixture.start { try await host.disconnection(of: link) }
         fixture.controller.forgetCommands()
         fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
@@ -40,7 +40,7 @@ struct RecoveryTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let isSilent = Atomic(true)
         fixture.controller.override = { command in
             command.opcode == ReadRSSI.opcode && isSilent.exchange(false, ordering: .relaxed) ? .silence : nil
@@ -59,7 +59,7 @@ struct RecoveryTests {
         let (host, peer) = (fixture.host, DeviceAddress(0xC0FF_EE00_0001, isRandom: true))
         _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
         fixture.connect(role: .central, peer: peer)
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         fixture.controller.forgetCommands()
         return (fixture, link)
     }
@@ -117,7 +117,7 @@ struct RecoveryTests {
             if opcode == ReadRSSI.opcode {
                 _ = try await host.readRSSI(of: link)
             } else {
-                try await host.setDataLength(octets: 100, of: link)
+                try await host.setDataLength(bytes: 100, of: link)
             }
         }
         try fixture.run { await host.beginReadingRSSI(of: link) { results.append($0) } }
@@ -150,7 +150,7 @@ struct RecoveryTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         fixture.controller.emit([0x04, 0x0E, 0x03, 0x00, 0x00, 0x00])
         fixture.controller.forgetCommands()
         #expect(throws: HostError.self) { try fixture.run { try await host.readRSSI(of: link) } }
@@ -165,7 +165,7 @@ struct RecoveryTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         fixture.controller.emit([0x04, 0x0E, 0x03, 0x00, 0x00, 0x00])
         let value = fixture.start { try await host.readRSSI(of: link) }
         fixture.loop.run(for: .milliseconds(100))

@@ -13,10 +13,12 @@ struct ReplacedControllerTests {
 
     /// A store without bonds.
     private final class EmptyStore: BondStore {
-        nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity { KeptSecurity() }
+        nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> HostSecurityState {
+            HostSecurityState()
+        }
 
-        func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
-            whenKept?(true)
+        func save(_ security: HostSecurityState, completion: (@Sendable (Bool) -> Void)?) {
+            completion?(true)
         }
     }
 
@@ -136,6 +138,6 @@ extension BluetoothHost {
     fileprivate func savesBonds() -> Bool {
         let added = (try? bonds.insert(BondRecord(bond: Bond(identity: bondedPeer)), inUse: [])) ?? []
         let removed = bonds.remove(bondedPeer, notifying: .call(CallToken(index: 1, generation: 0)))
-        return !added.isEmpty && !(added + removed).contains(.report(.bondsNotKept))
+        return !added.isEmpty && !(added + removed).contains(.report(.bondsNotSaved))
     }
 }

@@ -11,10 +11,6 @@ import Testing
 
 private let peer = bondedPeer
 
-private func octets(_ handle: AttributeHandle) -> [UInt8] {
-    [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
-}
-
 @Suite("Signed writes")
 struct SignedWriteTests {
     private static let key: UInt128 = 0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10
@@ -31,8 +27,8 @@ struct SignedWriteTests {
         let value = try bonded.publish([.read, .writeSigned]).valueHandle
         bonded.fixture.connect(peer: peer)
         func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: value) } }
-        let message = [0xD2] + octets(value)
-        #expect(bonded.fixture.exchange([0x52] + octets(value) + [1]) == [])
+        let message = [0xD2] + value.bytes
+        #expect(bonded.fixture.exchange([0x52] + value.bytes + [1]) == [])
         #expect(bonded.fixture.exchange(signed(message + [1], 4)) == [])
         #expect(bonded.fixture.exchange(signed(message + [1], 5, key: 7)) == [])
         #expect(bonded.fixture.exchange(signed(message + [1], .max)) == [])
@@ -66,7 +62,7 @@ struct SignedWriteTests {
             policy.requiresSecureConnections = !requiresAuthentication
             host.setSecurityPolicy(policy)
         }
-        #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
+        #expect(bonded.fixture.exchange(signed([0xD2] + value.bytes + [1], 0)) == [])
         #expect(try bonded.run { $0.value(of: value) } == [60])
         let host = bonded.fixture.host
         let error = HostError.notSupported("the policy does not accept the bond, which is too weak; pair again")
@@ -79,16 +75,16 @@ struct SignedWriteTests {
         "A signed write is not carried out before its counter is stored, nor if that fails",
         arguments: [true, false]
     )
-    func signedWriteIsNotCarriedOutBeforeItsCounterIsStored(isKept: Bool) throws {
+    func signedWriteIsNotCarriedOutBeforeItsCounterIsStored(isSaved: Bool) throws {
         let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
         let value = try bonded.publish([.read, .writeSigned]).valueHandle
         bonded.fixture.connect(peer: peer)
         bonded.store.withhold()
-        _ = bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0))
+        _ = bonded.fixture.exchange(signed([0xD2] + value.bytes + [1], 0))
         #expect(try bonded.run { $0.value(of: value) } == [60])
-        bonded.store.settle(isKept)
+        bonded.store.settle(isSaved)
         bonded.fixture.loop.run(for: .milliseconds(1))
-        #expect(try bonded.run { $0.value(of: value) } == (isKept ? [1] : [60]))
+        #expect(try bonded.run { $0.value(of: value) } == (isSaved ? [1] : [60]))
     }
 
     @Test("PDUs that a client sends after a signed write are handled after it", arguments: [true, false])
@@ -101,9 +97,9 @@ struct SignedWriteTests {
         bonded.fixture.connect(peer: peer)
         func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: unsigned) } }
         bonded.store.withhold()
-        #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
-        #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [2]) == [])
+        #expect(bonded.fixture.exchange(signed([0xD2] + value.bytes + [1], 0)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + value.bytes) == [])
+        #expect(bonded.fixture.exchange([0x52] + unsigned.bytes + [2]) == [])
         #expect(try stored() == [60], "the command has not overtaken the signed write")
         #expect(try bonded.run { $0.inspect().heldPDUs } == 3)
         bonded.fixture.controller.forgetData()
@@ -112,7 +108,7 @@ struct SignedWriteTests {
         #expect(bonded.sent == [[0x0B, isStored ? 1 : 60]])
         #expect(try stored() == [2])
         #expect(try bonded.run { $0.inspect().heldPDUs } == 0)
-        #expect(bonded.fixture.exchange([0x12] + octets(unsigned) + [3]) == [[0x13]])
+        #expect(bonded.fixture.exchange([0x12] + unsigned.bytes + [3]) == [[0x13]])
     }
 
     @Test("The counters of consecutive signed writes are stored together, others in their turn")
@@ -126,12 +122,12 @@ struct SignedWriteTests {
         func stored() throws -> [[UInt8]?] { try bonded.run { [$0.value(of: value), $0.value(of: unsigned)] } }
         func nextCounter() -> UInt32? { bonded.store.record?.bond.peerSigningKey?.nextCounter }
         bonded.store.withhold()
-        let message = [0xD2] + octets(value)
+        let message = [0xD2] + value.bytes
         #expect(bonded.fixture.exchange(signed(message + [1], 0)) == [])
         #expect(bonded.fixture.exchange(signed(message + [2], 1)) == [])
-        #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [3]) == [])
+        #expect(bonded.fixture.exchange([0x52] + unsigned.bytes + [3]) == [])
         #expect(bonded.fixture.exchange(signed(message + [4], 2)) == [])
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + value.bytes) == [])
         #expect(nextCounter() == 2)
         bonded.store.settle(true)
         bonded.fixture.loop.run(for: .milliseconds(1))
@@ -154,15 +150,15 @@ struct SignedWriteTests {
         bonded.fixture.connect(peer: peer)
         bonded.store.withhold()
         for counter in 0..<UInt32(70) {
-            #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [200], counter)) == [])
+            #expect(bonded.fixture.exchange(signed([0xD2] + value.bytes + [200], counter)) == [])
         }
         #expect(try bonded.run { $0.inspect().heldPDUs } == 64)
         for number in 0..<UInt8(100) {
-            #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [number]) == [])
+            #expect(bonded.fixture.exchange([0x52] + unsigned.bytes + [number]) == [])
         }
-        #expect(bonded.fixture.exchange([0x0A] + octets(unsigned)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + unsigned.bytes) == [])
         // Only one request is outstanding at a time.
-        #expect(bonded.fixture.exchange([0x0A] + octets(unsigned)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + unsigned.bytes) == [])
         #expect(try bonded.run { $0.inspect().heldPDUs } == 129)
         bonded.fixture.controller.forgetData()
         bonded.store.settle(true)
@@ -178,18 +174,18 @@ struct SignedWriteTests {
         let encrypted = try bonded.publish([.read, .writeEncrypted]).valueHandle
         bonded.fixture.connect(peer: peer)
         bonded.store.withhold()
-        #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
-        #expect(bonded.fixture.exchange([0x52] + octets(encrypted) + [2]) == [])
-        #expect(bonded.fixture.exchange([0x12] + octets(encrypted) + [3]) == [])
+        #expect(bonded.fixture.exchange(signed([0xD2] + value.bytes + [1], 0)) == [])
+        #expect(bonded.fixture.exchange([0x52] + encrypted.bytes + [2]) == [])
+        #expect(bonded.fixture.exchange([0x12] + encrypted.bytes + [3]) == [])
         try bonded.run { $0.setEncrypted(true) }
         // These arrive on the encrypted link.
-        #expect(bonded.fixture.exchange([0x52] + octets(encrypted) + [4]) == [])
+        #expect(bonded.fixture.exchange([0x52] + encrypted.bytes + [4]) == [])
         bonded.fixture.controller.forgetData()
         bonded.store.settle(true)
         bonded.fixture.loop.run(for: .milliseconds(1))
-        #expect(bonded.sent.map { Array($0.prefix(4)) } == [[0x01, 0x12] + octets(encrypted)])
+        #expect(bonded.sent.map { Array($0.prefix(4)) } == [[0x01, 0x12] + encrypted.bytes])
         #expect(try bonded.run { [$0.value(of: value), $0.value(of: encrypted)] } == [[1], [4]])
-        #expect(bonded.fixture.exchange([0x12] + octets(encrypted) + [5]) == [[0x13]])
+        #expect(bonded.fixture.exchange([0x12] + encrypted.bytes + [5]) == [[0x13]])
     }
 
     @Test("Of the PDUs that wait when another device has paired, commands are dropped and the request gets an error")
@@ -201,9 +197,9 @@ struct SignedWriteTests {
         let unsigned = try bonded.publish([.read, .write]).valueHandle
         bonded.fixture.connect(peer: peer)
         bonded.store.withhold()
-        #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
-        #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [2]) == [])
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        #expect(bonded.fixture.exchange(signed([0xD2] + value.bytes + [1], 0)) == [])
+        #expect(bonded.fixture.exchange([0x52] + unsigned.bytes + [2]) == [])
+        #expect(bonded.fixture.exchange([0x0A] + value.bytes) == [])
         let link = try bonded.link()
         try bonded.run { host in
             guard let link = host.links[link] else { return }
@@ -216,7 +212,7 @@ struct SignedWriteTests {
         bonded.fixture.loop.run(for: .milliseconds(1))
         #expect(bonded.sent == [[0x01, 0x0A, 0, 0, 0x0E]])
         #expect(try bonded.run { [$0.value(of: value), $0.value(of: unsigned)] } == [[1], [60]])
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 1]])
+        #expect(bonded.fixture.exchange([0x0A] + value.bytes) == [[0x0B, 1]])
     }
 
     @Test("PDUs that wait for a signed write are dropped when the link ends")
@@ -228,14 +224,14 @@ struct SignedWriteTests {
         let unsigned = try bonded.publish([.read, .write]).valueHandle
         bonded.fixture.connect(peer: peer)
         bonded.store.withhold()
-        _ = bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0))
-        _ = bonded.fixture.exchange([0x52] + octets(unsigned) + [2])
+        _ = bonded.fixture.exchange(signed([0xD2] + value.bytes + [1], 0))
+        _ = bonded.fixture.exchange([0x52] + unsigned.bytes + [2])
         bonded.disconnect()
         bonded.fixture.connect(peer: peer)
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 60]])
+        #expect(bonded.fixture.exchange([0x0A] + value.bytes) == [[0x0B, 60]])
         bonded.store.settle(true)
         bonded.fixture.loop.run(for: .milliseconds(1))
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 60]])
+        #expect(bonded.fixture.exchange([0x0A] + value.bytes) == [[0x0B, 60]])
     }
 
     @Test("A client stores counters before it signs with them, and never uses one twice")

@@ -7,11 +7,6 @@ import Testing
 struct SupervisionTests {
     private let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
-    private func link(_ fixture: HostFixture) throws -> LinkIdentifier {
-        let host = fixture.host
-        return try #require(try fixture.run { await host.linkIdentifiers() }.first)
-    }
-
     private func wasReset(_ fixture: HostFixture, because reason: String) -> Bool {
         fixture.events.all.contains { $0.hasPrefix("resetting: " + reason) } && fixture.events.all.last == "poweredOn"
     }
@@ -21,7 +16,7 @@ struct SupervisionTests {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
-        let (host, link) = (fixture.host, try link(fixture))
+        let (host, link) = (fixture.host, try fixture.link())
         let end = fixture.start { await host.disconnect(link) }
         fixture.loop.run(for: .seconds(4))
         #expect(end.all.isEmpty)
@@ -34,7 +29,7 @@ struct SupervisionTests {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
-        let (host, link) = (fixture.host, try link(fixture))
+        let (host, link) = (fixture.host, try fixture.link())
         fixture.connect(0x0041, peer: DeviceAddress(0xC0FF_EE00_0002, isRandom: true))
         fixture.controller.override = {
             $0.opcode == Disconnect.opcode
@@ -53,7 +48,7 @@ struct SupervisionTests {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
-        let (host, link) = (fixture.host, try link(fixture))
+        let (host, link) = (fixture.host, try fixture.link())
         #expect(fixture.exchange([0x0A, 0x03, 0x00]).count == 1)
         fixture.controller.forgetCommands()
         fixture.loop.run(for: .seconds(33))
@@ -61,11 +56,7 @@ struct SupervisionTests {
         fixture.loop.run(for: .seconds(12))
         #expect(fixture.controller.opcodes == [Disconnect.opcode])
         let end = fixture.start { try await host.disconnection(of: link) }
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
-                .encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: .connectionTerminatedByLocalHost)
         #expect(try end.all.first?.get() == .transmissionStalled)
     }
 
@@ -121,7 +112,7 @@ struct SupervisionTests {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect(role: .peripheral, peer: peer)
-        let (host, link, peer) = (fixture.host, try link(fixture), peer)
+        let (host, link, peer) = (fixture.host, try fixture.link(), peer)
         fixture.controller.forgetCommands()
         let connected = try fixture.run {
             try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: .seconds(1))
@@ -156,7 +147,7 @@ struct SupervisionTests {
         let (host, peer) = (fixture.host, peer)
         _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
         fixture.connect(role: .central)
-        let link = try link(fixture)
+        let link = try fixture.link()
         // The MTU exchange is done and its packet was sent, so nothing else waits.
         _ = fixture.exchange([0x03, 0x17, 0x00])
         fixture.controller.emit([0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00])

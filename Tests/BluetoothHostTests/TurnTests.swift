@@ -11,19 +11,11 @@ import Testing
 struct TurnTests {
     private let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
-    private func emitEnd(_ fixture: HostFixture) {
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
-    }
-
     private func connected() throws -> (HostFixture, LinkIdentifier) {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
-        let host = fixture.host
-        return (fixture, try #require(try fixture.run { await host.linkIdentifiers() }.first))
+        return (fixture, try fixture.link())
     }
 
     @Test func callFromADeliveryReturnsBeforeItsOwnDelivery() throws {
@@ -40,14 +32,14 @@ struct TurnTests {
             }
             await host.observeEnd(of: link) { _ in log.append("second") }
         }
-        emitEnd(fixture)
+        fixture.disconnected(reason: .connectionTimeout)
         #expect(log.all == ["links: 0", "first returns", "second", "nested"])
     }
 
     @Test func callOutsideOfATurnIsDeliveredBeforeItReturns() throws {
         let (fixture, link) = try connected()
         let host = fixture.host
-        emitEnd(fixture)
+        fixture.disconnected(reason: .connectionTimeout)
         let log = Recorder<String>()
         try fixture.run {
             await host.isolated { host in
@@ -101,7 +93,7 @@ struct TurnTests {
             }
         }
         fixture.connect()
-        emitEnd(fixture)
+        fixture.disconnected(reason: .connectionTimeout)
         fixture.connect()
         #expect(log.all == ["first", "third", "third"])
     }
@@ -171,7 +163,7 @@ struct TurnTests {
     @Test func eachTimerIsATurn() throws {
         let (fixture, link) = try connected()
         let host = fixture.host
-        emitEnd(fixture)
+        fixture.disconnected(reason: .connectionTimeout)
         let log = Recorder<String>()
         try fixture.run {
             await host.isolated { host in

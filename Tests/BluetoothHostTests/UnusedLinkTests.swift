@@ -26,10 +26,7 @@ struct UnusedLinkTests {
                 supervisionTimeout: 400
             ).encodePacket(into: &$0)
         }
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: code).encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: code)
         return #expect(throws: BLEError.self) { try attempt.all.first?.get() }
     }
 

@@ -32,8 +32,7 @@ struct WaitingTests {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
-        let host = fixture.host
-        return (fixture, try #require(try fixture.run { await host.linkIdentifiers() }.first))
+        return (fixture, try fixture.link())
     }
 
     @Test("The end of a link is reported, whenever it happens", arguments: turns)
@@ -78,7 +77,7 @@ struct WaitingTests {
         try fixture.bringUp()
         fixture.connect()
         let (host, controller) = (fixture.host, fixture.controller)
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let write: @Sendable (Int) async throws -> Void = { count in
             try await host.writeWithoutResponse([UInt8](repeating: 1, count: count), to: 0x0003, on: link)
         }

@@ -145,4 +145,11 @@ struct DeviceAddressTests {
         )
         #expect(([0, 255, 0xA5] as [UInt8]).hexadecimal == "00ffa5")
     }
+
+    @Test func hexadecimalDigitsBeginWithZeros() {
+        #expect(hexadecimalDigits(0xAB as UInt16, count: 4) == "00AB")
+        #expect(hexadecimalDigits(0xAB as UInt128, count: 4, uppercase: false) == "00ab")
+        #expect(hexadecimalDigits(0xAB_CDEF as UInt32, count: 4) == "ABCDEF")
+        #expect(hexadecimalDigits(0 as UInt8, count: 2) == "00")
+    }
 }

@@ -7,18 +7,18 @@ import Testing
 
 @Suite("Awaited connections")
 struct AwaitedConnectionTests {
-    private let engine = ScriptedCentralEngine()
+    private let backend = ScriptedCentralBackend()
     private let manager: CBCentralManager
     private let peripheral: CBPeripheral
 
     init() async {
-        manager = CBCentralManager(delegate: nil, queue: DispatchQueue(label: "awaited"), engine: engine)
+        manager = CBCentralManager(delegate: nil, queue: DispatchQueue(label: "awaited"), backend: backend)
         peripheral = manager.peripheral(KnownPeripheral(identifier: UUID(), name: nil))
-        say(.stateChanged(.poweredOn))
+        deliver(.stateChanged(.poweredOn))
         await settle()
     }
 
-    private func say(_ event: CentralEvent) { engine.say(event) }
+    private func deliver(_ event: CentralEvent) { backend.deliver(event) }
 
     /// Waits until all events have reached the manager.
     private func settle() async {
@@ -27,7 +27,7 @@ struct AwaitedConnectionTests {
         }
     }
 
-    /// Starts to wait for a connection. Returns when the engine was asked for it, or does not need to be.
+    /// Starts to wait for a connection. Returns when the backend was asked for it, or does not need to be.
     private func begin(until state: CBPeripheralState = .connecting) async -> Task<Void, any Error> {
         let task = Task { [manager, peripheral] in try await manager.linux.connected(peripheral) }
         while peripheral.state != state || manager.connectionChanges.count == 0 { await Task.yield() }
@@ -40,7 +40,7 @@ struct AwaitedConnectionTests {
     )
     func lossOfBluetoothEndsTheWait(state: CBManagerState) async throws {
         let task = await begin()
-        say(.stateChanged(state))
+        deliver(.stateChanged(state))
         let result = await task.result
         #expect(throws: CBError.self) { try result.get() }
         #expect(peripheral.state == .disconnected)
@@ -49,13 +49,13 @@ struct AwaitedConnectionTests {
     @Test("The end of an earlier connection is not taken as the end of the new one")
     func endOfAnEarlierConnectionIsNotThatOfTheNewOne() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         await settle()
         manager.cancelPeripheralConnection(peripheral)
         let task = await begin(until: .disconnecting)
-        say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
+        deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         while peripheral.state != .connecting { await Task.yield() }
-        say(.connected(peripheral.connection, mtu: 100, on: .placeholder(1)))
+        deliver(.connected(peripheral.connection, mtu: 100, on: .placeholder(1)))
         try await task.value
         #expect(peripheral.state == .connected && peripheral.linux.mtu == 100)
     }
@@ -73,7 +73,7 @@ struct AwaitedConnectionTests {
     @Test("The failure of a connection is its error, also if the task runs only after an earlier end and the failure")
     func failureAfterAnEarlierEndIsReportedToALateTask() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         await settle()
         manager.cancelPeripheralConnection(peripheral)
         let executor = QueueExecutor()
@@ -84,10 +84,10 @@ struct AwaitedConnectionTests {
         // The task waits for changes now.
         await withCheckedContinuation { continuation in executor.queue.async { continuation.resume() } }
         executor.queue.suspend()
-        say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
+        deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         await settle()
         #expect(peripheral.state == .connecting)
-        say(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
+        deliver(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
         await settle()
         #expect(peripheral.state == .disconnected)
         executor.queue.resume()
@@ -99,13 +99,13 @@ struct AwaitedConnectionTests {
     @Test("A failure is the wait's error, and cancelling the connection ends the wait")
     func failureOrCancellationEndsTheWait() async throws {
         let failing = await begin()
-        say(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
+        deliver(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
         let failed = await failing.result
         let error = #expect(throws: CBError.self) { try failed.get() }
         #expect(error?.code == .connectionTimeout)
         let ending = await begin()
         manager.cancelPeripheralConnection(peripheral)
-        say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
+        deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         let ended = await ending.result
         #expect(throws: CBError.self) { try ended.get() }
     }
@@ -113,17 +113,17 @@ struct AwaitedConnectionTests {
     @Test("Requests on a connection that ends are answered, and do not affect the next connection")
     func lateAnswerDoesNotAffectTheNextConnection() async throws {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         await settle()
-        _ = engine.takeCalls()
+        _ = backend.takeCalls()
         let asking = Task { [peripheral] in try await peripheral.linux.discoverServices() }
-        var calls: [ScriptedCentralEngine.Call] = []
+        var calls: [ScriptedCentralBackend.Call] = []
         while calls.isEmpty {
-            calls = engine.takeCalls()
+            calls = backend.takeCalls()
             await Task.yield()
         }
-        say(.disconnected(peripheral.connection, Disconnection(error: .core(.connectionTimeout), time: 0)))
-        engine.answer(calls[0], Result<[DiscoveredService], EngineError>.success([]))
+        deliver(.disconnected(peripheral.connection, Disconnection(error: .core(.connectionTimeout), time: 0)))
+        backend.answer(calls[0], Result<[DiscoveredService], BackendError>.success([]))
         let result = await asking.result
         #expect(throws: CBError.self) { _ = try result.get() }
         #expect(peripheral.services == nil)

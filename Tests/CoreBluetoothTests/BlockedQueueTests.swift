@@ -32,17 +32,17 @@ struct BlockedQueueTests {
         try fixture.publish()
         let other = RemoteCentral(link: .placeholder(2), identifier: UUID(), mtu: 23)
         fixture.manager.deliveryQueue.suspend()
-        let taken = (0..<1100).filter { fixture.engine.say(command($0, from: fixture.remote)) }
+        let taken = (0..<1100).filter { fixture.backend.deliver(command($0, from: fixture.remote)) }
         // 256 KiB, at 257 bytes each.
         #expect(taken == Array(0..<1021))
-        #expect(fixture.engine.say(command(7, from: other)), "each central has its own limit")
+        #expect(fixture.backend.deliver(command(7, from: other)), "each central has its own limit")
         let again = RemoteCentral(link: .placeholder(3), identifier: fixture.remote.identifier, mtu: 23)
-        #expect(!fixture.engine.say(command(7, from: again)), "a central that reconnects gets no more")
-        #expect(fixture.engine.say(request(100, from: fixture.remote)))
+        #expect(!fixture.backend.deliver(command(7, from: again)), "a central that reconnects gets no more")
+        #expect(fixture.backend.deliver(request(100, from: fixture.remote)))
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold() == taken.map { "write 0:[\($0 & 0xFF)]" } + ["write 0:[7]", "read 7"])
         #expect(fixture.manager.backlog.isEmpty)
-        #expect(fixture.engine.say(command(8, from: fixture.remote)))
+        #expect(fixture.backend.deliver(command(8, from: fixture.remote)))
         #expect(fixture.takeTold() == ["write 0:[8]"])
     }
 
@@ -53,16 +53,16 @@ struct BlockedQueueTests {
         fixture.manager.deliveryQueue.suspend()
         let subscriptions = (0..<40).count { number in
             let configuration: ClientConfiguration = number.isMultiple(of: 2) ? .notification : []
-            return fixture.engine.say(.configured(remote, PeripheralFixture.valueHandle, configuration))
+            return fixture.backend.deliver(.configured(remote, PeripheralFixture.valueHandle, configuration))
         }
         #expect(subscriptions == 32)
-        #expect((0..<300).count { _ in fixture.engine.say(.mtuChanged(remote)) } == 256)
-        #expect(!fixture.engine.say(.identified(remote, before: UUID())))
+        #expect((0..<300).count { _ in fixture.backend.deliver(.mtuChanged(remote)) } == 256)
+        #expect(!fixture.backend.deliver(.identified(remote, before: UUID())))
         let channels = (0..<70).count { number in
-            fixture.engine.say(.channelOpened(central(number, remote.identifier), 0x80, .failure(.core(.unknown))))
+            fixture.backend.deliver(.channelOpened(central(number, remote.identifier), 0x80, .failure(.core(.unknown))))
         }
         #expect(channels == 64)
-        #expect((0..<70).count { fixture.engine.say(.connected(central($0, remote.identifier))) } == 64)
+        #expect((0..<70).count { fixture.backend.deliver(.connected(central($0, remote.identifier))) } == 64)
         fixture.manager.deliveryQueue.resume()
         fixture.settle()
         #expect(fixture.manager.backlog.isEmpty)
@@ -74,7 +74,7 @@ struct BlockedQueueTests {
         for connection in 0..<3 {
             let remote = central(connection, fixture.remote.identifier)
             let taken = (1...600).count { number in
-                fixture.engine.say(.configured(remote, AttributeHandle(number), .notification))
+                fixture.backend.deliver(.configured(remote, AttributeHandle(number), .notification))
             }
             #expect(taken == 600)
         }
@@ -89,25 +89,25 @@ struct BlockedQueueTests {
         let centrals = (0..<100).map { central($0) }
         fixture.manager.deliveryQueue.suspend()
         let commands = centrals.map { central in
-            (0..<1100).count { fixture.engine.say(command($0, from: central)) }
+            (0..<1100).count { fixture.backend.deliver(command($0, from: central)) }
         }
         // 4 MiB, at 257 bytes each.
         #expect(commands[..<15].allSatisfy { $0 == 1021 })
         #expect(commands.reduce(0, +) == 16_321)
         let channels = centrals.map { central in
-            (0..<70).count { _ in fixture.engine.say(.channelOpened(central, 0x80, .failure(.core(.unknown)))) }
+            (0..<70).count { _ in fixture.backend.deliver(.channelOpened(central, 0x80, .failure(.core(.unknown)))) }
         }
         #expect(channels[..<4].allSatisfy { $0 == 64 } && channels.reduce(0, +) == 256)
         let changes = centrals.map { central in
-            (0..<300).count { _ in fixture.engine.say(.mtuChanged(central)) }
+            (0..<300).count { _ in fixture.backend.deliver(.mtuChanged(central)) }
         }
         #expect(changes.reduce(0, +) == 16_384)
-        #expect(!fixture.engine.say(.configured(centrals[99], PeripheralFixture.valueHandle, .notification)))
-        #expect((0..<1100).count { fixture.engine.say(.connected(central($0))) } == 1024)
+        #expect(!fixture.backend.deliver(.configured(centrals[99], PeripheralFixture.valueHandle, .notification)))
+        #expect((0..<1100).count { fixture.backend.deliver(.connected(central($0))) } == 1024)
         fixture.manager.deliveryQueue.resume()
         fixture.settle()
         #expect(fixture.manager.backlog.isEmpty)
-        #expect(fixture.engine.say(command(8, from: centrals[99])))
+        #expect(fixture.backend.deliver(command(8, from: centrals[99])))
     }
 
     // MARK: The central role
@@ -120,14 +120,16 @@ struct BlockedQueueTests {
         let value = [UInt8](repeating: 1, count: 512)
         fixture.manager.deliveryQueue.suspend()
         var taken = 0
-        while taken < 100_000, fixture.engine.say(.valueReceived(peripheral.identifier, handle, value)) { taken += 1 }
+        while taken < 100_000, fixture.backend.deliver(.valueReceived(peripheral.identifier, handle, value)) {
+            taken += 1
+        }
         // 16 MiB; each value counts 256 bytes in addition to its length.
         #expect(taken == 21_846)
-        #expect(fixture.engine.say(.valueReceived(UUID(), handle, value)), "each peripheral has its own limit")
+        #expect(fixture.backend.deliver(.valueReceived(UUID(), handle, value)), "each peripheral has its own limit")
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold().count == taken)
         #expect(fixture.manager.backlog.isEmpty)
-        #expect(fixture.engine.say(.valueReceived(peripheral.identifier, handle, [2])))
+        #expect(fixture.backend.deliver(.valueReceived(peripheral.identifier, handle, [2])))
         #expect(fixture.takeTold() == ["value [2]"])
     }
 
@@ -135,21 +137,23 @@ struct BlockedQueueTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         fixture.manager.deliveryQueue.suspend()
-        let failure = EngineError.core(.connectionTimeout)
+        let failure = BackendError.core(.connectionTimeout)
         var taken = 0
         while taken < 1000 {
-            fixture.engine.say(
+            fixture.backend.deliver(
                 .disconnected(peripheral.connection, Disconnection(error: failure, isReconnecting: true, time: 0))
             )
-            guard fixture.engine.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1))) else { break }
+            guard fixture.backend.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1))) else {
+                break
+            }
             taken += 1
         }
         #expect(taken == 64)
         #expect(
-            fixture.engine.say(.connected(ConnectionIdentifier(newTo: UUID()), mtu: 23, on: .placeholder(1))),
+            fixture.backend.deliver(.connected(ConnectionIdentifier(newTo: UUID()), mtu: 23, on: .placeholder(1))),
             "each peripheral has its own limit"
         )
-        #expect(fixture.engine.say(.disconnected(peripheral.connection, Disconnection(error: failure, time: 0))))
+        #expect(fixture.backend.deliver(.disconnected(peripheral.connection, Disconnection(error: failure, time: 0))))
         fixture.manager.deliveryQueue.resume()
         let told = fixture.takeTold()
         #expect(told.count { $0 == "connected" } == 64)
@@ -172,19 +176,19 @@ struct BlockedQueueTests {
         )
         _ = fixture.takeCalls()
         fixture.manager.deliveryQueue.suspend()
-        #expect((0..<4096).count { _ in fixture.engine.say(.discovered(discovery)) } == 4096)
+        #expect((0..<4096).count { _ in fixture.backend.deliver(.discovered(discovery)) } == 4096)
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold().count == 4096)
         #expect(fixture.takeCalls().isEmpty, "nothing was dropped")
         fixture.manager.deliveryQueue.suspend()
-        #expect((0..<5000).count { _ in fixture.engine.say(.discovered(discovery)) } == 4096)
+        #expect((0..<5000).count { _ in fixture.backend.deliver(.discovered(discovery)) } == 4096)
         let range = HandleRange(start: 1, end: 2)
         let changes = (0..<300).count { _ in
-            fixture.engine.say(.servicesChanged(peripheral.identifier, range))
+            fixture.backend.deliver(.servicesChanged(peripheral.identifier, range))
         }
         #expect(changes == 256)
         let known = KnownPeripheral(identifier: peripheral.identifier, name: nil)
-        #expect((0..<1100).count { _ in fixture.engine.say(.connectionEvent(known, .peerConnected)) } == 1024)
+        #expect((0..<1100).count { _ in fixture.backend.deliver(.connectionEvent(known, .peerConnected)) } == 1024)
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold().count { $0.hasPrefix("discovered") } == 4096)
         #expect(fixture.takeCalls() == [.reportDroppedDiscoveries], "once, however many were dropped")
@@ -198,7 +202,7 @@ struct BlockedQueueTests {
         let fixture = CentralFixture()
         let event = CentralEvent.valueReceived(UUID(), CentralFixture.measurement.valueHandle, [])
         for _ in 0..<1000 {
-            #expect((0..<1000).allSatisfy { _ in fixture.engine.say(event) })
+            #expect((0..<1000).allSatisfy { _ in fixture.backend.deliver(event) })
             fixture.settle()
             #expect(fixture.manager.backlog.isEmpty)
         }

@@ -16,15 +16,15 @@ struct CallWithoutRequestTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (_, _, location) = fixture.discover(peripheral)
-        fixture.engine.inOrder.withLock { $0 = [] }
+        fixture.backend.inOrder.withLock { $0 = [] }
         peripheral.writeValue(Data([1]), for: location, type: .withResponse)
         peripheral.writeValue(Data(count: 513), for: location, type: .withResponse)
         peripheral.setNotifyValue(true, for: location)
         peripheral.discoverDescriptors(for: location)
         #expect(fixture.takeTold().isEmpty)
-        fixture.answer(.write([1], 0x0015), Result<Void, EngineError>.success(()))
+        fixture.answer(.write([1], 0x0015), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold() == ["written"] && fixture.recorder.errors.isEmpty)
-        let waiting = fixture.engine.inOrder.withLock { $0 }
+        let waiting = fixture.backend.inOrder.withLock { $0 }
         for complete in try #require(waiting) { complete(.success(())) }
         #expect(fixture.takeTold() == ["written", "notifying false", "descriptors"])
         let codes = fixture.recorder.errors.map { ($0 as? CBATTError)?.code }
@@ -36,11 +36,11 @@ struct CallWithoutRequestTests {
         try World.run(seed: 151) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
-            let engine = pair.phone.engine
+            let backend = pair.phone.backend
             let answers = Mailroom<Int>()
             for number in [0, 2] {
-                engine.read(pair.handle(2), of: peripheral) { _ in answers.post(number) }
-                engine.completeInOrder(of: peripheral) { _ in answers.post(number + 1) }
+                backend.read(pair.handle(2), of: peripheral) { _ in answers.post(number) }
+                backend.completeInOrder(of: peripheral) { _ in answers.post(number + 1) }
             }
             for number in 0...3 { #expect(await answers.next { $0 } == number) }
         }
@@ -53,10 +53,10 @@ struct CallWithoutRequestTests {
             let peripheral = await pair.connect()
             let text = try await pair.characteristics(of: peripheral)[1]
             #expect(text.descriptorRange == nil)
-            let engine = pair.phone.engine
+            let backend = pair.phone.backend
             let answers = Mailroom<String>()
-            engine.read(pair.handle(2), of: peripheral) { _ in answers.post("read") }
-            engine.setConfiguration(.notification, of: text, on: peripheral) { result in
+            backend.read(pair.handle(2), of: peripheral) { _ in answers.post("read") }
+            backend.setConfiguration(.notification, of: text, on: peripheral) { result in
                 answers.post(result.failure == .attribute(.attributeNotFound) ? "refused" : "accepted")
             }
             #expect(await answers.next { $0 } == "read")
@@ -76,9 +76,9 @@ struct CallWithoutRequestTests {
                 #expect(await central.configure(.notification, of: brightness, on: peripheral).failure == nil)
             }
             let answers = Mailroom<String>()
-            let engine = pair.phone.engine
-            engine.read(pair.handle(2), of: peripheral) { _ in answers.post("read") }
-            engine.setConfiguration([], of: brightness, on: peripheral) { _ in answers.post("off") }
+            let backend = pair.phone.backend
+            backend.read(pair.handle(2), of: peripheral) { _ in answers.post("read") }
+            backend.setConfiguration([], of: brightness, on: peripheral) { _ in answers.post("off") }
             #expect(await answers.next { $0 } == "read")
             #expect(await answers.next { $0 } == "off")
         }
@@ -87,11 +87,11 @@ struct CallWithoutRequestTests {
     @Test("A call that publishes nothing completes after the publications before it")
     func callThatPublishesNothingCompletesInOrder() throws {
         try World.run(seed: 154) { world in
-            let device = try await EngineDevice("lamp", in: world)
+            let device = try await BackendDevice("lamp", in: world)
             let lamp = await device.peripheral()
             let answers = Mailroom<String>()
-            lamp.engine.publish(Lamp.definition) { _ in answers.post("published") }
-            lamp.engine.completeInOrder { _ in answers.post("completed") }
+            lamp.backend.publish(Lamp.definition) { _ in answers.post("published") }
+            lamp.backend.completeInOrder { _ in answers.post("completed") }
             #expect(await answers.next { $0 } == "published")
             #expect(await answers.next { $0 } == "completed")
         }

@@ -135,7 +135,7 @@ final class CentralFixture: ManagerFixture {
         }
     }
 
-    let engine = ScriptedCentralEngine()
+    let backend = ScriptedCentralBackend()
     let recorder = Recorder()
     let manager: CBCentralManager
 
@@ -143,10 +143,10 @@ final class CentralFixture: ManagerFixture {
         manager = CBCentralManager(
             delegate: recorder,
             queue: DispatchQueue(label: "test", attributes: .concurrent),
-            engine: engine
+            backend: backend
         )
         if let state {
-            say(.stateChanged(state))
+            deliver(.stateChanged(state))
             recorder.told = []
         }
     }
@@ -173,7 +173,7 @@ final class CentralFixture: ManagerFixture {
     /// A peripheral that the manager knows.
     func makePeripheral() -> CBPeripheral {
         let known = KnownPeripheral(identifier: UUID(), name: "Polar")
-        engine.known = [known]
+        backend.known = [known]
         let peripheral = manager.retrievePeripherals(withIdentifiers: [known.identifier])[0]
         peripheral.delegate = recorder
         return peripheral
@@ -188,7 +188,7 @@ final class CentralFixture: ManagerFixture {
 
     func connect(_ peripheral: CBPeripheral, mtu: Int = 185) {
         manager.connect(peripheral)
-        say(.connected(peripheral.connection, mtu: mtu, on: .placeholder(1)))
+        deliver(.connected(peripheral.connection, mtu: mtu, on: .placeholder(1)))
         _ = takeCalls()
         recorder.told = []
     }

@@ -19,7 +19,7 @@ struct CentralLinkTests {
         _ = fixture.takeCalls()
     }
 
-    private func update(_ value: UInt8) -> [ScriptedPeripheralEngine.Call] {
+    private func update(_ value: UInt8) -> [ScriptedPeripheralBackend.Call] {
         fixture.manager.updateValue(Data([value]), for: fixture.characteristic, onSubscribedCentrals: nil)
         return fixture.takeCalls()
     }
@@ -29,7 +29,7 @@ struct CentralLinkTests {
         var requests: [CBATTRequest] = []
         for (remote, offset) in [(fixture.remote, 1), (second, 2)] {
             let read = AccessRequest(identifier: 7, kind: .read(handle, offset: offset))
-            fixture.say(.access(remote, read))
+            fixture.deliver(.access(remote, read))
             requests += fixture.recorder.requests
         }
         for request in requests.reversed() {
@@ -51,10 +51,10 @@ struct CentralLinkTests {
         fixture.subscribe(second)
         #expect(fixture.takeTold() == ["subscribed 1", "unsubscribed 0", "subscribed 1"])
         #expect(update(2) == [.update([2], handle, [fixture.remote.link, second.link])])
-        fixture.say(.disconnected(fixture.remote))
+        fixture.deliver(.disconnected(fixture.remote))
         #expect(fixture.takeTold().isEmpty)
         #expect(update(3) == [.update([3], handle, [second.link])])
-        fixture.say(.disconnected(second))
+        fixture.deliver(.disconnected(second))
         #expect(fixture.takeTold() == ["unsubscribed 0"])
         #expect(update(4).isEmpty)
     }
@@ -62,14 +62,14 @@ struct CentralLinkTests {
     @Test("A central on two links has the smaller maximum length, and is gone with the last link")
     func centralIsGoneWithItsLastLink() async {
         var changes = fixture.manager.linux.centralChanges.makeAsyncIterator()
-        fixture.say(.connected(fixture.remote))
+        fixture.deliver(.connected(fixture.remote))
         let arrival = await changes.next()
         #expect(arrival?.isConnected == true && arrival?.central.maximumUpdateValueLength == 182)
-        fixture.say(.connected(second))
+        fixture.deliver(.connected(second))
         #expect(arrival?.central.maximumUpdateValueLength == 97)
-        fixture.say(.disconnected(second))
+        fixture.deliver(.disconnected(second))
         #expect(arrival?.central.maximumUpdateValueLength == 182)
-        fixture.say(.disconnected(fixture.remote))
+        fixture.deliver(.disconnected(fixture.remote))
         let departure = await changes.next()
         #expect(departure?.isConnected == false && departure?.central == arrival?.central)
     }
@@ -77,10 +77,10 @@ struct CentralLinkTests {
     @Test("Subscriptions move to the central that a link is verified to have")
     func verifiedCentralTakesSubscriptionsOver() async {
         var changes = fixture.manager.linux.centralChanges.makeAsyncIterator()
-        fixture.say(.connected(fixture.remote))
+        fixture.deliver(.connected(fixture.remote))
         fixture.subscribe()
         let verified = RemoteCentral(link: fixture.remote.link, identifier: UUID(), mtu: 185)
-        fixture.say(.identified(verified, before: fixture.remote.identifier))
+        fixture.deliver(.identified(verified, before: fixture.remote.identifier))
         #expect(fixture.takeTold() == ["subscribed 1", "unsubscribed 0", "subscribed 1"])
         #expect(fixture.recorder.centrals.map(\.identifier) == [fixture.remote.identifier, verified.identifier])
         #expect(fixture.characteristic.subscribedCentrals?.map(\.identifier) == [verified.identifier])

@@ -11,15 +11,15 @@ struct CentralManagerTests {
         let queue = DispatchQueue(label: "held")
         queue.suspend()
         let recorder = CentralFixture.Recorder()
-        let engine = ScriptedCentralEngine()
-        let manager = CBCentralManager(delegate: recorder, queue: queue, engine: engine)
-        engine.say(.stateChanged(.poweredOn))
+        let backend = ScriptedCentralBackend()
+        let manager = CBCentralManager(delegate: recorder, queue: queue, backend: backend)
+        backend.deliver(.stateChanged(.poweredOn))
         #expect(manager.state == .unknown)
         #expect(recorder.told.isEmpty)
         queue.resume()
         manager.deliveryQueue.sync {}
         #expect(manager.state == .poweredOn)
-        engine.say(.stateChanged(.poweredOn))
+        backend.deliver(.stateChanged(.poweredOn))
         manager.deliveryQueue.sync {}
         #expect(recorder.told == ["state poweredOn"])
     }
@@ -28,7 +28,7 @@ struct CentralManagerTests {
     func restorationIsTheFirstCallback() throws {
         let fixture = CentralFixture(state: nil)
         let identifier = UUID()
-        fixture.engine.say(
+        fixture.backend.deliver(
             .restored(
                 RestoredCentral(
                     peripherals: [KnownPeripheral(identifier: identifier, name: nil)],
@@ -36,7 +36,7 @@ struct CentralManagerTests {
                 )
             )
         )
-        fixture.say(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(.poweredOn))
         #expect(fixture.takeTold() == ["restore", "state poweredOn"])
         let restored = fixture.recorder.restored
         let peripherals = try #require(restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral])
@@ -50,9 +50,9 @@ struct CentralManagerTests {
 
     @Test("The manager does not retain its delegate, and the host ends with the manager")
     func managerDoesNotRetainItsDelegateAndEndsTheHost() {
-        let engine = ScriptedCentralEngine()
+        let backend = ScriptedCentralBackend()
         var recorder: CentralFixture.Recorder? = CentralFixture.Recorder()
-        var manager: CBCentralManager? = CBCentralManager(delegate: recorder, queue: nil, engine: engine)
+        var manager: CBCentralManager? = CBCentralManager(delegate: recorder, queue: nil, backend: backend)
         weak let weakRecorder = recorder
         weak let weakManager = manager
         recorder = nil
@@ -60,7 +60,7 @@ struct CentralManagerTests {
         #expect(manager?.delegate == nil)
         manager = nil
         #expect(weakManager == nil)
-        #expect(engine.takeCalls() == [.stop])
+        #expect(backend.takeCalls() == [.stop])
     }
 
     @Test(
@@ -128,18 +128,18 @@ struct CentralManagerTests {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
         let identifier = peripheral.identifier
-        fixture.say(discovery(identifier))
+        fixture.deliver(discovery(identifier))
         #expect(fixture.takeTold().isEmpty)
         fixture.manager.scanForPeripherals(withServices: nil)
-        fixture.say(discovery(identifier))
-        fixture.say(discovery(identifier, name: "Polar H10", rssi: nil))
+        fixture.deliver(discovery(identifier))
+        fixture.deliver(discovery(identifier, name: "Polar H10", rssi: nil))
         #expect(fixture.takeTold() == ["discovered -40", "name Polar H10", "discovered 127"])
         #expect(peripheral.name == "Polar H10")
         #expect(fixture.manager.retrievePeripherals(withIdentifiers: [identifier]).first === peripheral)
-        // The scripted engine knows the name Polar.
+        // The scripted backend knows the name Polar.
         #expect(fixture.takeTold() == ["name Polar"])
         fixture.manager.stopScan()
-        fixture.say(discovery(identifier))
+        fixture.deliver(discovery(identifier))
         #expect(fixture.takeTold().isEmpty)
     }
 
@@ -149,12 +149,12 @@ struct CentralManagerTests {
         let peripheral = fixture.makePeripheral()
         let identifier = peripheral.identifier
         for name in ["Polar H10", "Polar H10", nil] {
-            fixture.engine.known = [KnownPeripheral(identifier: identifier, name: name)]
+            fixture.backend.known = [KnownPeripheral(identifier: identifier, name: name)]
             #expect(fixture.manager.retrievePeripherals(withIdentifiers: [identifier]).first === peripheral)
             #expect(peripheral.name == "Polar H10")
         }
         #expect(fixture.takeTold() == ["name Polar H10"])
-        fixture.engine.known = [KnownPeripheral(identifier: identifier, name: "H10")]
+        fixture.backend.known = [KnownPeripheral(identifier: identifier, name: "H10")]
         _ = fixture.manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "1800")])
         #expect(peripheral.name == "H10")
         #expect(fixture.takeTold() == ["name H10"])
@@ -166,17 +166,17 @@ struct CentralManagerTests {
         let identifier = UUID()
         let manager = fixture.manager
         manager.scanForPeripherals(withServices: nil)
-        fixture.say(discovery(identifier))
-        fixture.engine.known = [KnownPeripheral(identifier: identifier, name: nil)]
+        fixture.deliver(discovery(identifier))
+        fixture.backend.known = [KnownPeripheral(identifier: identifier, name: nil)]
         let peripheral = try #require(manager.retrievePeripherals(withIdentifiers: [identifier]).first)
         peripheral.delegate = fixture.recorder
         manager.stopScan()
         manager.connect(peripheral)
-        fixture.say(discovery(identifier, name: "lamp"))
-        fixture.say(.connected(peripheral.connection, mtu: 185, on: .placeholder(1)))
+        fixture.deliver(discovery(identifier, name: "lamp"))
+        fixture.deliver(.connected(peripheral.connection, mtu: 185, on: .placeholder(1)))
         #expect(peripheral.name == nil)
-        fixture.say(.nameChanged(identifier, "lamp"))
-        fixture.say(.nameChanged(identifier, "lamp"))
+        fixture.deliver(.nameChanged(identifier, "lamp"))
+        fixture.deliver(.nameChanged(identifier, "lamp"))
         #expect(peripheral.name == "lamp")
         #expect(fixture.takeTold() == ["discovered -40", "connected", "name lamp"])
     }
@@ -198,7 +198,7 @@ struct CentralManagerTests {
         let first = CentralFixture()
         let second = CentralFixture()
         let peripheral = first.makePeripheral()
-        second.engine.known = first.engine.known
+        second.backend.known = first.backend.known
         let other = second.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier])[0]
         #expect(other !== peripheral)
         #expect(other.identifier == peripheral.identifier)
@@ -226,11 +226,11 @@ struct CentralManagerTests {
                 .connect(peripheral.identifier, ConnectionRequest(delay: .seconds(2), reconnects: true))
             ]
         )
-        fixture.say(.connectionFailed(peripheral.connection, .core(.connectionFailed)))
+        fixture.deliver(.connectionFailed(peripheral.connection, .core(.connectionFailed)))
         #expect(peripheral.state == .disconnected)
         #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionFailed)
         fixture.manager.connect(peripheral)
-        fixture.say(.connected(peripheral.connection, mtu: 185, on: .placeholder(1)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 185, on: .placeholder(1)))
         #expect(peripheral.state == .connected)
         #expect(fixture.takeTold() == ["failed", "connected"])
     }
@@ -259,8 +259,8 @@ struct CentralManagerTests {
                 .connect(peripheral.identifier, ConnectionRequest()), .cancel(peripheral.identifier),
             ]
         )
-        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeTold() == ["disconnected disconnected false"])
         #expect(fixture.recorder.errors.isEmpty)
     }
@@ -272,10 +272,10 @@ struct CentralManagerTests {
         fixture.manager.cancelPeripheralConnection(peripheral)
         fixture.manager.connect(peripheral)
         #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest())])
         #expect(peripheral.state == .connecting)
-        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(fixture.takeTold() == ["disconnected connecting false", "connected"])
     }
 
@@ -299,7 +299,7 @@ struct CentralManagerTests {
         manager.cancelPeripheralConnection(peripheral)
         manager.connect(peripheral)
         callOnce(fixture.recorder) { manager.cancelPeripheralConnection(peripheral) }
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeTold() == ["disconnected connecting false call", "disconnected disconnected false"])
         #expect(peripheral.state == .disconnected)
         #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
@@ -320,10 +320,10 @@ struct CentralManagerTests {
         let first = peripheral.connection
         let lost = Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
         fixture.manager.deliveryQueue.suspend()
-        fixture.engine.say(.disconnected(first, lost))
+        fixture.backend.deliver(.disconnected(first, lost))
         fixture.manager.cancelPeripheralConnection(peripheral)
         fixture.manager.connect(peripheral)
-        fixture.engine.say(.disconnected(first, Disconnection(error: nil, time: 2)))
+        fixture.backend.deliver(.disconnected(first, Disconnection(error: nil, time: 2)))
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold() == ["disconnected connecting false"])
         #expect(
@@ -331,7 +331,7 @@ struct CentralManagerTests {
                 .cancel(peripheral.identifier), .connect(peripheral.identifier, ConnectionRequest()),
             ]
         )
-        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(peripheral.state == .connected)
         #expect(fixture.takeTold() == ["connected"])
     }
@@ -348,12 +348,12 @@ struct CentralManagerTests {
         #expect(fixture.takeCalls() == [.release(identifier)])
         let peripheral = fixture.manager.retrievePeripherals(withIdentifiers: [identifier])[0]
         fixture.manager.connect(peripheral)
-        fixture.say(.connected(former, mtu: 100, on: .placeholder(1)))
-        fixture.say(.disconnected(former, Disconnection(error: .core(.connectionTimeout), time: 1)))
-        fixture.say(.connectionFailed(former, .core(.connectionTimeout)))
+        fixture.deliver(.connected(former, mtu: 100, on: .placeholder(1)))
+        fixture.deliver(.disconnected(former, Disconnection(error: .core(.connectionTimeout), time: 1)))
+        fixture.deliver(.connectionFailed(former, .core(.connectionTimeout)))
         #expect(fixture.takeTold().isEmpty)
         #expect(peripheral.state == .connecting)
-        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(peripheral.state == .connected)
     }
 
@@ -363,10 +363,10 @@ struct CentralManagerTests {
         let peripheral = fixture.makePeripheral()
         fixture.manager.connect(peripheral)
         fixture.manager.deliveryQueue.suspend()
-        fixture.engine.say(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
+        fixture.backend.deliver(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
         fixture.manager.connect(peripheral)
         fixture.manager.deliveryQueue.resume()
-        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(fixture.takeTold() == ["connected"])
         #expect(peripheral.state == .connected)
     }
@@ -376,10 +376,10 @@ struct CentralManagerTests {
         let fixture = CentralFixture()
         fixture.manager.scanForPeripherals(withServices: nil)
         fixture.manager.deliveryQueue.suspend()
-        fixture.engine.say(discovery(UUID(), scan: fixture.engine.scanNumber))
+        fixture.backend.deliver(discovery(UUID(), scan: fixture.backend.scanNumber))
         if stops { fixture.manager.stopScan() }
         fixture.manager.scanForPeripherals(withServices: [CBUUID(string: "180D")])
-        fixture.engine.say(discovery(UUID(), rssi: -50, scan: fixture.engine.scanNumber))
+        fixture.backend.deliver(discovery(UUID(), rssi: -50, scan: fixture.backend.scanNumber))
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold() == ["discovered -50"])
     }
@@ -388,13 +388,13 @@ struct CentralManagerTests {
     func automaticReconnectionIsReportedAsSuch() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
-        fixture.say(
+        fixture.deliver(
             .disconnected(
                 peripheral.connection,
                 Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
             )
         )
-        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
         #expect(fixture.takeTold() == ["disconnected connecting true", "connected"])
         #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionTimeout)
     }
@@ -406,15 +406,15 @@ struct CentralManagerTests {
         let characteristic = fixture.discover(peripheral).location
         let lost = Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
         fixture.manager.deliveryQueue.suspend()
-        fixture.engine.say(.disconnected(peripheral.connection, lost))
-        fixture.engine.say(.connected(peripheral.connection, mtu: 185, on: .placeholder(2)))
+        fixture.backend.deliver(.disconnected(peripheral.connection, lost))
+        fixture.backend.deliver(.connected(peripheral.connection, mtu: 185, on: .placeholder(2)))
         peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
-        #expect(fixture.engine.takeCalls() == [.write([1], CentralFixture.location.valueHandle)])
-        #expect(fixture.engine.linkOfLastCommand == .placeholder(1))
+        #expect(fixture.backend.takeCalls() == [.write([1], CentralFixture.location.valueHandle)])
+        #expect(fixture.backend.linkOfLastCommand == .placeholder(1))
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold() == ["disconnected connecting true", "connected"])
         peripheral.readRSSI()
-        #expect(fixture.engine.linkOfLastCommand == .placeholder(2))
+        #expect(fixture.backend.linkOfLastCommand == .placeholder(2))
     }
 
     /// Implements only the older form of the callback.
@@ -436,7 +436,7 @@ struct CentralManagerTests {
         let peripheral = fixture.connectedPeripheral()
         let delegate = OldDelegate()
         fixture.manager.delegate = delegate
-        fixture.say(
+        fixture.deliver(
             .disconnected(peripheral.connection, Disconnection(error: .core(.peripheralDisconnected), time: 1))
         )
         #expect(delegate.errors.count == 1)
@@ -470,7 +470,7 @@ struct CentralManagerTests {
                 .connectionEvents(nil),
             ]
         )
-        fixture.say(.connectionEvent(KnownPeripheral(identifier: identifier, name: nil), .peerConnected))
+        fixture.deliver(.connectionEvent(KnownPeripheral(identifier: identifier, name: nil), .peerConnected))
         #expect(fixture.takeTold() == ["event peerConnected"])
     }
 
@@ -483,12 +483,12 @@ struct CentralManagerTests {
         _ = fixture.discover(peripheral)
         fixture.manager.scanForPeripherals(withServices: nil)
         _ = fixture.takeCalls()
-        fixture.say(.stateChanged(state))
+        fixture.deliver(.stateChanged(state))
         #expect(!fixture.manager.isScanning)
         #expect(peripheral.state == .disconnected)
         #expect(peripheral.services == nil)
         #expect(fixture.takeTold() == ["state poweredOff"])
-        fixture.say(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(.poweredOn))
         fixture.manager.connect(peripheral)
         #expect(peripheral.state == .connecting)
     }
@@ -506,8 +506,8 @@ struct CentralManagerTests {
         }
         manager.deliveryQueue.suspend()
         let end = Disconnection(error: .core(.connectionFailed), time: 1)
-        fixture.engine.say(.disconnected(peripheral.connection, end))
-        fixture.engine.say(.stateChanged(.resetting))
+        fixture.backend.deliver(.disconnected(peripheral.connection, end))
+        fixture.backend.deliver(.stateChanged(.resetting))
         manager.deliveryQueue.resume()
         #expect(
             fixture.takeCalls()
@@ -525,8 +525,8 @@ struct CentralManagerTests {
     func peripheralsBecomeInvalidBelowPoweredOff(state: CBManagerState) {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
-        fixture.say(.stateChanged(state))
-        fixture.say(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(state))
+        fixture.deliver(.stateChanged(.poweredOn))
         _ = fixture.takeCalls()
         fixture.manager.connect(peripheral)
         #expect(fixture.takeCalls().isEmpty)

@@ -31,8 +31,8 @@ struct ChannelSoundingTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         peripheral.startChannelSoundingSession(CBChannelSoundingSessionConfiguration(role: .reflector))
-        for _ in 0..<2 { fixture.engine.procedureEnded.withLock { $0 }?() }
-        fixture.answer(.sound(.initiator), Result<Void, EngineError>.success(()))
+        for _ in 0..<2 { fixture.backend.procedureEnded.withLock { $0 }?() }
+        fixture.answer(.sound(.initiator), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold() == ["distance none", "distance none", "sounding complete"])
         let errors = fixture.recorder.errors.map { ($0 as? CBError)?.code }
         #expect(errors == [.channelSoundingProcedureFailed, .channelSoundingProcedureFailed])
@@ -43,8 +43,8 @@ struct ChannelSoundingTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         peripheral.startChannelSoundingSession(CBChannelSoundingSessionConfiguration(role: .reflector))
-        let failure = EngineError.core(.channelSoundingConfigurationFailed)
-        fixture.answer(.sound(.initiator), Result<Void, EngineError>.failure(failure))
+        let failure = BackendError.core(.channelSoundingConfigurationFailed)
+        fixture.answer(.sound(.initiator), Result<Void, BackendError>.failure(failure))
         #expect(fixture.takeTold() == ["sounding complete"])
         #expect((fixture.recorder.errors.first as? CBError)?.code == .channelSoundingConfigurationFailed)
     }

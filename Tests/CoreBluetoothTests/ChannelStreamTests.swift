@@ -25,13 +25,13 @@ struct ChannelStreamTests {
         #expect(input.read(1) == nil)
         input.open()
         #expect(input.streamStatus == .open && !input.hasBytesAvailable)
-        channel.say(.received([1, 2, 3]))
-        channel.say(.received([4, 5]))
+        channel.deliver(.received([1, 2, 3]))
+        channel.deliver(.received([4, 5]))
         #expect(input.hasBytesAvailable)
         #expect(input.read(2) == [1, 2])
         #expect(channel.consumed == 2)
         #expect(input.read(2) == [3, 4])
-        channel.say(.closed(nil))
+        channel.deliver(.closed(nil))
         #expect(input.streamStatus == .open)
         #expect(input.read(9) == [5])
         #expect(input.streamStatus == .atEnd && input.streamError == nil)
@@ -49,7 +49,7 @@ struct ChannelStreamTests {
         var pointer: UnsafeMutablePointer<UInt8>?
         var count = 0
         #expect(!input.getBuffer(&pointer, length: &count))
-        channel.say(.received([1, 2, 3]))
+        channel.deliver(.received([1, 2, 3]))
         #expect(input.read(1) == [1])
         #expect(input.getBuffer(&pointer, length: &count))
         #expect(Array(UnsafeBufferPointer(start: pointer, count: count)) == [2, 3])
@@ -70,7 +70,7 @@ struct ChannelStreamTests {
         #expect(output.hasSpaceAvailable)
         #expect(output.write([4], maxLength: 1) == 1)
         #expect(channel.sent == [1, 2, 3, 4])
-        channel.say(.closed(nil))
+        channel.deliver(.closed(nil))
         #expect(!output.hasSpaceAvailable && output.streamStatus == .atEnd)
         #expect(output.write([5], maxLength: 1) == -1)
         withExtendedLifetime(streams) {}
@@ -95,7 +95,7 @@ struct ChannelStreamTests {
         let streams = ChannelStreams(channel)
         streams.input.open()
         async let read = onThread { streams.input.read(10) }
-        channel.say(.received([1]))
+        channel.deliver(.received([1]))
         #expect(await read == [1])
     }
 
@@ -119,8 +119,8 @@ struct ChannelStreamTests {
         let streams = ChannelStreams(channel)
         streams.input.open()
         streams.output.open()
-        channel.say(.received([1]))
-        channel.say(.closed(.core(.peripheralDisconnected)))
+        channel.deliver(.received([1]))
+        channel.deliver(.closed(.core(.peripheralDisconnected)))
         #expect(streams.output.streamStatus == .error)
         #expect(streams.input.read(2) == [1])
         #expect(streams.input.streamStatus == .error && streams.input.read(2) == nil)
@@ -158,8 +158,8 @@ struct ChannelStreamTests {
                 stream.open()
             }
             listener.wait(for: 3)
-            channel.say(.received([1, 2]))
-            channel.say(.received([3]))
+            channel.deliver(.received([1, 2]))
+            channel.deliver(.received([3]))
             listener.wait(for: 4)
             _ = streams.input.read(1)
             listener.wait(for: 5)
@@ -167,7 +167,7 @@ struct ChannelStreamTests {
             Thread.detachNewThread { channel.makeRoom(1) }
             listener.wait(for: 6)
             _ = streams.input.read(5)
-            Thread.detachNewThread { channel.say(.closed(nil)) }
+            Thread.detachNewThread { channel.deliver(.closed(nil)) }
             listener.wait(for: 8)
             return listener.events
         }
@@ -194,7 +194,7 @@ struct ChannelStreamTests {
             input.open()
             listener.wait(for: 1)
             input.remove(from: .current, forMode: .default)
-            channel.say(.received([1]))
+            channel.deliver(.received([1]))
             // A run loop without a source returns at once.
             _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
             let before = listener.events.count
@@ -231,7 +231,7 @@ struct ChannelStreamTests {
             }
             streams.input.delegate = listener
             streams.input.open()
-            channel.say(.received([1]))
+            channel.deliver(.received([1]))
             streams.input.schedule(in: .current, forMode: .default)
             listener.wait(for: 1)
             for _ in 1...3 { _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01)) }

@@ -73,7 +73,7 @@ struct CircularReferenceTests {
         let peripheral = fixture.connectedPeripheral()
         let services = try Self.discover(example, of: peripheral, fixture)
         #expect(services.count == 3)
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(services.allSatisfy { $0.object == nil })
     }
 }

@@ -13,7 +13,7 @@ struct CommandTargetTests {
     init() throws {
         peripheral = fixture.connectedPeripheral()
         target = try #require(peripheral.commandTarget())
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         _ = fixture.takeTold()
     }
 

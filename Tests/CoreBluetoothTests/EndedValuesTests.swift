@@ -28,14 +28,14 @@ struct EndedValuesTests {
     }
 
     private func receive(_ value: UInt8) {
-        fixture.say(.valueReceived(peripheral.identifier, 0x0012, [value]))
+        fixture.deliver(.valueReceived(peripheral.identifier, 0x0012, [value]))
     }
 
     @Test(arguments: [false, true]) func endOfTheConnectionEndsAwaitedValues(isReconnecting: Bool) async {
         let values = peripheral.linux.values(of: measurement)
         receive(1)
         let end = Disconnection(error: .core(.connectionTimeout), isReconnecting: isReconnecting, time: 0)
-        fixture.say(.disconnected(peripheral.connection, end))
+        fixture.deliver(.disconnected(peripheral.connection, end))
         #expect(await all(of: values) == [[1]])
     }
 
@@ -43,20 +43,20 @@ struct EndedValuesTests {
     func lossOfBluetoothEndsAwaitedValues(state: CBManagerState) async {
         let values = peripheral.linux.values(of: measurement)
         receive(1)
-        fixture.say(.stateChanged(state))
+        fixture.deliver(.stateChanged(state))
         #expect(await all(of: values) == [[1]])
     }
 
     @Test func changeOfTheServiceEndsAwaitedValues() async {
         let values = peripheral.linux.values(of: measurement)
-        fixture.say(.servicesChanged(peripheral.identifier, HandleRange(start: 0x0030, end: 0x003F)))
+        fixture.deliver(.servicesChanged(peripheral.identifier, HandleRange(start: 0x0030, end: 0x003F)))
         receive(1)
-        fixture.say(.servicesChanged(peripheral.identifier, CentralFixture.range))
+        fixture.deliver(.servicesChanged(peripheral.identifier, CentralFixture.range))
         #expect(await all(of: values) == [[1]])
     }
 
     @Test func valuesOfAnEarlierConnectionEndAtOnce() async {
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         fixture.connect(peripheral)
         _ = fixture.discover(peripheral)
         let values = peripheral.linux.values(of: measurement)
@@ -83,19 +83,19 @@ struct CancelledAwaitTests {
 
     /// Cancels a call that the host has not answered, then lets the host answer it.
     private func expectCancellable<Output: Sendable, Value>(
-        _ call: ScriptedCentralEngine.Call,
+        _ call: ScriptedCentralBackend.Call,
         answer: Value,
         _ body: @escaping @Sendable () async throws -> Output
     ) async {
         let task = Task { try await body() }
-        var calls: [ScriptedCentralEngine.Call] = []
+        var calls: [ScriptedCentralBackend.Call] = []
         while calls.isEmpty {
-            calls = fixture.engine.takeCalls()
+            calls = fixture.backend.takeCalls()
             await Task.yield()
         }
         #expect(calls == [call])
         task.cancel()
-        fixture.answer(call, Result<Value, EngineError>.success(answer))
+        fixture.answer(call, Result<Value, BackendError>.success(answer))
         let result = await task.result
         #expect(throws: CancellationError.self) { _ = try result.get() }
     }
@@ -150,13 +150,13 @@ struct CancelledAwaitTests {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await peripheral.linux.read(location)
         }
-        var calls: [ScriptedCentralEngine.Call] = []
+        var calls: [ScriptedCentralBackend.Call] = []
         while calls.isEmpty, !hasEnded.withLock({ $0 }) {
-            calls = fixture.engine.takeCalls()
+            calls = fixture.backend.takeCalls()
             await Task.yield()
         }
         #expect((calls + fixture.takeCalls()).isEmpty)
-        if !calls.isEmpty { fixture.answer(calls[0], Result<[UInt8], EngineError>.success([7])) }
+        if !calls.isEmpty { fixture.answer(calls[0], Result<[UInt8], BackendError>.success([7])) }
         let result = await task.result
         #expect(throws: CancellationError.self) { _ = try result.get() }
     }
@@ -177,13 +177,13 @@ struct AwaitedSubscriptionTests {
     func removedCharacteristicDoesNotNotify(isRemoved: Bool) async throws {
         let (peripheral, measurement) = (peripheral, measurement)
         let task = Task { try await peripheral.linux.setNotifying(true, for: measurement) }
-        var calls: [ScriptedCentralEngine.Call] = []
+        var calls: [ScriptedCentralBackend.Call] = []
         while calls.isEmpty {
-            calls = fixture.engine.takeCalls()
+            calls = fixture.backend.takeCalls()
             await Task.yield()
         }
-        if isRemoved { fixture.say(.servicesChanged(peripheral.identifier, CentralFixture.range)) }
-        fixture.answer(.configure(.notification, 0x0012), Result<Void, EngineError>.success(()))
+        if isRemoved { fixture.deliver(.servicesChanged(peripheral.identifier, CentralFixture.range)) }
+        fixture.answer(.configure(.notification, 0x0012), Result<Void, BackendError>.success(()))
         try await task.value
         #expect(measurement.isNotifying == !isRemoved)
     }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Errors that apps receive")
 struct ErrorTests {
-    static let described: [(EngineError, String)] = [
+    static let described: [(BackendError, String)] = [
         (.core(.unknown), "Unknown error."),
         (.core(.invalidParameters), "One or more parameters were invalid."),
         (.core(.notConnected), "The specified device is not connected."),
@@ -32,7 +32,7 @@ struct ErrorTests {
     ]
 
     @Test(arguments: described)
-    func errorHasTheDescriptionOfApple(error: EngineError, expected: String) {
+    func errorHasTheDescriptionOfApple(error: BackendError, expected: String) {
         #expect(error.error.localizedDescription == expected)
         #expect((error.error as NSError).localizedDescription == expected)
         switch error {
@@ -64,10 +64,14 @@ struct ErrorTests {
     @Test("A command that the controller refuses is not reported as a failed connection", arguments: refusals)
     func refusedCommandBecomesAnErrorCode(status: UInt8, expected: CBError.Code) {
         let error = HostError.command(.status(HCIErrorCode(rawValue: status), LESetPHY.opcode))
-        #expect(EngineError(error) == .core(expected))
+        #expect(BackendError(error) == .core(expected))
     }
 
-    static let securityErrors: [(SecurityError, EngineError)] = [
+    @Test func reachedLimitIsReportedAsOutOfSpace() {
+        #expect(BackendError(HostError.limitReached("there are 16")) == .core(.outOfSpace))
+    }
+
+    static let securityErrors: [(SecurityError, BackendError)] = [
         (.keyMissing, .core(.peerRemovedPairingInformation)),
         (.encryptionFailed(.connectionTerminatedDueToMICFailure), .core(.connectionFailed)),
         (.encryptionFailed(.unsupportedRemoteFeature), .attribute(.insufficientAuthentication)),
@@ -75,8 +79,8 @@ struct ErrorTests {
     ]
 
     @Test("A MIC failure is not reported as removed pairing information", arguments: securityErrors)
-    func micFailureIsNotReportedAsRemovedPairingInformation(error: SecurityError, expected: EngineError) {
-        #expect(EngineError(error) == expected)
+    func micFailureIsNotReportedAsRemovedPairingInformation(error: SecurityError, expected: BackendError) {
+        #expect(BackendError(error) == expected)
     }
 
     @Test func reportThatCannotBeWrittenIsLost() async {

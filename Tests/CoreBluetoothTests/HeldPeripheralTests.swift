@@ -110,7 +110,7 @@ struct HeldPeripheralTests {
             async let read = pair.phone.read(handle, of: peripheral)
             let (reader, request) = await pair.lamp.access()
             #expect(reader.identifier == central.identifier)
-            pair.lamp.engine.answer(request.identifier, on: reader.link, .success([1]))
+            pair.lamp.backend.answer(request.identifier, on: reader.link, .success([1]))
             #expect(await read == .success([1]))
         }
     }

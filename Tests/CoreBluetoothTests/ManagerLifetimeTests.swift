@@ -41,7 +41,7 @@ struct ManagerLifetimeTests {
         let failure = OpeningFailure(.adapter(.unknownHost("report.invalid")))
         let central = TestCentral(HostCentral(SharedHost(retryDelay: .zero) { _ in .failure(failure) }))
         for _ in 1...3 { await central.events.next { if case .stateChanged(.unsupported) = $0 { () } else { nil } } }
-        central.engine.stop()
+        central.backend.stop()
         #expect(reports.lines.waiting.count { $0.contains("report.invalid") } == 1)
     }
 
@@ -50,7 +50,7 @@ struct ManagerLifetimeTests {
         let options: [String: Any] = [CBCentralManagerOptionAdapterKey: "virtual:opened without privacy"]
         let queue = DispatchQueue(label: "privacy")
         let first = CBCentralManager(delegate: nil, queue: queue, options: options)
-        _ = await (first.engine as? any HostMember)?.shared.settle()
+        _ = await (first.backend as? any HostMember)?.shared.settle()
         let second = CBCentralManager(
             delegate: nil,
             queue: queue,
@@ -61,18 +61,18 @@ struct ManagerLifetimeTests {
     }
 
     @Test func releasedManagerDisconnectsItsPeripherals() async {
-        let engine = ScriptedCentralEngine()
+        let backend = ScriptedCentralBackend()
         var manager: CBCentralManager? = CBCentralManager(
             delegate: nil,
             queue: DispatchQueue(label: "released"),
-            engine: engine
+            backend: backend
         )
-        engine.say(.stateChanged(.poweredOn))
+        backend.deliver(.stateChanged(.poweredOn))
         let peripherals = (1...3).map { manager!.peripheral(KnownPeripheral(identifier: UUID(), name: "\($0)")) }
         manager!.deliveryQueue.sync {}
         for peripheral in peripherals { manager!.connect(peripheral) }
         for peripheral in peripherals.prefix(2) {
-            engine.say(.connected(peripheral.connection, mtu: 100, on: .placeholder(1)))
+            backend.deliver(.connected(peripheral.connection, mtu: 100, on: .placeholder(1)))
         }
         manager!.deliveryQueue.sync {}
         manager!.cancelPeripheralConnection(peripherals[1])
@@ -86,23 +86,23 @@ struct ManagerLifetimeTests {
         #expect(peripherals.map(\.state) == [.disconnected, .disconnected, .disconnected])
         #expect(peripherals.allSatisfy { !$0.canSendWriteWithoutResponse && $0.services == nil })
         #expect(await values.next() == nil)
-        #expect(engine.takeCalls().last == .stop)
+        #expect(backend.takeCalls().last == .stop)
     }
 
     @Test("A call on a peripheral of a released manager is reported, and throws if it is awaited")
     func callsOnPeripheralAreReported() async {
         let reports = Reports()
-        let engine = ScriptedCentralEngine()
+        let backend = ScriptedCentralBackend()
         let peripheral: CBPeripheral
         do {
-            let manager = CBCentralManager(delegate: nil, queue: nil, engine: engine)
+            let manager = CBCentralManager(delegate: nil, queue: nil, backend: backend)
             peripheral = manager.peripheral(KnownPeripheral(identifier: UUID(), name: "orphan"))
         }
         peripheral.discoverServices(nil)
         #expect(reports.contain("name = orphan"))
         #expect(reports.contain("its manager was released"))
         await #expect(throws: CBError.self) { try await peripheral.linux.discoverServices() }
-        #expect(engine.takeCalls() == [.stop])
+        #expect(backend.takeCalls() == [.stop])
     }
 
     @Test("A peripheral that the app keeps over a reset is reported as no longer valid")
@@ -110,8 +110,8 @@ struct ManagerLifetimeTests {
         let reports = Reports()
         let fixture = CentralFixture()
         let peripheral = fixture.manager.peripheral(KnownPeripheral(identifier: UUID(), name: "kept over a reset"))
-        fixture.say(.stateChanged(.resetting))
-        fixture.say(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(.resetting))
+        fixture.deliver(.stateChanged(.poweredOn))
         fixture.manager.connect(peripheral)
         fixture.manager.cancelPeripheralConnection(peripheral)
         let lines = reports.lines.waiting.filter { $0.contains("name = kept over a reset") }
@@ -120,17 +120,17 @@ struct ManagerLifetimeTests {
         #expect(fixture.takeCalls().isEmpty)
     }
 
-    @Test("A call that reaches an engine after its end is reported and answered")
-    func callsOnStoppedEnginesAreReported() throws {
+    @Test("A call that reaches a backend after its end is reported and answered")
+    func callsOnStoppedBackendsAreReported() throws {
         let reports = Reports()
         try World.run(seed: 91) { world in
             let pair = try await LampAndPhone(world)
-            pair.phone.engine.stop()
+            pair.phone.backend.stop()
             let read = await pair.phone.read(0x0003, of: UUID())
             #expect(read == .failure(.core(.notConnected)))
-            pair.phone.engine.scan(ScanRequest())
-            pair.lamp.engine.stop()
-            let publishing = await outcome { pair.lamp.engine.publish(Lamp.definition, $0) }
+            pair.phone.backend.scan(ScanRequest())
+            pair.lamp.backend.stop()
+            let publishing = await outcome { pair.lamp.backend.publish(Lamp.definition, $0) }
             #expect(publishing.failure == .core(.notConnected))
             try await world.sleep(for: .seconds(1))
         }
@@ -173,7 +173,7 @@ struct ManagerLifetimeTests {
 
     @Test func pairingDelegateThatOwnsItsManagerIsReleased() async throws {
         var controller: Controller? = Controller("virtual:pairing delegate that owns its manager")
-        let shared = try #require(controller?.manager.engine as? any HostMember).shared
+        let shared = try #require(controller?.manager.backend as? any HostMember).shared
         _ = await shared.settle()
         #expect(shared.open != nil)
         weak let released = controller

@@ -78,7 +78,7 @@ final class PeripheralFixture: ManagerFixture {
         }
     }
 
-    let engine = ScriptedPeripheralEngine()
+    let backend = ScriptedPeripheralBackend()
     let recorder = Recorder()
     let manager: CBPeripheralManager
     let service = CBMutableService(type: CBUUID(string: "180D"), primary: true)
@@ -93,10 +93,10 @@ final class PeripheralFixture: ManagerFixture {
     static let valueHandle = AttributeHandle(0x0012)
 
     init(state: CBManagerState? = .poweredOn) {
-        manager = CBPeripheralManager(delegate: recorder, queue: DispatchQueue(label: "test"), engine: engine)
+        manager = CBPeripheralManager(delegate: recorder, queue: DispatchQueue(label: "test"), backend: backend)
         service.characteristics = [characteristic]
         if let state {
-            say(.stateChanged(state))
+            deliver(.stateChanged(state))
             recorder.told = []
         }
     }
@@ -115,7 +115,7 @@ final class PeripheralFixture: ManagerFixture {
     }
 
     func subscribe(_ remote: RemoteCentral? = nil) {
-        say(.configured(remote ?? self.remote, PeripheralFixture.valueHandle, .notification))
+        deliver(.configured(remote ?? self.remote, PeripheralFixture.valueHandle, .notification))
     }
 }
 
@@ -133,7 +133,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeTold().isEmpty)
         fixture.answer(.publish(definition), .success(try published(definition, at: 0x0020)))
         #expect(fixture.takeTold() == ["added 180D"])
-        fixture.say(.configured(fixture.remote, 0x0022, .notification))
+        fixture.deliver(.configured(fixture.remote, 0x0022, .notification))
         _ = fixture.takeCalls()
         #expect(fixture.manager.updateValue(Data([1]), for: fixture.characteristic, onSubscribedCentrals: nil))
         #expect(fixture.takeCalls() == [.update([1], 0x0022, [fixture.remote.link])])
@@ -146,7 +146,7 @@ struct PeripheralManagerTests {
         fixture.manager.removeAllServices()
         fixture.manager.add(fixture.service)
         guard case .publish(let definition) = fixture.takeCalls().last else { throw CBError(.unknown) }
-        fixture.answer(.publish(definition), Result<PublishedService, EngineError>.failure(.core(.outOfSpace)))
+        fixture.answer(.publish(definition), Result<PublishedService, BackendError>.failure(.core(.outOfSpace)))
         #expect(fixture.takeTold().isEmpty)
         fixture.answer(.publish(definition), .success(try published(definition, at: 0x0010)))
         #expect(fixture.takeTold() == ["added 180D"])
@@ -156,10 +156,10 @@ struct PeripheralManagerTests {
     func callsBeforeTheResetIsKnownAreUndone() {
         let fixture = PeripheralFixture()
         fixture.manager.deliveryQueue.suspend()
-        fixture.engine.say(.stateChanged(.resetting))
+        fixture.backend.deliver(.stateChanged(.resetting))
         fixture.manager.startAdvertising(nil)
         fixture.manager.publishL2CAPChannel(withEncryption: false)
-        fixture.engine.answer(.publishChannel(false), Result<CBL2CAPPSM, EngineError>.success(0x0080))
+        fixture.backend.answer(.publishChannel(false), Result<CBL2CAPPSM, BackendError>.success(0x0080))
         fixture.manager.deliveryQueue.resume()
         #expect(
             fixture.takeCalls() == [
@@ -174,9 +174,9 @@ struct PeripheralManagerTests {
     func restorationIsTheFirstCallbackAndTheStateIsReportedOnce() throws {
         let fixture = PeripheralFixture(state: nil)
         #expect(fixture.manager.state == .unknown)
-        fixture.engine.say(.restored(RestoredPeripheral(localName: "TiTan", services: ["180D"])))
-        fixture.engine.say(.stateChanged(.poweredOn))
-        fixture.say(.stateChanged(.poweredOn))
+        fixture.backend.deliver(.restored(RestoredPeripheral(localName: "TiTan", services: ["180D"])))
+        fixture.backend.deliver(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(.poweredOn))
         #expect(fixture.takeTold() == ["restore", "state poweredOn"])
         let advertisement = try #require(
             fixture.recorder.restored[CBPeripheralManagerRestoredStateAdvertisementDataKey] as? [String: Any]
@@ -211,7 +211,7 @@ struct PeripheralManagerTests {
         let payload = AdvertisementPayload(localName: "TiTan", services: ["180D"])
         #expect(fixture.takeCalls() == [.startAdvertising(payload)])
         #expect(!fixture.manager.isAdvertising)
-        fixture.answer(.startAdvertising(payload), Result<Void, EngineError>.success(()))
+        fixture.answer(.startAdvertising(payload), Result<Void, BackendError>.success(()))
         fixture.manager.startAdvertising(nil)
         #expect(fixture.takeTold() == ["advertising true", "advertising true"])
         #expect((fixture.recorder.errors.first as? CBError)?.code == .alreadyAdvertising)
@@ -227,10 +227,10 @@ struct PeripheralManagerTests {
         let payload = AdvertisementPayload(localName: nil, services: [])
         fixture.manager.startAdvertising(nil)
         fixture.manager.stopAdvertising()
-        fixture.answer(.startAdvertising(payload), Result<Void, EngineError>.success(()))
+        fixture.answer(.startAdvertising(payload), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold().isEmpty)
         fixture.manager.startAdvertising(nil)
-        fixture.answer(.startAdvertising(payload), Result<Void, EngineError>.failure(.core(.unknown)))
+        fixture.answer(.startAdvertising(payload), Result<Void, BackendError>.failure(.core(.unknown)))
         #expect(fixture.takeTold() == ["advertising false"])
     }
 
@@ -352,7 +352,7 @@ struct PeripheralManagerTests {
             Issue.record("not published")
             return
         }
-        fixture.answer(.publish(definition), Result<PublishedService, EngineError>.failure(.core(.outOfSpace)))
+        fixture.answer(.publish(definition), Result<PublishedService, BackendError>.failure(.core(.outOfSpace)))
         #expect(fixture.takeTold() == ["added 180D"])
         #expect((fixture.recorder.errors.first as? CBError)?.code == .outOfSpace)
         fixture.characteristic.permissions = .readable
@@ -442,7 +442,7 @@ struct PeripheralManagerTests {
     func readIsAnsweredOnceWithTheValueThatIsSet() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
-        fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 5))))
+        fixture.deliver(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 5))))
         #expect(fixture.takeTold() == ["read 5"])
         let request = fixture.recorder.requests[0]
         #expect(request.characteristic === fixture.characteristic)
@@ -459,7 +459,7 @@ struct PeripheralManagerTests {
     func errorCodeIsSentAsItIs(code: Int) throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
-        fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
+        fixture.deliver(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
         fixture.manager.respond(to: fixture.recorder.requests[0], withResult: CBATTError.Code(rawValue: code)!)
         let expected = ATTErrorCode(rawValue: UInt8(code))
         #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .failure(expected))])
@@ -469,7 +469,7 @@ struct PeripheralManagerTests {
     func answerThatIsNoErrorCode(code: Int) throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
-        fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
+        fixture.deliver(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
         fixture.manager.respond(to: fixture.recorder.requests[0], withResult: CBATTError.Code(rawValue: code)!)
         #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .failure(.unlikelyError))])
     }
@@ -479,7 +479,7 @@ struct PeripheralManagerTests {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let handle = PeripheralFixture.valueHandle
-        fixture.say(
+        fixture.deliver(
             .access(
                 fixture.remote,
                 access(
@@ -501,7 +501,7 @@ struct PeripheralManagerTests {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let write = AttributeWrite(handle: PeripheralFixture.valueHandle, offset: 0, value: [5])
-        fixture.say(.access(fixture.remote, access(.write(write, isCommand: true))))
+        fixture.deliver(.access(fixture.remote, access(.write(write, isCommand: true))))
         #expect(fixture.takeTold() == ["write 0:[5]"])
         fixture.manager.respond(to: fixture.recorder.requests[0], withResult: .success)
         #expect(fixture.takeCalls().isEmpty)
@@ -520,12 +520,12 @@ struct PeripheralManagerTests {
         let write = AttributeWrite(handle: PeripheralFixture.valueHandle, offset: 0, value: [5])
         let delegate = StateOnly()
         fixture.manager.delegate = delegate
-        fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0), 1)))
-        fixture.say(.access(fixture.remote, access(.write(write, isCommand: false), 2)))
+        fixture.deliver(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0), 1)))
+        fixture.deliver(.access(fixture.remote, access(.write(write, isCommand: false), 2)))
         fixture.manager.delegate = nil
-        fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0), 3)))
-        fixture.say(.access(fixture.remote, access(.read(0x0099, offset: 0), 4)))
-        fixture.say(.access(fixture.remote, access(.write(write, isCommand: true), 5)))
+        fixture.deliver(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0), 3)))
+        fixture.deliver(.access(fixture.remote, access(.read(0x0099, offset: 0), 4)))
+        fixture.deliver(.access(fixture.remote, access(.write(write, isCommand: true), 5)))
         #expect(
             fixture.takeCalls() == [
                 .answer(1, link, .failure(.requestNotSupported)),
@@ -546,14 +546,14 @@ struct PeripheralManagerTests {
         fixture.subscribe()
         let central = fixture.recorder.centrals[0]
         #expect(fixture.characteristic.subscribedCentrals == [central])
-        fixture.say(
+        fixture.deliver(
             .mtuChanged(RemoteCentral(link: fixture.remote.link, identifier: fixture.remote.identifier, mtu: 23))
         )
         #expect(central.maximumUpdateValueLength == 20)
         #expect(CBCentral(identifier: UUID(), mtu: 517).maximumUpdateValueLength == 512)
-        fixture.say(.configured(fixture.remote, PeripheralFixture.valueHandle, []))
+        fixture.deliver(.configured(fixture.remote, PeripheralFixture.valueHandle, []))
         fixture.subscribe()
-        fixture.say(.disconnected(fixture.remote))
+        fixture.deliver(.disconnected(fixture.remote))
         #expect(fixture.takeTold() == ["subscribed 1", "unsubscribed 0", "subscribed 1", "unsubscribed 0"])
         #expect(fixture.recorder.centrals[1] === central)
     }
@@ -608,7 +608,7 @@ struct PeripheralManagerTests {
         #expect(sent.count == CBPeripheralManager.updateLimit)
         let calls = fixture.takeCalls()
         #expect(calls == sent.map { .update([$0], PeripheralFixture.valueHandle, [fixture.remote.link]) })
-        for call in calls { fixture.answer(call, Result<Void, EngineError>.success(())) }
+        for call in calls { fixture.answer(call, Result<Void, BackendError>.success(())) }
         #expect(fixture.takeTold() == ["ready"])
     }
 
@@ -626,10 +626,10 @@ struct PeripheralManagerTests {
                 .latency(.high, central.identifier), .publishChannel(true), .unpublishChannel(0x0080),
             ]
         )
-        fixture.answer(.publishChannel(true), Result<CBL2CAPPSM, EngineError>.success(0x0081))
-        fixture.answer(.unpublishChannel(0x0080), Result<Void, EngineError>.failure(.core(.invalidParameters)))
+        fixture.answer(.publishChannel(true), Result<CBL2CAPPSM, BackendError>.success(0x0081))
+        fixture.answer(.unpublishChannel(0x0080), Result<Void, BackendError>.failure(.core(.invalidParameters)))
         let streams = ChannelStreams(input: InputStream(data: Data()), output: OutputStream.toMemory())
-        fixture.say(.channelOpened(fixture.remote, 0x0081, .success(streams)))
+        fixture.deliver(.channelOpened(fixture.remote, 0x0081, .success(streams)))
         #expect(fixture.takeTold() == ["published 129", "unpublished 128", "channel 129"])
     }
 
@@ -640,22 +640,22 @@ struct PeripheralManagerTests {
         fixture.subscribe()
         fixture.manager.startAdvertising(nil)
         _ = fixture.takeCalls()
-        fixture.say(.stateChanged(.poweredOff))
+        fixture.deliver(.stateChanged(.poweredOff))
         #expect(!fixture.manager.isAdvertising)
         #expect(fixture.characteristic.subscribedCentrals == [])
         #expect(fixture.takeCalls() == [.stopAdvertising, .unpublishAllChannels])
-        fixture.say(.stateChanged(.poweredOn))
-        fixture.say(.stateChanged(.resetting))
+        fixture.deliver(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(.resetting))
         #expect(fixture.takeCalls() == [.unpublishAllChannels, .remove(0x0010)])
-        fixture.say(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(.poweredOn))
         try fixture.publish()
         #expect(fixture.service.characteristics?.count == 1)
     }
 
     @Test("The host ends with the manager")
     func hostEndsWithTheManager() {
-        let engine = ScriptedPeripheralEngine()
-        do { _ = CBPeripheralManager(delegate: nil, queue: nil, engine: engine) }
-        #expect(engine.takeCalls() == [.stop])
+        let backend = ScriptedPeripheralBackend()
+        do { _ = CBPeripheralManager(delegate: nil, queue: nil, backend: backend) }
+        #expect(backend.takeCalls() == [.stop])
     }
 }

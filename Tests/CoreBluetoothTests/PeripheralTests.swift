@@ -101,7 +101,7 @@ struct PeripheralTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         peripheral.discoverServices(nil)
-        let failure = Result<[DiscoveredService], EngineError>.failure(.core(.notConnected))
+        let failure = Result<[DiscoveredService], BackendError>.failure(.core(.notConnected))
         fixture.answer(.discoverServices(nil), failure)
         #expect(peripheral.services == nil)
         #expect((fixture.recorder.errors.first as? CBError)?.code == .notConnected)
@@ -117,7 +117,7 @@ struct PeripheralTests {
         peripheral.readValue(for: measurement)
         peripheral.readValue(for: measurement)
         fixture.answer(.read(0x0012), .success([1, 2] as [UInt8]))
-        fixture.answer(.read(0x0012), Result<[UInt8], EngineError>.failure(.attribute(ATTErrorCode(rawValue: 0x81))))
+        fixture.answer(.read(0x0012), Result<[UInt8], BackendError>.failure(.attribute(ATTErrorCode(rawValue: 0x81))))
         #expect(fixture.takeTold() == ["value [1, 2]", "value [1, 2]"])
         #expect((fixture.recorder.errors.first as? CBATTError)?.code.rawValue == 0x81)
     }
@@ -128,14 +128,14 @@ struct PeripheralTests {
         let peripheral = fixture.connectedPeripheral()
         let (_, measurement, _) = fixture.discover(peripheral)
         peripheral.setNotifyValue(true, for: measurement)
-        fixture.answer(.configure(.notification, 0x0012), Result<Void, EngineError>.success(()))
+        fixture.answer(.configure(.notification, 0x0012), Result<Void, BackendError>.success(()))
         for value in 0..<3 as Range<UInt8> {
-            fixture.engine.say(.valueReceived(peripheral.identifier, 0x0012, [value]))
+            fixture.backend.deliver(.valueReceived(peripheral.identifier, 0x0012, [value]))
         }
-        fixture.engine.say(.valueReceived(peripheral.identifier, 0x0099, [9]))
+        fixture.backend.deliver(.valueReceived(peripheral.identifier, 0x0099, [9]))
         #expect(fixture.takeTold() == ["notifying true", "value [0]", "value [1]", "value [2]"])
         peripheral.setNotifyValue(false, for: measurement)
-        fixture.answer(.configure([], 0x0012), Result<Void, EngineError>.success(()))
+        fixture.answer(.configure([], 0x0012), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold() == ["notifying false"])
     }
 
@@ -181,7 +181,7 @@ struct PeripheralTests {
         peripheral.readValue(for: descriptor)
         fixture.answer(.read(0x0013), .success(Array("Level".utf8)))
         peripheral.writeValue(Data("Rate".utf8), for: descriptor)
-        fixture.answer(.write(Array("Rate".utf8), 0x0013), Result<Void, EngineError>.success(()))
+        fixture.answer(.write(Array("Rate".utf8), 0x0013), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold() == ["descriptors", "descriptor Level", "descriptor written"])
         #expect(descriptor.value as? String == "Level")
     }
@@ -195,8 +195,8 @@ struct PeripheralTests {
             peripheral.writeValue(Data([value]), for: location, type: .withResponse)
         }
         #expect(fixture.takeCalls() == [.write([1], 0x0015), .write([2], 0x0015), .write([3], 0x0015)])
-        fixture.answer(.write([1], 0x0015), Result<Void, EngineError>.success(()))
-        fixture.answer(.write([2], 0x0015), Result<Void, EngineError>.failure(.attribute(.writeNotPermitted)))
+        fixture.answer(.write([1], 0x0015), Result<Void, BackendError>.success(()))
+        fixture.answer(.write([2], 0x0015), Result<Void, BackendError>.failure(.attribute(.writeNotPermitted)))
         #expect(fixture.takeTold() == ["written", "written"])
         #expect((fixture.recorder.errors.first as? CBATTError)?.code == .writeNotPermitted)
         #expect(location.value == nil)
@@ -216,7 +216,7 @@ struct PeripheralTests {
         peripheral.writeValue(Data([1]), for: measurement, type: .withoutResponse)
         peripheral.writeValue(Data(count: 21), for: location, type: .withoutResponse)
         #expect(fixture.takeCalls().isEmpty)
-        fixture.say(.mtuChanged(peripheral.identifier, 185))
+        fixture.deliver(.mtuChanged(peripheral.identifier, 185))
         #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 182)
         peripheral.writeValue(Data(count: 182), for: location, type: .withoutResponse)
         #expect(fixture.takeCalls() == [.writeWithoutResponse(Array(repeating: 0, count: 182), 0x0015)])
@@ -250,10 +250,10 @@ struct PeripheralTests {
         #expect(sent == CBPeripheral.writeLimit)
         // An app that does not check for room loses nothing.
         peripheral.writeValue(Data([1]), for: location, type: .withoutResponse)
-        fixture.answer(.writeWithoutResponse([1], 0x0015), Result<Void, EngineError>.success(()))
+        fixture.answer(.writeWithoutResponse([1], 0x0015), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold().isEmpty)
         for _ in 0..<sent {
-            fixture.answer(.writeWithoutResponse([0], 0x0015), Result<Void, EngineError>.success(()))
+            fixture.answer(.writeWithoutResponse([0], 0x0015), Result<Void, BackendError>.success(()))
         }
         #expect(fixture.takeTold() == ["ready"])
         #expect(peripheral.canSendWriteWithoutResponse)
@@ -288,8 +288,8 @@ struct PeripheralTests {
         let peripheral = fixture.connectedPeripheral()
         peripheral.readRSSI()
         peripheral.readRSSI()
-        fixture.answer(.readRSSI, Result<Int?, EngineError>.success(-61))
-        fixture.answer(.readRSSI, Result<Int?, EngineError>.success(nil))
+        fixture.answer(.readRSSI, Result<Int?, BackendError>.success(-61))
+        fixture.answer(.readRSSI, Result<Int?, BackendError>.success(nil))
         #expect(fixture.takeTold() == ["rssi -61", "rssi 127"])
     }
 
@@ -300,8 +300,8 @@ struct PeripheralTests {
         peripheral.openL2CAPChannel(0x00C0)
         peripheral.openL2CAPChannel(0x00C0)
         let streams = ChannelStreams(input: InputStream(data: Data()), output: OutputStream.toMemory())
-        fixture.answer(.openChannel(0x00C0), Result<ChannelStreams, EngineError>.success(streams))
-        fixture.answer(.openChannel(0x00C0), Result<ChannelStreams, EngineError>.failure(.core(.connectionFailed)))
+        fixture.answer(.openChannel(0x00C0), Result<ChannelStreams, BackendError>.success(streams))
+        fixture.answer(.openChannel(0x00C0), Result<ChannelStreams, BackendError>.failure(.core(.connectionFailed)))
         #expect(fixture.takeTold() == ["channel 192", "channel 0"])
         #expect(fixture.recorder.errors.count == 1)
     }
@@ -311,7 +311,7 @@ struct PeripheralTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         let (service, measurement, location) = fixture.discover(peripheral)
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         _ = fixture.takeTold()
         for _ in 0..<2 {
             peripheral.discoverCharacteristics(nil, for: service)
@@ -334,20 +334,20 @@ struct PeripheralTests {
         let peripheral = fixture.connectedPeripheral()
         let (_, measurement, location) = fixture.discover(peripheral)
         peripheral.setNotifyValue(true, for: measurement)
-        fixture.answer(.configure(.notification, 0x0012), Result<Void, EngineError>.success(()))
+        fixture.answer(.configure(.notification, 0x0012), Result<Void, BackendError>.success(()))
         peripheral.readValue(for: measurement)
         peripheral.writeValue(Data([1]), for: location, type: .withResponse)
         _ = fixture.takeTold()
-        fixture.say(
+        fixture.deliver(
             .disconnected(peripheral.connection, Disconnection(error: .core(.connectionTimeout), time: 1))
         )
         #expect(peripheral.services == nil)
         #expect(!measurement.isNotifying)
         #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 20)
-        fixture.engine.say(.valueReceived(peripheral.identifier, 0x0012, [7]))
+        fixture.backend.deliver(.valueReceived(peripheral.identifier, 0x0012, [7]))
         fixture.answer(.read(0x0012), .success([1] as [UInt8]))
         fixture.connect(peripheral)
-        fixture.answer(.write([1], 0x0015), Result<Void, EngineError>.success(()))
+        fixture.answer(.write([1], 0x0015), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold().isEmpty)
         #expect(measurement.value == nil)
     }
@@ -363,12 +363,12 @@ struct PeripheralTests {
             .success([DiscoveredService(uuid: "180F", isPrimary: true, handle: 0x0020, endHandle: 0x002F)])
         )
         _ = fixture.takeTold()
-        fixture.say(.servicesChanged(peripheral.identifier, HandleRange(start: 0x001A, end: 0x001F)))
+        fixture.deliver(.servicesChanged(peripheral.identifier, HandleRange(start: 0x001A, end: 0x001F)))
         #expect(fixture.takeTold() == ["modified 1"])
         #expect(fixture.recorder.invalidated.first === service)
         #expect(peripheral.services?.map(\.uuid.uuidString) == ["180F"])
         peripheral.readValue(for: measurement)
-        _ = fixture.engine.takeCalls()
+        _ = fixture.backend.takeCalls()
         #expect(fixture.takeTold().isEmpty)
     }
 
@@ -381,7 +381,7 @@ struct PeripheralTests {
         peripheral.discoverIncludedServices(nil, for: service)
         peripheral.discoverDescriptors(for: measurement)
         peripheral.setNotifyValue(true, for: measurement)
-        fixture.say(.servicesChanged(peripheral.identifier, CentralFixture.range))
+        fixture.deliver(.servicesChanged(peripheral.identifier, CentralFixture.range))
         _ = fixture.takeTold()
         fixture.answer(.discoverCharacteristics(CentralFixture.range), .success([CentralFixture.measurement]))
         let included = IncludedService(uuid: "180F", declarationHandle: 0x0011, handle: 0x0040, endHandle: 0x004F)
@@ -390,7 +390,7 @@ struct PeripheralTests {
             .discoverDescriptors(HandleRange(start: 0x0013, end: 0x0013)),
             .success([DiscoveredDescriptor(uuid: "2902", handle: 0x0013)])
         )
-        fixture.answer(.configure(.notification, 0x0012), Result<Void, EngineError>.success(()))
+        fixture.answer(.configure(.notification, 0x0012), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold() == ["characteristics", "included", "descriptors", "notifying false"])
         #expect(
             fixture.recorder.errors.map { ($0 as? CBError)?.code } == [.invalidHandle, .invalidHandle, .invalidHandle]
@@ -418,8 +418,8 @@ struct PeripheralTests {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
         #expect(peripheral.name == "Polar")
-        fixture.say(.nameChanged(peripheral.identifier, "Polar"))
-        fixture.say(.nameChanged(peripheral.identifier, "H10"))
+        fixture.deliver(.nameChanged(peripheral.identifier, "Polar"))
+        fixture.deliver(.nameChanged(peripheral.identifier, "H10"))
         #expect(fixture.takeTold() == ["name H10"])
     }
 

@@ -26,11 +26,11 @@ struct PublicationTests {
     @Test("A service may be added before the publication of an included one is reported")
     func includedServiceMayStillBePublished() throws {
         let (included, outer) = try addBoth()
-        #expect(fixture.engine.includedHandles == [nil])
-        // The engine publishes the next service before the manager handles the result.
+        #expect(fixture.backend.includedHandles == [nil])
+        // The backend publishes the next service before the manager handles the result.
         fixture.manager.deliveryQueue.suspend()
-        fixture.engine.answer(.publish(included), .success(try published(included, at: 0x0030)))
-        #expect(fixture.engine.includedHandles == [0x0030])
+        fixture.backend.answer(.publish(included), .success(try published(included, at: 0x0030)))
+        #expect(fixture.backend.includedHandles == [0x0030])
         fixture.manager.deliveryQueue.resume()
         fixture.answer(.publish(outer), .success(try published(outer, at: 0x0040)))
         #expect(fixture.takeTold() == ["added 180F", "added 180D"])
@@ -40,9 +40,9 @@ struct PublicationTests {
     @Test("The handle of an included service that could not be published is not known")
     func includedServiceThatFailsHasNoHandle() throws {
         let (included, outer) = try addBoth()
-        fixture.answer(.publish(included), Result<PublishedService, EngineError>.failure(.core(.outOfSpace)))
-        #expect(fixture.engine.includedHandles == [nil])
-        fixture.answer(.publish(outer), Result<PublishedService, EngineError>.failure(.core(.invalidParameters)))
+        fixture.answer(.publish(included), Result<PublishedService, BackendError>.failure(.core(.outOfSpace)))
+        #expect(fixture.backend.includedHandles == [nil])
+        fixture.answer(.publish(outer), Result<PublishedService, BackendError>.failure(.core(.invalidParameters)))
         #expect(fixture.takeTold() == ["added 180F", "added 180D"])
         #expect(fixture.recorder.errors.map { ($0 as? CBError)?.code } == [.outOfSpace, .invalidParameters])
         // Both can be changed again.
@@ -53,9 +53,9 @@ struct PublicationTests {
     @Test("A value that the app stores while its service is not published is not one that the host answers with")
     func storedValueDoesNotBecomeCachedByAnotherPublication() throws {
         try fixture.publish()
-        fixture.say(.stateChanged(.resetting))
+        fixture.deliver(.stateChanged(.resetting))
         fixture.characteristic.value = Data([1])
-        fixture.say(.stateChanged(.poweredOn))
+        fixture.deliver(.stateChanged(.poweredOn))
         try #require(!fixture.service.hasCachedValueThatChanges)
         _ = fixture.takeCalls()
         fixture.manager.add(fixture.service)
@@ -67,7 +67,7 @@ struct PublicationTests {
         #expect(fixture.characteristic.value == Data([2]))
         _ = fixture.takeTold()
         let handle = PeripheralFixture.valueHandle
-        fixture.say(.access(fixture.remote, AccessRequest(identifier: 7, kind: .read(handle, offset: 0))))
+        fixture.deliver(.access(fixture.remote, AccessRequest(identifier: 7, kind: .read(handle, offset: 0))))
         #expect(fixture.takeTold() == ["read 0"])
     }
 
@@ -98,8 +98,8 @@ struct PublicationTests {
 @Suite("Starts of advertising that follow each other")
 struct AdvertisingStartTests {
     private let fixture = PeripheralFixture()
-    private let success = Result<Void, EngineError>.success(())
-    private let failure = Result<Void, EngineError>.failure(.core(.unknown))
+    private let success = Result<Void, BackendError>.success(())
+    private let failure = Result<Void, BackendError>.failure(.core(.unknown))
 
     private func payload(_ name: String) -> AdvertisementPayload { AdvertisementPayload(localName: name, services: []) }
 
@@ -135,13 +135,13 @@ struct AdvertisingStartTests {
     @Test("A stop or the loss of power ends the starts that wait", arguments: [true, false])
     func waitingStartsEnd(isStopped: Bool) {
         start("one", "two")
-        if isStopped { fixture.manager.stopAdvertising() } else { fixture.say(.stateChanged(.poweredOff)) }
+        if isStopped { fixture.manager.stopAdvertising() } else { fixture.deliver(.stateChanged(.poweredOff)) }
         _ = fixture.takeCalls()
         _ = fixture.takeTold()
         fixture.answer(.startAdvertising(payload("one")), failure)
         #expect(fixture.takeCalls().isEmpty)
         #expect(fixture.takeTold().isEmpty)
-        if !isStopped { fixture.say(.stateChanged(.poweredOn)) }
+        if !isStopped { fixture.deliver(.stateChanged(.poweredOn)) }
         start("three")
         #expect(fixture.takeCalls() == [.startAdvertising(payload("three"))])
     }

@@ -24,7 +24,7 @@ struct RepeatedConnectionTests {
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect(ConnectionRequest(reconnects: !reconnects))
             let connection = ConnectionIdentifier(peripheral: peripheral, number: 0)
-            pair.phone.engine.setReconnects(reconnects, of: connection)
+            pair.phone.backend.setReconnects(reconnects, of: connection)
             let host = pair.lampDevice.adapter.host
             for link in await host.linkIdentifiers() { await host.disconnect(link) }
             #expect(await pair.phone.disconnected(peripheral).isReconnecting == reconnects)
@@ -41,16 +41,16 @@ struct RepeatedConnectionTests {
         fixture.manager.connect(peripheral, options: reconnects)
         fixture.manager.connect(peripheral)
         #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 1)))
         #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest(reconnects: true))])
         // A cancelled request leaves no choice behind.
-        fixture.say(.connected(peripheral.connection, mtu: 23, on: .placeholder(2)))
+        fixture.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(2)))
         fixture.manager.cancelPeripheralConnection(peripheral)
         fixture.manager.connect(peripheral, options: reconnects)
         fixture.manager.cancelPeripheralConnection(peripheral)
         fixture.manager.connect(peripheral)
         #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
-        fixture.say(.disconnected(peripheral.connection, Disconnection(error: nil, time: 2)))
+        fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 2)))
         #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest())])
     }
 
@@ -59,7 +59,7 @@ struct RepeatedConnectionTests {
         try World.run(seed: 65) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
-            pair.phone.engine.connect(peripheral, ConnectionRequest(reconnects: true))
+            pair.phone.backend.connect(peripheral, ConnectionRequest(reconnects: true))
             if isConnected { await pair.phone.connected(peripheral) }
             await pair.phone.connect(peripheral, ConnectionRequest())
             let host = pair.lampDevice.adapter.host

@@ -3,7 +3,7 @@ import Foundation
 @testable import CoreBluetooth
 
 /// A channel with a limited send buffer, which delivers the events that the test requests.
-final class ScriptedChannel: CoreBluetooth.ChannelEngine {
+final class ScriptedChannel: ChannelBackend {
     private struct State {
         var deliver: (@Sendable (ChannelEvent) -> Void)?
         var room: Int
@@ -23,12 +23,12 @@ final class ScriptedChannel: CoreBluetooth.ChannelEngine {
     var consumed: Int { state.withLock { $0.consumed } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    func say(_ event: ChannelEvent) { state.withLock { $0.deliver }?(event) }
+    func deliver(_ event: ChannelEvent) { state.withLock { $0.deliver }?(event) }
 
     /// Enlarges the free space, and reports it.
     func makeRoom(_ count: Int) {
         state.withLock { $0.room += count }
-        say(.readyToSend)
+        deliver(.readyToSend)
     }
 
     func start(_ deliver: @escaping @Sendable (ChannelEvent) -> Void) { state.withLock { $0.deliver = deliver } }

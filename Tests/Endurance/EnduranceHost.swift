@@ -8,8 +8,8 @@ import Glibc
 /// It keeps links to `COUNT` peripherals, and scans now and then. On each link it reads and writes a value and receives
 /// notifications.
 ///
-/// It answers each line on standard input with a line of JSON, which has the counts of ``HostInspection`` and the number
-/// of received values:
+/// It answers each line on standard input with a line of JSON, which has the counts of ``HostInspection`` and the
+/// number of received values:
 ///
 ///     report      the counts now
 ///     close       the counts after everything was closed; the program then ends

@@ -480,7 +480,7 @@ def bluez_central_enhanced_bearer(world: World):
         signal
         for packet in decoded(world, capture)
         if packet["direction"] == "hostToController"
-        for signal in packet.get("l2cap", {}).get("signalling", [])
+        for signal in packet.get("l2cap", {}).get("signaling", [])
         if signal["codeName"] == "Credit Based Connection Response"
     ]
     assert answers and all(signal["result"] == 0 for signal in answers), f"BlueZ has opened no bearer: {answers}"

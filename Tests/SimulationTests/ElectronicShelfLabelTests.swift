@@ -5,8 +5,8 @@ import Testing
 
 /// A shop with one advertiser and 1,000 labels. Each is a whole host with a software controller of its own.
 ///
-/// The labels are divided into 32 subevents with 32 response slots each. The data of a subevent has a record for each of its
-/// labels: the slot and a price. A label shows its price, and answers with its number and the price.
+/// The labels are divided into 32 subevents with 32 response slots each. The data of a subevent has a record for each
+/// of its labels: the slot and a price. A label shows its price, and answers with its number and the price.
 private struct Shop {
     static let labelCount = 1000
     static let slotCount = 32

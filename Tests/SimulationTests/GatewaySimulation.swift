@@ -149,8 +149,8 @@ final class GatewaySimulation: Sendable {
     /// Keeps a sensor connected: reads its value now and then, and receives its alerts.
     private func keep(_ sensor: ScriptedPeripheral, isBonded: Bool, on central: Central) async {
         guard let reading = sensor.valueHandle(of: Self.reading) else { return }
-        // Long connection intervals, so that simulating an hour takes seconds. Pairings need shorter ones: each of their
-        // many packets waits for the next event.
+        // Long connection intervals, so that simulating an hour takes seconds. Pairings need shorter ones: each of
+        // their many packets waits for the next event.
         let interval = Duration.milliseconds(isBonded ? 500 : 4000)
         let parameters = ConnectionParameters(interval: interval...interval, supervisionTimeout: .seconds(30))
         try? await central.maintain(sensor.address, parameters: parameters) { [self] peer in

@@ -53,7 +53,8 @@ extension Ledger {
         receipt.count = index + 1
     }
 
-    /// Checks the values of a channel that the peer has closed: all have arrived if it has closed the channel after the last.
+    /// Checks the values of a channel that the peer has closed: all have arrived if it has closed the channel after the
+    /// last.
     func expectAll(in receipt: ChannelReceipt, where place: String) {
         guard !losesData, let channel = receipt.channel, channelValues.finished.contains(channel) else { return }
         let count = channelValues.writtenCounts[channel]

@@ -61,7 +61,8 @@ final class Ledger: Sendable {
         set { state.hasFaults = newValue }
     }
 
-    /// Whether a controller has lost data of links: then values on channels and enhanced bearers may be missing or mixed.
+    /// Whether a controller has lost data of links: then values on channels and enhanced bearers may be missing or
+    /// mixed.
     var losesData: Bool {
         get { state.losesData }
         set { state.losesData = newValue }
@@ -121,8 +122,8 @@ final class Ledger: Sendable {
         return words.filter { !$0.hasPrefix("device") && Int($0) == nil }.joined(separator: " ")
     }
 
-    /// Reports errors that only a fault of the host explains, because no device here breaks the protocol above HCI. Only lost
-    /// data of links may end a channel by a violation.
+    /// Reports errors that only a fault of the host explains, because no device here breaks the protocol above HCI.
+    /// Only lost data of links may end a channel by a violation.
     func check(_ error: BLEError, of name: String) {
         switch error {
         case .channel(.ended(.violation)) where losesData: break

@@ -1,7 +1,8 @@
 import BLE
 import BluetoothTesting
 
-// L2CAP channels between stations. The first byte after the number of a value is random, so the app of the server decides.
+// L2CAP channels between stations. The first byte after the number of a value is random, so the app of the server
+// decides.
 extension Station {
     /// The values on channels.
     static let channel: BluetoothUUID = "5C3A0007-0000-4000-8000-00805F9B34FB"
@@ -91,8 +92,8 @@ extension CentralTask.Visit {
         }
     }
 
-    /// Performs the work on a channel. Cancels it after some time if a controller has lost data of links: values, credits
-    /// or the end of the link may then never arrive.
+    /// Performs the work on a channel. Cancels it after some time if a controller has lost data of links: values,
+    /// credits or the end of the link may then never arrive.
     private func endingIfDataIsLost(_ body: @escaping @Sendable () async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask(operation: body)

@@ -3,8 +3,8 @@ import BluetoothTesting
 
 /// What the devices of a world use besides GATT on its fixed channel.
 ///
-/// The traits have random numbers of their own. So a seed whose world has none of them gives the same world as before there
-/// were traits.
+/// The traits have random numbers of their own. So a seed whose world has none of them gives the same world as before
+/// there were traits.
 struct WorldTraits: Sendable {
     /// Whether devices pair, and forget bonds.
     let pairs: Bool

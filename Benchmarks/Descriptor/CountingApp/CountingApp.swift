@@ -14,8 +14,8 @@ import ProgramSupport
 ///     reads N | writes N | commands N as `connect`: N reads, writes or writes without response, one after the other
 ///     subscribe                       as `connect`: subscribes to the notifications
 ///
-/// `Benchmarks/BlueZ/counting_app.py` is the same app on bleak. The app runs on the adapter's loop if `$MEASURED_APP` is
-/// `loop`, otherwise on the shared thread pool.
+/// `Benchmarks/BlueZ/counting_app.py` is the same app on bleak. The app runs on the adapter's loop if `$MEASURED_APP`
+/// is `loop`, otherwise on the shared thread pool.
 @main
 struct CountingApp {
     let adapter: Adapter

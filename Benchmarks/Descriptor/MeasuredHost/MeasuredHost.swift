@@ -3,7 +3,8 @@ import Dispatch
 import Glibc
 import ProgramSupport
 
-/// A server or a client that performs the commands on standard input, one per line. It answers each with a line of JSON:
+/// A server or a client that performs the commands on standard input, one per line. It answers each with a line of
+/// JSON:
 ///
 ///     reads S | writes S | commands S     sends requests, or writes without response of 244 bytes, for S seconds
 ///     subscribe                           makes the client receive notifications

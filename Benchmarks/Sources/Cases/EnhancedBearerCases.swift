@@ -2,7 +2,8 @@ import BLE
 import BluetoothTesting
 
 extension BenchmarkCase {
-    /// Reads by five tasks at the same time, each of its own value: on the fixed channel, and on enhanced bearers besides.
+    /// Reads by five tasks at the same time, each of its own value: on the fixed channel, and on enhanced bearers
+    /// besides.
     static var enhancedBearers: [BenchmarkCase] {
         [0, 1, 5].map { count in
             pair("eatt/reads-of-five-tasks/bearers-\(count)", operations: 50_000, bearers: count, services: [service]) {

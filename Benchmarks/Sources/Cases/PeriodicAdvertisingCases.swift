@@ -3,7 +3,8 @@ import BLEByteCoding
 import BluetoothTesting
 
 extension BenchmarkCase {
-    /// Reports of a periodic advertising train into the sequence of the module BLE: whole ones, and data in three fragments.
+    /// Reports of a periodic advertising train into the sequence of the module BLE: whole ones, and data in three
+    /// fragments.
     static var periodicAdvertising: [BenchmarkCase] {
         [("20", [20]), ("240", [240]), ("600-in-fragments", [240, 240, 120])].map { name, lengths in
             BenchmarkCase("periodic/report-\(name)", operations: 100_000) { operations, meter in

@@ -5,8 +5,8 @@ import NIOCore
 ///
 /// ## Overview
 ///
-/// The caller passes received bytes to ``receive(_:now:)`` and then performs each effect that ``next(_:)`` returns, until
-/// there is none. It calls ``advance(to:)`` at ``deadline``. To send a message, it writes the bytes of
+/// The caller passes received bytes to ``receive(_:now:)`` and then performs each effect that ``next(_:)`` returns,
+/// until there is none. It calls ``advance(to:)`` at ``deadline``. To send a message, it writes the bytes of
 /// ``frame(_:into:)``.
 ///
 /// ## States
@@ -31,8 +31,8 @@ public struct APISession: Sendable {
     public enum MessageHandling: Sendable {
         /// All of them.
         case all
-        /// Pings, requests to disconnect and the responses to both. The other messages wait, in their order. If the client
-        /// then ends the session or violates the protocol, they are handled before the end.
+        /// Pings, requests to disconnect and the responses to both. The other messages wait, in their order. If the
+        /// client then ends the session or violates the protocol, they are handled before the end.
         case control
         /// None. The received bytes wait.
         case nothing

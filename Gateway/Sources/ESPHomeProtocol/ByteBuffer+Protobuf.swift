@@ -30,11 +30,6 @@ extension ByteBuffer {
         writeVariableLength(number)
     }
 
-    /// Appends a field with a number that is encoded with its sign in the lowest bit (`sint32`).
-    public mutating func writeField(_ field: UInt64, signed number: Int) {
-        writeField(field, number: UInt64(bitPattern: Int64(number << 1 ^ number >> 63)))
-    }
-
     /// Appends a field with bytes; nothing if there are none.
     public mutating func writeField(_ field: UInt64, bytes: [UInt8]) {
         guard !bytes.isEmpty else { return }

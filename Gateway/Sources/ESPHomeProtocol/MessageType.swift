@@ -50,8 +50,8 @@ public struct MessageType: RawRepresentable, Hashable, Sendable {
     public static let setConnectionParametersRequest = MessageType(rawValue: 145)
     public static let setConnectionParametersResponse = MessageType(rawValue: 146)
 
-    /// Whether a message of this type is about the session itself: a ping, a request to disconnect, or a response to one
-    /// of them.
+    /// Whether a message of this type is about the session itself: a ping, a request to disconnect, or a response to
+    /// one of them.
     var isControl: Bool {
         switch self {
         case .disconnectRequest, .disconnectResponse, .pingRequest, .pingResponse: true

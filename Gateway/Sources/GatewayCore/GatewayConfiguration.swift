@@ -27,8 +27,8 @@ public struct GatewayConfiguration: Sendable {
     public var clientLimit: Int
     /// How long a connection for commands remains after the last one, if it has no subscription.
     public var commandIdleTimeout = Duration.seconds(30)
-    /// How adapters scan until a client requests another mode, and again when no client receives advertisements any more.
-    /// The last request of the clients that are connected counts.
+    /// How adapters scan until a client requests another mode, and again when no client receives advertisements any
+    /// more. The last request of the clients that are connected counts.
     public var scanMode: ScanMode
     /// How long an attempt to connect lasts at least that counts as failed although its client has ended it.
     var failedAttemptTime = Duration.seconds(5)
@@ -41,11 +41,11 @@ public struct GatewayConfiguration: Sendable {
     /// Is called for each report of a sensor that says something new, and for each sensor at least once a minute while
     /// it reports; nil to decode no sensors.
     ///
-    /// Calls for one sensor are in the order of its advertisements. They come from the adapters' threads, so the closure
-    /// must not block.
+    /// Calls for one sensor are in the order of its advertisements. They come from the adapters' threads, so the
+    /// closure must not block.
     public var whenObserved: (@Sendable (SensorObservation) -> Void)?
-    /// Is called with the connections that the gateway can make: when it starts, and after each change. Calls are in the
-    /// order of the changes. The closure must not block.
+    /// Is called with the connections that the gateway can make: when it starts, and after each change. Calls are in
+    /// the order of the changes. The closure must not block.
     public var whenSlotsChanged: (@Sendable (ConnectionSlots) -> Void)?
     /// Receives what happens, for example that a client has connected.
     public var events = EventLog()

@@ -104,14 +104,16 @@ public struct GatewayStatus: Sendable, Codable, Equatable {
     public var servesClients: Bool
     /// The TCP port that clients connect to; nil if the gateway does not serve yet.
     public var port: Int?
-    /// The greatest number of connections: the configured limit, or what the controllers hold if that is known to be less.
+    /// The greatest number of connections: the configured limit, or what the controllers hold if that is known to be
+    /// less.
     public var connectionLimit: Int
     public var adapters: [AdapterStatus]
     public var clients: [ClientStatus]
     public var connections: [ConnectionStatus]
     /// The number of advertisements received from all adapters.
     public var advertisementCount: UInt64
-    /// The number of advertisements sent to all clients, also to former ones. One that two clients received counts twice.
+    /// The number of advertisements sent to all clients, also to former ones. One that two clients received counts
+    /// twice.
     public var forwardedAdvertisementCount: UInt64
     /// The number of advertisements that clients were too slow to receive, also former ones.
     public var droppedAdvertisementCount: UInt64

@@ -3,12 +3,14 @@
 /// The clocks of gateways differ, and so do the ways to the broker. The smallest difference between the arrival and the
 /// gateway's time has both. What a message has beyond it is its delay.
 ///
-/// The smallest difference stays known while no message comes. A gateway whose broker was away sends old messages first.
-/// They arrive faster than they were made, so each is less late than those before. If the messages of two periods are
-/// equally late, a clock was set, or is slower than the other one. Then the smallest difference is that of these periods.
+/// The smallest difference stays known while no message comes. A gateway whose broker was away sends old messages
+/// first. They arrive faster than they were made, so each is less late than those before. If the messages of two
+/// periods are equally late, a clock was set, or is slower than the other one. Then the smallest difference is that of
+/// these periods.
 struct ClockOffset {
     private static let period = Duration.seconds(60)
-    /// The messages of a period are equally late if they are less late than those of the last period by at most this time.
+    /// The messages of a period are equally late if they are less late than those of the last period by at most this
+    /// time.
     private static let tolerance = Duration.seconds(1)
     /// A gateway's first message is on time if it is late by at most this time under the expected difference.
     private static let expectationTolerance = Duration.seconds(60)

@@ -26,8 +26,8 @@ public struct FleetConsumer: Sendable {
     private var retained: RetainedElections
     private var malformedCount: UInt64 = 0
 
-    /// Creates a consumer. The first gateway of a tag is chosen when the tag's first window ends, so the collection time of
-    /// the election is the window.
+    /// Creates a consumer. The first gateway of a tag is chosen when the tag's first window ends, so the collection
+    /// time of the election is the window.
     public init(
         window: FleetWindow.Configuration = FleetWindow.Configuration(),
         election: GatewayElection.Configuration = GatewayElection.Configuration()
@@ -41,7 +41,9 @@ public struct FleetConsumer: Sendable {
 
     /// Takes the messages that an earlier consumer took, in their order. To be called first.
     ///
-    /// - Parameter now: the time, since any moment. It must not decrease from call to call.
+    /// - Parameters:
+    ///   - messages: the messages, oldest first.
+    ///   - now: the time, since any moment. It must not decrease from call to call.
     public mutating func restore(_ messages: [FleetWindow.Restored], at now: Duration) -> Output {
         let (observations, discarded) = window.restore(messages, at: now)
         var output = Output()
@@ -52,7 +54,10 @@ public struct FleetConsumer: Sendable {
 
     /// Takes a message.
     ///
-    /// - Parameter token: comes back once, in an observation of the output or in its discarded ones.
+    /// - Parameters:
+    ///   - message: the decoded message.
+    ///   - token: comes back once, in an observation of the output or in its discarded ones.
+    ///   - now: the time of the arrival, by the clock of ``restore(_:at:)``.
     public mutating func receive(_ message: FleetMessage, token: UInt64, at now: Duration) -> Output {
         let outcome = window.receive(message, token: token, at: now)
         var output = Output()
@@ -99,10 +104,13 @@ public struct FleetConsumer: Sendable {
 
     /// Takes an election that an earlier consumer published, and that the broker has kept.
     ///
-    /// If the tag has no gateway after four times the timeout of the election, a later output has the change to none. So
-    /// the caller can remove the election at the broker.
+    /// If the tag has no gateway after four times the timeout of the election, a later output has the change to none.
+    /// So the caller can remove the election at the broker.
     ///
-    /// - Parameter payload: the change as JSON. A malformed one is removed too.
+    /// - Parameters:
+    ///   - address: the address of the tag.
+    ///   - payload: the change as JSON. A malformed one is removed too.
+    ///   - now: the time, by the clock of ``restore(_:at:)``.
     public mutating func addRetainedElection(of address: UInt64, payload: String, at now: Duration) {
         guard !payload.isEmpty else { return }
         retained.insert(address, gateway: RetainedElections.gateway(in: payload), at: now)

@@ -9,7 +9,8 @@ struct TagKey: Hashable {
     }
 }
 
-/// The content of a transmission. The hash of the readings has a key of the process, so nobody can make two of the same.
+/// The content of a transmission. The hash of the readings has a key of the process, so nobody can make two of the
+/// same.
 struct ContentKey: Hashable {
     let address: UInt64
     let counter: UInt64?
@@ -119,7 +120,7 @@ struct Group: Sendable {
     }
 }
 
-/// What is known of the messages of a gateway: the numbers of its last two starts.
+/// The received sequence numbers of a gateway's last two starts.
 struct GatewayHistory {
     private var boot: UInt32?
     private var history = SequenceHistory()

@@ -70,6 +70,7 @@ public struct FleetMessage: Hashable, Sendable {
     /// - Parameters:
     ///   - gateway: the name of the gateway in the topic.
     ///   - address: the address in the topic.
+    ///   - payload: the content, as JSON.
     /// - Throws: ``FleetMessageError`` for the first problem.
     public init(gateway: String, address: UInt64, payload: String) throws(FleetMessageError) {
         guard payload.utf8.count <= Self.sizeLimit else { throw .tooLong(payload.utf8.count) }

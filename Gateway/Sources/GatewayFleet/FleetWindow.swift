@@ -3,14 +3,14 @@ import DequeModule
 /// Combines the messages of many gateways that received the same transmission of a tag.
 ///
 /// ## Overview
-/// Messages with the same tag, format, counter and readings are one transmission if they arrive within a window. The window
-/// begins with the first of them, by the caller's clock; the gateways' clocks may differ. When it ends, the transmission is
-/// one ``CombinedObservation``.
+/// Messages with the same tag, format, counter and readings are one transmission if they arrive within a window. The
+/// window begins with the first of them, by the caller's clock; the gateways' clocks may differ. When it ends, the
+/// transmission is one ``CombinedObservation``.
 ///
 /// - A message with a number that its gateway has used before is a duplicate. MQTT delivers at least once.
 /// - A second message of the same gateway with the same content is another transmission.
-/// - A message for a transmission whose window has ended is late, and only counted. If the tag has reported something else
-///   since, the tag may have returned to the earlier readings. The message is late then only if it was delayed.
+/// - A message for a transmission whose window has ended is late, and only counted. If the tag has reported something
+///   else since, the tag may have returned to the earlier readings. The message is late then only if it was delayed.
 ///
 /// Everything is bounded, and a message costs the same however many there are. If there are too many open windows, the
 /// oldest ends early.
@@ -121,7 +121,8 @@ public struct FleetWindow: Sendable {
     /// The number of gateways that are known.
     public var gatewayCount: Int { gateways.count }
 
-    /// The number of gateways from which no message has come for some time. A silent gateway is forgotten after an hour.
+    /// The number of gateways from which no message has come for some time. A silent gateway is forgotten after an
+    /// hour.
     public func silentGatewayCount(for time: Duration, at now: Duration) -> Int {
         gateways.idleCount(for: time, at: now)
     }
@@ -137,6 +138,7 @@ public struct FleetWindow: Sendable {
     /// Takes a message.
     ///
     /// - Parameters:
+    ///   - message: the decoded message.
     ///   - token: comes back in the observation.
     ///   - now: the time of the arrival, since any moment. It must not decrease.
     public mutating func receive(_ message: FleetMessage, token: UInt64 = 0, at now: Duration) -> Outcome {
@@ -282,8 +284,8 @@ public struct FleetWindow: Sendable {
 
     /// Takes the messages of an earlier engine, in their order. To be called before the first message.
     ///
-    /// Messages that are finished are duplicates from now on. Their transmissions are remembered until their age is that
-    /// of the memory. The others are collected again.
+    /// Messages that are finished are duplicates from now on. Their transmissions are remembered until their age is
+    /// that of the memory. The others are collected again.
     ///
     /// - Returns: the observations that are complete, and the tokens of the messages that will not be in any.
     public mutating func restore(

@@ -3,15 +3,17 @@ import DequeModule
 /// Chooses for each tag the gateway that should connect to it.
 ///
 /// The gateway with the strongest smoothed signal is chosen. It stays chosen until another one is stronger by the
-/// hysteresis, or until it is offline, has no free connection slot, or has not heard the tag for the timeout while another
-/// one has. A tag that no gateway hears for four times the timeout is forgotten.
+/// hysteresis. Another one is also chosen when this one is offline, has no free connection slot, or has not received
+/// the tag for the timeout while another one has. A tag that no gateway receives for four times the timeout is
+/// forgotten.
 ///
-/// The gateways that receive a transmission report it one after the other. So nothing is decided at the first reception of
-/// a tag, or at the first one after the timeout. ``advance(to:)`` decides when the collection time has passed since then.
+/// The gateways that receive a transmission report it one after the other. So nothing is decided at the first reception
+/// of a tag, or at the first one after the timeout. ``advance(to:)`` decides when the collection time has passed since
+/// then.
 ///
-/// A gateway publishes its state when it changes, and a broker sends the retained one only once. So the state of a silent
-/// gateway stays known. Beyond the greatest number of gateways, the gateway that has been silent longest is forgotten, if
-/// that is an hour or more.
+/// A gateway publishes its state when it changes, and a broker sends the retained one only once. So the state of a
+/// silent gateway stays known. Beyond the greatest number of gateways, the gateway that has been silent longest is
+/// forgotten, if that is an hour or more.
 public struct GatewayElection: Sendable {
     /// Times and limits.
     public struct Configuration: Hashable, Sendable {
@@ -19,8 +21,8 @@ public struct GatewayElection: Sendable {
         public var hysteresis = 16.0
         /// After this time, a reception does not count any more.
         public var timeout = Duration.seconds(60)
-        /// The time in which receptions are collected before a gateway is chosen for a tag that has none, or whose gateway has
-        /// not heard it for the timeout. It is at most half of the timeout.
+        /// The time in which receptions are collected before a gateway is chosen for a tag that has none, or whose
+        /// gateway has not heard it for the timeout. It is at most half of the timeout.
         public var collectionTime = Duration.seconds(2)
         /// The weight of a new signal strength in the smoothed one, from 0 to 1.
         public var smoothing = 0.25
@@ -107,7 +109,8 @@ public struct GatewayElection: Sendable {
     /// The tags to look at, by time. Each tag is there once.
     private var checks: [Int64: [UInt64]] = [:]
     private var lastCheck: Int64 = 0
-    /// The tags whose receptions are collected, with the ends of the collections, in their order. Each tag is there once.
+    /// The tags whose receptions are collected, with the ends of the collections, in their order. Each tag is there
+    /// once.
     private var collections: Deque<(address: UInt64, end: Duration)> = []
     /// The number of receptions of tags or gateways beyond the limits.
     public private(set) var refusedCount: UInt64 = 0

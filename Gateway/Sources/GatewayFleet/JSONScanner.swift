@@ -1,7 +1,7 @@
 /// A reader of JSON (RFC 8259) that checks the syntax, with bounded depth, and returns the places of values.
 ///
-/// It is strict: strings with control characters, also those of terminals, are malformed. So a value that was read can be
-/// written again as it is.
+/// It is strict: strings with control characters, also those of terminals, are malformed. So a value that was read can
+/// be written again as it is.
 struct JSONScanner {
     enum Kind {
         case string, number, object, array, literal
@@ -42,8 +42,8 @@ struct JSONScanner {
 
     /// Reads an object.
     ///
-    /// - Parameter member: reads the value of the member whose key is at these places, without quotes. Returns false if the
-    ///   value is malformed.
+    /// - Parameter member: reads the value of the member whose key is at these places, without quotes. Returns false if
+    ///   the value is malformed.
     /// - Returns: the number of members; nil if the object is malformed.
     mutating func object(_ member: (inout JSONScanner, Range<Int>) -> Bool) -> Int? {
         guard take(0x7B) else { return nil }

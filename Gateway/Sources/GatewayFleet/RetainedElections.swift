@@ -1,6 +1,7 @@
 import DequeModule
 
-/// The elections that an earlier consumer has published, and that the broker has kept, until they are renewed or removed.
+/// The elections that an earlier consumer has published, and that the broker has kept, until they are renewed or
+/// removed.
 struct RetainedElections: Sendable {
     /// The greatest number of elections that are taken at a time.
     static let turnLimit = 256

@@ -1,4 +1,5 @@
-/// The sequence numbers that came from one start of a gateway: which of the last ones are there, and how many are missing.
+/// The sequence numbers that came from one start of a gateway: which of the last ones are there, and how many are
+/// missing.
 struct SequenceHistory {
     enum Insertion: Equatable {
         /// The number is new. This many numbers before it are missing.

@@ -2,10 +2,11 @@ import BLE
 
 /// The devices whose readings this run has announced to Home Assistant, and when they were heard.
 ///
-/// Other gateways announce the same devices under the same topics. So a device that is silent for a day is not forgotten at
-/// once: the gateway listens for an hour to what others publish about it. Then it removes the announcements. Each is
-/// forgotten when the broker has confirmed its removal. If the connection ends before that, another gateway may announce the
-/// device, so the gateway listens again first. After ``lostRemovalLimit`` such connections, it forgets the device.
+/// Other gateways announce the same devices under the same topics. So a device that is silent for a day is not
+/// forgotten at once: the gateway listens for an hour to what others publish about it. Then it removes the
+/// announcements. Each is forgotten when the broker has confirmed its removal. If the connection ends before that,
+/// another gateway may announce the device, so the gateway listens again first. After ``lostRemovalLimit`` such
+/// connections, it forgets the device.
 struct AnnouncedDevices {
     /// An announcement that is to be removed.
     struct Removal: Hashable {
@@ -16,7 +17,7 @@ struct AnnouncedDevices {
         var message: MQTTMessage { MQTTMessage(topic: topic, payload: "", isRetained: true) }
     }
 
-    /// What is to be done for devices that are silent.
+    /// The actions for silent devices.
     struct Actions: Equatable {
         /// The devices whose readings by other gateways are to be received.
         var begun: [DeviceAddress] = []
@@ -98,8 +99,8 @@ struct AnnouncedDevices {
 
     /// Takes the time of a reading by this gateway.
     ///
-    /// If nobody has published a reading for ``listeningTime``, another gateway may have removed the announcements, so they
-    /// are due again.
+    /// If nobody has published a reading for ``listeningTime``, another gateway may have removed the announcements, so
+    /// they are due again.
     mutating func hear(_ address: DeviceAddress, at now: Duration) {
         guard let device = devices[address] else { return }
         devices[address]?.lastReading = now

@@ -1,9 +1,9 @@
 /// The announcements and states that the broker has not confirmed, and those that it refuses.
 ///
-/// They are worthless later, so they are not sent again by themselves. A broker that refuses a message ends the connection,
-/// and has usually confirmed what it received before. If such messages were the first ones without a confirmation in
-/// ``refusalLimit`` connections that ended soon after them, the broker refuses them. They are not sent for some time then. A
-/// broker that has confirmed no announcement in these connections refuses all announcements.
+/// They are worthless later, so they are not sent again by themselves. A broker that refuses a message ends the
+/// connection, and has usually confirmed what it received before. If such messages were the first ones without a
+/// confirmation in ``refusalLimit`` connections that ended soon after them, the broker refuses them. They are not sent
+/// for some time then. A broker that has confirmed no announcement in these connections refuses all announcements.
 struct AnnouncementProgress {
     /// What the broker refuses.
     enum Refusal: Equatable {
@@ -18,8 +18,8 @@ struct AnnouncementProgress {
     static let memoryTime = Duration.seconds(3600)
     /// How long announcements that the broker refuses are not sent. After this time, its settings may be others.
     static let announcementPause = Duration.seconds(86_400)
-    /// The same for states of the gateway, which matter more, and which the publisher sends after this time. A broker that
-    /// fails may end connections at them too. Each further refusal of a state doubles its time, up to
+    /// The same for states of the gateway, which matter more, and which the publisher sends after this time. A broker
+    /// that fails may end connections at them too. Each further refusal of a state doubles its time, up to
     /// ``announcementPause``.
     static let statePause = Duration.seconds(600)
     /// The greatest number of refused topics. With more, all announcements count as refused.
@@ -83,13 +83,14 @@ struct AnnouncementProgress {
 
     /// Whether an announcement or a state is the reason for the end of the connection, if it ends now.
     ///
-    /// - Parameter firstMessage: the place of the first message of another kind that was not confirmed; nil if there is none.
+    /// - Parameter firstMessage: the place of the first message of another kind that was not confirmed; nil if there is
+    ///   none.
     func isReason(firstMessage: UInt64?, at now: Duration) -> Bool { suspect(firstMessage, now) != nil }
 
     /// Returns the message that has ended the connection, if it was an announcement or a state.
     ///
-    /// A state is sent together with the first messages. Its confirmation may be lost with the connection that one of them
-    /// ends, so it is suspected only if there are none.
+    /// A state is sent together with the first messages. Its confirmation may be lost with the connection that one of
+    /// them ends, so it is suspected only if there are none.
     private func suspect(_ firstMessage: UInt64?, _ now: Duration) -> Sent? {
         guard let first, first.place < firstMessage ?? .max, now - first.time < DeliveryProgress.refusalTime else {
             return nil
@@ -99,7 +100,8 @@ struct AnnouncementProgress {
 
     /// Takes that the connection was lost. Announcements and states without a confirmation are forgotten.
     ///
-    /// - Parameter firstMessage: the place of the first message of another kind that was not confirmed; nil if there is none.
+    /// - Parameter firstMessage: the place of the first message of another kind that was not confirmed; nil if there is
+    ///   none.
     /// - Returns: what the broker refuses, if that has become clear.
     mutating func connectionLost(firstMessage: UInt64?, at now: Duration) -> Refusal? {
         let suspect = suspect(firstMessage, now)

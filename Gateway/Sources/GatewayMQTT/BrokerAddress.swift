@@ -1,17 +1,17 @@
-/// Where a broker is, and who the gateway is there: `mqtt://host`, `mqtts://user@host:8883`.
-public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
+/// The address of a broker, with the user name for it: `mqtt://host`, `mqtts://user@host:8883`.
+package struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     /// The host's name or address.
-    public var host: String
+    package var host: String
     /// The TCP port.
-    public var port: Int
+    package var port: Int
     /// Whether the connection uses TLS.
-    public var usesTLS: Bool
+    package var usesTLS: Bool
     /// The user's name; nil if the broker needs none.
-    public var user: String?
+    package var user: String?
 
     /// Parses an address. Returns nil for another text, also for one with a password, which other users of the machine
     /// could see.
-    public init?(parsing text: some StringProtocol) {
+    package init?(parsing text: some StringProtocol) {
         let (scheme, separator, rest) = Self.split(String(text), at: "://")
         guard separator, scheme == "mqtt" || scheme == "mqtts" else { return nil }
         usesTLS = scheme == "mqtts"
@@ -48,7 +48,7 @@ public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
         return (String(text[..<range.lowerBound]), true, String(text[range.upperBound...]))
     }
 
-    public var description: String {
+    package var description: String {
         let place = host.contains(":") ? "[\(host)]" : host
         return "\(usesTLS ? "mqtts" : "mqtt")://\(user.map { "\($0)@" } ?? "")\(place):\(port)"
     }

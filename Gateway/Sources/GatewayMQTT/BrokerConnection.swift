@@ -143,8 +143,8 @@ final class BrokerConnection: Sendable {
         mosquitto_disconnect(connection)
     }
 
-    /// Ends the connection at once. Confirmations that were not sent yet are not sent: libmosquitto sends that of a message
-    /// after the handler has returned, on the thread of ``loop()``.
+    /// Ends the connection at once. Confirmations that were not sent yet are not sent: libmosquitto sends that of a
+    /// message after the handler has returned, on the thread of ``loop()``.
     func abort() {
         let socket = mosquitto_socket(connection)
         if socket >= 0 { shutdown(socket, Int32(SHUT_RDWR)) }

@@ -1,5 +1,6 @@
 import BLE
 import BluetoothSensors
+import BluetoothTypes
 import GatewayCore
 
 extension CommandRequest {
@@ -70,7 +71,7 @@ extension JSONText {
     /// The fields of a value: hexadecimal, and decoded if the characteristic is a standard one.
     fileprivate static func fields(_ value: [UInt8], of characteristic: BluetoothUUID) -> [(String, String)] {
         let text = "\(characteristic)"
-        var fields = [("characteristic", string(text)), ("value", string(hexadecimal(value)))]
+        var fields = [("characteristic", string(text)), ("value", string(value.hexadecimal))]
         if let reading = CharacteristicValue(decoding: value, of: characteristic)?.fields.first,
             case .number(let decoded) = reading.value
         {
@@ -79,10 +80,6 @@ extension JSONText {
             if let unit = reading.unit { fields.append(("unit", string(unit))) }
         }
         return fields
-    }
-
-    private static func hexadecimal(_ value: [UInt8]) -> String {
-        value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     fileprivate static func service(_ service: RemoteService) -> String {

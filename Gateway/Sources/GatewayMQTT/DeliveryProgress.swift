@@ -3,14 +3,14 @@
 /// ## Refusals
 ///
 /// Some brokers end the connection when they receive a message that is too long, or whose topic is not allowed. After
-/// ``fruitlessConnectionLimit`` connections that ended before a message was confirmed, one message is sent at a time. If
-/// the next connection ends while only that one is not confirmed, the broker refuses it. A connection that ends later than
-/// ``refusalTime`` has another reason: the network is lost, or the broker hangs.
+/// ``fruitlessConnectionLimit`` connections that ended before a message was confirmed, one message is sent at a time.
+/// If the next connection ends while only that one is not confirmed, the broker refuses it. A connection that ends
+/// later than ``refusalTime`` has another reason: the network is lost, or the broker hangs.
 ///
 /// ## Silence
 ///
-/// A connection on which nothing is confirmed for ``confirmationTimeout`` is to be ended. That is no refusal: the storage of
-/// the broker may have failed.
+/// A connection on which nothing is confirmed for ``confirmationTimeout`` is to be ended. That is no refusal: the
+/// storage of the broker may have failed.
 struct DeliveryProgress {
     /// The number of connections without a confirmation after which messages are sent one at a time.
     static let fruitlessConnectionLimit = 3
@@ -46,8 +46,8 @@ struct DeliveryProgress {
 
     /// Whether the connection is to be ended, because the broker confirms nothing. It is true once for each connection.
     ///
-    /// - Parameter start: since when the broker has not confirmed something else that messages wait for; nil if there is
-    ///   nothing.
+    /// - Parameter start: since when the broker has not confirmed something else that messages wait for; nil if there
+    ///   is nothing.
     mutating func checkStalled(at now: Duration, waitingSince start: Duration? = nil) -> Bool {
         guard !isStalled, let start = lastProgress ?? start, now - start >= Self.confirmationTimeout else {
             return false

@@ -43,7 +43,7 @@ struct HomeAssistantDiscovery {
         }
     }
 
-    /// What is to be done for devices that are silent.
+    /// The actions for silent devices.
     struct Actions: Equatable {
         /// The topics to subscribe to.
         var subscribe: [String] = []
@@ -75,7 +75,7 @@ struct HomeAssistantDiscovery {
 
     /// The messages for the readings of an observation that were not announced yet.
     ///
-    /// Nothing is announced of addresses that change, nor of beacons, which tell who they are and measure nothing.
+    /// Devices with changing addresses, and beacons, are not announced.
     ///
     /// - Parameter isSent: whether an announcement for a topic can be sent. Otherwise it stays due.
     mutating func announcements(
@@ -115,7 +115,8 @@ struct HomeAssistantDiscovery {
             ("unique_id", JSONText.string(identifier)),
             ("state_topic", JSONText.string(topics.readings(of: observation.address, by: "+"))),
             ("value_template", JSONText.string(valueTemplate(of: reading))),
-            // Other gateways may publish the readings too, so the status of this one does not say whether they are available.
+            // Other gateways may publish the readings too, so the status of this one does not say whether they are
+            // available.
             ("expire_after", "\(observation.report.expiryInSeconds)"),
         ]
         if let deviceClass = reading.homeAssistantClass {
@@ -127,8 +128,8 @@ struct HomeAssistantDiscovery {
         }
         var device = [
             ("identifiers", "[\(JSONText.string("ble_\(observation.address.digits)"))]"),
-            ("connections", "[[\"bluetooth\", \(JSONText.string(observation.address.text))]]"),
-            ("name", JSONText.string(observation.name ?? observation.address.text)),
+            ("connections", "[[\"bluetooth\", \(JSONText.string("\(observation.address)"))]]"),
+            ("name", JSONText.string(observation.name ?? "\(observation.address)")),
         ]
         device.append(("model", JSONText.string(observation.report.model ?? observation.report.format.rawValue)))
         fields.append(("device", JSONText.object(device)))
@@ -201,15 +202,6 @@ struct Topics: Sendable {
 }
 
 extension DeviceAddress {
-    /// The address as six pairs of digits with colons.
-    fileprivate var text: String {
-        let digits = digits
-        return stride(from: 0, to: 12, by: 2).map { offset in
-            let start = digits.index(digits.startIndex, offsetBy: offset)
-            return String(digits[start...].prefix(2))
-        }.joined(separator: ":")
-    }
-
     /// The address as twelve hexadecimal digits.
     fileprivate var digits: String {
         let digits = String(value, radix: 16, uppercase: true)
@@ -227,9 +219,9 @@ extension String {
 extension SensorReport {
     /// After this time without a message of the device, Home Assistant shows its readings as unavailable.
     ///
-    /// A thermometer advertises all the time, and the gateway publishes its readings once a minute at least. A device that
-    /// reports states or events, such as a door sensor, may be silent until something happens, as one that says so. One that
-    /// sends MiBeacon may send a value only once in several minutes.
+    /// A thermometer advertises all the time, and the gateway publishes its readings once a minute at least. A device
+    /// that reports states or events, such as a door sensor, may be silent until something happens, as one that says
+    /// so. One that sends MiBeacon may send a value only once in several minutes.
     fileprivate var expiryInSeconds: Int {
         let mayBeSilent =
             format == .mibeacon || isIrregular

@@ -27,8 +27,8 @@ final class MQTTClient: Sendable {
     private static let disconnectionTimeout = DispatchTimeInterval.seconds(2)
     /// How long ``stop()`` waits, in seconds. The thread may hang while it resolves a name or connects.
     static let stopTimeout = 3
-    /// How long a wait sleeps before it looks at its condition again, in microseconds. Semaphores of Dispatch measure their
-    /// time-outs by the system's time: when that is set back, they would wait as long as it was set back.
+    /// How long a wait sleeps before it looks at its condition again, in microseconds. Semaphores of Dispatch measure
+    /// their time-outs by the system's time: when that is set back, they would wait as long as it was set back.
     private static let waitStep: UInt32 = 50_000
 
     private let configuration: MQTTConfiguration

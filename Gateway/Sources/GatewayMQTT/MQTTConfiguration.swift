@@ -2,39 +2,39 @@ import GatewayCore
 import Logging
 
 /// How readings are published.
-public struct MQTTConfiguration: Sendable {
+package struct MQTTConfiguration: Sendable {
     /// The broker.
-    public var broker: BrokerAddress
+    package var broker: BrokerAddress
     /// The password of the broker's user.
-    public var password: String?
+    package var password: String?
     /// A file with the certificates of the authorities that may sign the broker's; nil for the system's.
-    public var authorityPath: String?
+    package var authorityPath: String?
     /// A file with the gateway's certificate; nil for none.
-    public var certificatePath: String?
+    package var certificatePath: String?
     /// A file with the private key of the certificate.
-    public var privateKeyPath: String?
+    package var privateKeyPath: String?
     /// The first part of all topics.
-    public var topicPrefix = "ble"
+    package var topicPrefix = "ble"
     /// The first part of the topics of Home Assistant's discovery; nil for no discovery.
-    public var discoveryPrefix: String? = "homeassistant"
-    /// The topic before the addresses of sensors, if readings are published with the keys of Theengs Gateway; nil for the
-    /// gateway's own format. The announcements for Home Assistant know the gateway's own format only.
-    public var theengsTopic: String?
+    package var discoveryPrefix: String? = "homeassistant"
+    /// The topic before the addresses of sensors, if readings are published with the keys of Theengs Gateway; nil for
+    /// the gateway's own format. The announcements for Home Assistant know the gateway's own format only.
+    package var theengsTopic: String?
     /// The name of the gateway.
-    public var gateway: String
+    package var gateway: String
     /// The file in which messages wait for the broker; nil to keep them in memory only.
-    public var storePath: String?
+    package var storePath: String?
     /// The greatest number of messages that wait for the broker.
-    public var storeLimit = 100_000
+    package var storeLimit = 100_000
     /// The greatest age in days of a message that waited for the broker; an older one is dropped.
-    public var storeDays = 7
+    package var storeDays = 7
     /// Receives what happens to the connection.
-    public var events = EventLog()
+    package var events = EventLog()
     /// Receives messages about the connection.
-    public var logger: Logger
+    package var logger: Logger
 
     /// Creates a configuration with default values.
-    public init(broker: BrokerAddress, gateway: String, logger: Logger) {
+    package init(broker: BrokerAddress, gateway: String, logger: Logger) {
         self.broker = broker
         self.gateway = gateway
         self.logger = logger
@@ -42,8 +42,8 @@ public struct MQTTConfiguration: Sendable {
 }
 
 /// The reason why nothing can be published.
-public struct MQTTError: Error, Hashable, CustomStringConvertible {
-    public let description: String
+package struct MQTTError: Error, Hashable, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 }

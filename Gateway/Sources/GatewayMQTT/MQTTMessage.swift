@@ -1,14 +1,14 @@
 /// A message for an MQTT broker.
-public struct MQTTMessage: Hashable, Sendable {
+package struct MQTTMessage: Hashable, Sendable {
     /// The topic, without wildcards.
-    public var topic: String
+    package var topic: String
     /// The content, in UTF-8.
-    public var payload: String
+    package var payload: String
     /// Whether the broker keeps the message for later subscribers.
-    public var isRetained: Bool
+    package var isRetained: Bool
 
     /// Creates a message.
-    public init(topic: String, payload: String, isRetained: Bool = false) {
+    package init(topic: String, payload: String, isRetained: Bool = false) {
         self.topic = topic
         self.payload = payload
         self.isRetained = isRetained

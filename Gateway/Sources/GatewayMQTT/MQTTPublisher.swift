@@ -9,7 +9,7 @@ import Synchronization
 /// Publishes the readings of sensors to a broker.
 ///
 /// Calls return at once: everything happens on a queue of the publisher. The messages of a sensor keep their order.
-public final class MQTTPublisher: Service {
+package final class MQTTPublisher: Service {
     /// The greatest number of announcements and removals of announcements that the broker has not confirmed. Further
     /// announcements follow with later readings, and further removals when the broker has confirmed some.
     private static let announcementLimit = 256
@@ -21,7 +21,7 @@ public final class MQTTPublisher: Service {
     /// waits when the end is requested, one during ``drain()``, and one to store what the broker has not confirmed.
     private static let storeTimeout = 3 * MessageStore.lockTimeout
     /// The longest time between the request to end and the end.
-    public static let longestEnd = Duration.seconds(drainTimeout + MQTTClient.stopTimeout) + .seconds(storeTimeout)
+    package static let longestEnd = Duration.seconds(drainTimeout + MQTTClient.stopTimeout) + .seconds(storeTimeout)
 
     private let configuration: MQTTConfiguration
     private let topics: Topics
@@ -40,7 +40,7 @@ public final class MQTTPublisher: Service {
     private let client = Mutex<MQTTClient?>(nil)
 
     /// - Throws: ``MQTTError`` if the configuration cannot be used.
-    public convenience init(_ configuration: MQTTConfiguration) throws(MQTTError) {
+    package convenience init(_ configuration: MQTTConfiguration) throws(MQTTError) {
         let start = ContinuousClock.now
         try self.init(configuration, timeSinceStart: { ContinuousClock.now - start })
     }
@@ -90,8 +90,9 @@ public final class MQTTPublisher: Service {
 
     // MARK: Service
 
-    /// Publishes until graceful shutdown or until the task is cancelled. Nothing else may use the store meanwhile.
-    public func run() async throws {
+    /// Publishes until graceful shutdown or until the task is cancelled. Nothing else may use the store while this call
+    /// runs.
+    package func run() async throws {
         let client = client.withLock { $0 }
         await perform { [configuration] state in
             if let path = configuration.storePath { state.outbox.useStore(at: path) }
@@ -155,8 +156,8 @@ public final class MQTTPublisher: Service {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
                 change { state in
-                    // If the socket were closed before the confirmation has come, the kernel would reset the connection,
-                    // and the broker would publish the will.
+                    // If the socket were closed before the confirmation has come, the kernel would reset the
+                    // connection, and the broker would publish the will.
                     state.isEnding = true
                     state.outbox.limitLockWaits()
                     state.announce(MQTTMessage(topic: topics.status, payload: "offline", isRetained: true), at: now)
@@ -170,7 +171,7 @@ public final class MQTTPublisher: Service {
     // MARK: Observations
 
     /// Publishes an observation.
-    public func publish(_ observation: SensorObservation) {
+    package func publish(_ observation: SensorObservation) {
         // The lock makes the order of the numbers that of the messages.
         if intake.withLock({ $0.append(observation) }) { queue.async { self.publishWaiting() } }
     }
@@ -256,7 +257,7 @@ public final class MQTTPublisher: Service {
     // MARK: Connections to devices
 
     /// Publishes the connections that the gateway can make.
-    public func publish(_ slots: ConnectionSlots) {
+    package func publish(_ slots: ConnectionSlots) {
         queue.async { [self] in
             change { state in
                 state.slots = slots
@@ -343,7 +344,7 @@ public final class MQTTPublisher: Service {
     // MARK: Commands
 
     /// Takes commands from the broker. To be called before ``run()``.
-    public func takeCommands(_ commands: DeviceCommands) {
+    package func takeCommands(_ commands: DeviceCommands) {
         queue.async { [self] in
             change { $0.channel = CommandChannel(commands, topics: topics, boot: boot, logger: logger) }
         }
@@ -379,16 +380,16 @@ public final class MQTTPublisher: Service {
     // MARK: Status
 
     /// Returns once the publisher's queue has performed what was on it before.
-    public func answer() async {
+    package func answer() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 
     /// What the publisher has done.
-    public var status: GatewayStatus.BrokerStatus { published.withLock { $0 } }
+    package var status: GatewayStatus.BrokerStatus { published.withLock { $0 } }
 }
 
 extension MQTTReception {
-    /// Whether a message about the gateway's status says that the gateway has gone. One that the broker has kept is from
-    /// before this connection.
+    /// Whether a message about the gateway's status says that the gateway has gone. One that the broker has kept is
+    /// from before this connection.
     var isWill: Bool { !isRetained && payload?.elementsEqual("offline".utf8) == true }
 }

@@ -3,13 +3,13 @@ import Synchronization
 /// A session at a broker, for programs that receive messages or publish their own.
 ///
 /// With a name, the broker keeps the session: messages that arrive while the program is away wait for it.
-public final class MQTTSession: Sendable {
+package final class MQTTSession: Sendable {
     /// What happens to a session.
-    public enum Event: Sendable {
+    package enum Event: Sendable {
         /// The broker can be used. Subscriptions must be made again; retained messages come again then.
         case connected
-        /// The connection was lost or could not be made. It is made again. Messages that were published and not delivered
-        /// are forgotten.
+        /// The connection was lost or could not be made. It is made again. Messages that were published and not
+        /// delivered are forgotten.
         case disconnected(reason: String)
         /// The broker has taken the message with this number.
         case delivered(Int32)
@@ -18,16 +18,16 @@ public final class MQTTSession: Sendable {
     }
 
     /// A message from the broker.
-    public struct Reception: Sendable {
+    package struct Reception: Sendable {
         /// The greatest size of a payload, in bytes.
-        public static var sizeLimit: Int { MQTTReception.sizeLimit }
+        package static var sizeLimit: Int { MQTTReception.sizeLimit }
 
         /// The topic.
-        public let topic: String
+        package let topic: String
         /// The content; nil if it is larger than ``sizeLimit``.
-        public let payload: [UInt8]?
+        package let payload: [UInt8]?
         /// Whether the broker had kept the message from before the subscription.
-        public let isRetained: Bool
+        package let isRetained: Bool
     }
 
     private struct Current {
@@ -38,7 +38,7 @@ public final class MQTTSession: Sendable {
     }
 
     /// The longest time that ``stop()`` takes.
-    public static let longestEnd = Duration.seconds(MQTTClient.stopTimeout)
+    package static let longestEnd = Duration.seconds(MQTTClient.stopTimeout)
 
     private let receive: @Sendable (Reception) -> Bool
     private let handle: @Sendable (Event) -> Void
@@ -51,11 +51,11 @@ public final class MQTTSession: Sendable {
     ///   - configuration: the broker. The topics and the store of the configuration are not used.
     ///   - name: the name by which the broker knows the session, which one program at a time can use; nil for a session
     ///     that ends with the connection.
-    ///   - receive: is called on the session's thread with each message. The broker is told that the message has arrived
-    ///     after it has returned true. If it returns false, the connection ends, and the message comes again.
+    ///   - receive: is called on the session's thread with each message. The broker is told that the message has
+    ///     arrived after it has returned true. If it returns false, the connection ends, and the message comes again.
     ///   - handle: is called on the session's thread with each event.
     /// - Throws: ``MQTTError`` if the configuration cannot be used.
-    public init(
+    package init(
         _ configuration: MQTTConfiguration,
         name: String?,
         receive: @escaping @Sendable (Reception) -> Bool,
@@ -92,28 +92,30 @@ public final class MQTTSession: Sendable {
     }
 
     /// Connects, and connects again whenever the connection is lost, until ``stop()``. To be called once.
-    public func start() { client.withLock { $0 }?.start() }
+    package func start() { client.withLock { $0 }?.start() }
 
     /// Disconnects after the messages that are being sent. Blocks for up to ``longestEnd``.
-    public func stop() { client.withLock { $0 }?.stop() }
+    package func stop() { client.withLock { $0 }?.stop() }
 
     /// Ends the connection at once, and makes a new one after a pause.
-    public func reconnect() { client.withLock { $0 }?.abortConnection() }
+    package func reconnect() { client.withLock { $0 }?.abortConnection() }
 
     /// Subscribes to topics with at-least-once delivery (QoS 1). The filter may have wildcards.
     ///
     /// - Returns: the number with which the answer is reported; nil if the session is not connected.
-    public func subscribe(to filter: String) -> Int32? { current.withLock(\.connection)?.subscribe(to: filter) }
+    package func subscribe(to filter: String) -> Int32? { current.withLock(\.connection)?.subscribe(to: filter) }
 
     /// The number of the last connection: that of the first is 1; 0 if there was none. During the call with
     /// ``Event/connected``, it is the number of that connection.
-    public var connectionNumber: UInt64 { current.withLock(\.number) }
+    package var connectionNumber: UInt64 { current.withLock(\.number) }
 
     /// Publishes a message with at-least-once delivery (QoS 1) on a connection, and on no later one.
     ///
-    /// - Parameter number: the number of the connection; see ``connectionNumber``.
+    /// - Parameters:
+    ///   - message: the message to publish.
+    ///   - number: the number of the connection; see ``connectionNumber``.
     /// - Returns: the number with which the delivery is reported; nil if the session has lost the connection.
-    public func publish(_ message: MQTTMessage, on number: UInt64) -> Int32? {
+    package func publish(_ message: MQTTMessage, on number: UInt64) -> Int32? {
         current.withLock { $0.number == number ? $0.connection : nil }?.publish(message)
     }
 }

@@ -3,9 +3,9 @@ import GatewayCore
 
 /// The observations that wait for the queue of the publisher, with their numbers.
 ///
-/// The queue takes some of them at a time. Between two turns, it handles what the broker has confirmed: if it took all at
-/// once, a flood of observations would leave no time to send them. If too many wait, the oldest are dropped, before they
-/// cost more. Their numbers are missing, so a consumer notices.
+/// The queue takes some of them at a time. Between two turns, it handles what the broker has confirmed: if it took all
+/// at once, a flood of observations would leave no time to send them. If too many wait, the oldest are dropped, before
+/// they cost more. Their numbers are missing, so a consumer notices.
 struct ObservationIntake {
     /// The greatest number of observations that wait.
     static let limit = 4096
@@ -35,7 +35,8 @@ struct ObservationIntake {
 
     /// Takes the oldest observations.
     ///
-    /// - Returns: the observations, the number of the first one, and whether the caller is to give the queue another turn.
+    /// - Returns: the observations, the number of the first one, and whether the caller is to give the queue another
+    ///   turn.
     mutating func take() -> (observations: [SensorObservation], firstNumber: UInt64, needsTurn: Bool) {
         let observations = Array(waiting.prefix(Self.turnLimit))
         let firstNumber = lastNumber - UInt64(waiting.count) + 1

@@ -18,10 +18,10 @@ import Logging
 ///
 /// ## Bounds
 ///
-/// If too many messages wait, the oldest are dropped. Stored messages that are too old when they would be sent are dropped
-/// too. A machine without a battery for its clock starts in the past: before 2025, or at the time when it was switched off.
-/// Messages of the time before 2025 have no age. When the clock is set forward, the times of the messages that this run has
-/// stored follow it.
+/// If too many messages wait, the oldest are dropped. Stored messages that are too old when they would be sent are
+/// dropped too. A machine without a battery for its clock starts in the past: before 2025, or at the time when it was
+/// switched off. Messages of the time before 2025 have no age. When the clock is set forward, the times of the messages
+/// that this run has stored follow it.
 struct Outbox {
     private struct Entry {
         let number: Int64
@@ -65,8 +65,8 @@ struct Outbox {
     private var lastNumber: Int64 = 0
     /// The stored messages that the broker has confirmed, and that are not removed yet.
     private var confirmed: Set<Int64> = []
-    /// The number of them with which they are removed. It grows while the store fails, because each attempt costs as much as
-    /// there are.
+    /// The number of them with which they are removed. It grows while the store fails, because each attempt costs as
+    /// much as there are.
     private(set) var removalCount = Self.window
     /// The number of messages that were dropped since the last time that none waited.
     private var recentDropCount: UInt64 = 0
@@ -225,8 +225,8 @@ struct Outbox {
         return now >= Self.earliestTime ? now : nil
     }
 
-    /// Corrects the times of the messages that this run has stored, if the clock was set forward since then. Those of a clock
-    /// that was ahead are in the future, and messages are never too old then.
+    /// Corrects the times of the messages that this run has stored, if the clock was set forward since then. Those of a
+    /// clock that was ahead are in the future, and messages are never too old then.
     ///
     /// - Returns: whether the times are right. If the store does not take the change, it is tried again.
     @discardableResult

@@ -43,8 +43,8 @@ struct StoreFile {
         [.open, .append, .read, .remove].lazy.compactMap { [failures] in failures[$0] }.first
     }
 
-    /// From now on, and until the next call, at most one operation waits in vain for another program that has locked the
-    /// file. The later ones fail at once.
+    /// From now on, and until the next call, at most one operation waits in vain for another program that has locked
+    /// the file. The later ones fail at once.
     mutating func limitLockWaits() {
         limitsLockWaits = true
         isGivenUp = false

@@ -42,8 +42,8 @@ struct FleetServiceTests {
         return String(decoding: data, as: UTF8.self).split(separator: "\n")
     }
 
-    /// The line of the first message is written. The second message is late for it. But if the clock was set back, it is
-    /// not known when the first one arrived, so the second one gives a line.
+    /// The line of the first message is written. The second message is late for it. But if the clock was set back, it
+    /// is not known when the first one arrived, so the second one gives a line.
     @Test(.timeLimit(.minutes(2)), arguments: [(Int64(0), 0), (3600, 1)])
     func transmissionIsNotRememberedIfTheClockWasSetBack(secondsBack: Int64, lineCount: Int) async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID().uuidString)").path

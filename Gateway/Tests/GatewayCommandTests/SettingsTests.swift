@@ -358,4 +358,10 @@ struct StateDirectoryTests {
         #expect(StateDirectory.defaultPath(environment: ["HOME": "/h"], isRoot: false) == "/h/.local/state/ble-gateway")
         #expect(StateDirectory.defaultPath(environment: [:], isRoot: false) == nil)
     }
+
+    @Test func relativeDirectoryOfTheUserIsIgnored() {
+        let environment = ["XDG_STATE_HOME": "x", "HOME": "/h"]
+        #expect(StateDirectory.defaultPath(environment: environment, isRoot: false) == "/h/.local/state/ble-gateway")
+        #expect(StateDirectory.defaultPath(environment: ["XDG_STATE_HOME": "x"], isRoot: false) == nil)
+    }
 }

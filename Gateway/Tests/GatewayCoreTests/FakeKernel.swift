@@ -19,7 +19,7 @@ final class FakeKernel: AdapterSystem {
         for await inventory in inventories() { report(inventory) }
     }
 
-    /// Gives an adapter a number, in place of the one that had it.
+    /// Assigns an index to an adapter, and removes the adapter that had it.
     func plug(_ address: UInt64, as index: Int) {
         change { adapters in
             adapters.removeAll { $0.index == index }

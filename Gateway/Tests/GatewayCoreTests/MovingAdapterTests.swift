@@ -220,8 +220,8 @@ struct MovingAdapterTests {
         }
     }
 
-    /// Connects to the device, removes the adapter of its connection, connects by the other adapter, and plugs the first one
-    /// in again.
+    /// Connects to the device, removes the adapter of its connection, connects by the other adapter, and plugs the
+    /// first one in again.
     private func loseAdapter(
         of device: Device,
         _ kernel: FakeKernel,

@@ -15,8 +15,8 @@ struct RequestsBehindTheEndTests {
         types.map { APIClient.request(address, $0) }
     }
 
-    /// Returns the messages to the client until the connection has ended and another one was made, which waits for changes
-    /// of the bond.
+    /// Returns the messages to the client until the connection has ended and another one was made, which waits for
+    /// changes of the bond.
     private func messagesAtTheEnd(
         of address: UInt64,
         to client: APIClient

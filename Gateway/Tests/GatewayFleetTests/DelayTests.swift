@@ -96,8 +96,8 @@ struct DelayTests {
 
     // MARK: The election
 
-    /// The hall loses the broker while it hears the tag with a strong signal, then the tag moves to the attic. A gateway that
-    /// is silent for an hour is forgotten, and its messages are measured by the system's clock then.
+    /// The hall loses the broker while it hears the tag with a strong signal, then the tag moves to the attic. A
+    /// gateway that is silent for an hour is forgotten, and its messages are measured by the system's clock then.
     @Test(arguments: [(3000, nil), (7200, "2026-11-24T12:00:00Z")] as [(Int, String?)])
     func backlogOfAGatewayElectsNothing(outage: Int, timeAtZero: String?) {
         var configuration = FleetWindow.Configuration()

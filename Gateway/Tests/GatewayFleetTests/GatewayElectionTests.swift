@@ -47,7 +47,7 @@ struct GatewayElectionTests {
             let now = Duration.seconds(90 * round)
             #expect(election.advance(to: now).isEmpty)
             #expect(election.receive(tag, by: "attic", rssi: -81, at: now) == nil)
-            // Also if the tag is looked at meanwhile.
+            // Also if `advance(to:)` is called in between.
             #expect(election.advance(to: now + .milliseconds(1900)).isEmpty)
             #expect(election.receive(tag, by: "hall", rssi: -66, at: now + .milliseconds(1900)) == nil)
         }

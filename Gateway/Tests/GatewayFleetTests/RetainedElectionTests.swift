@@ -43,7 +43,7 @@ struct RetainedElectionTests {
         #expect(fleet.advance(to: .seconds(500)).changes.isEmpty)
     }
 
-    /// The broker sends them again after a lost connection, with those that were published meanwhile.
+    /// The broker sends them again after a lost connection, with those published while the consumer was disconnected.
     @Test func electionThatComesAgainIsRemovedOnce() {
         var fleet = FleetConsumer()
         _ = fleet.receive(message("hall", 1, tag: 2, time: time(0)), token: 1, at: .zero)

@@ -99,7 +99,8 @@ struct DiscoveryTests {
         #expect(counts == [1, 0, 1, 0])
     }
 
-    /// The configuration of a shared sensor is that of the gateway that has announced it last, which may be switched off.
+    /// The configuration of a shared sensor is that of the gateway that has announced it last, which may be switched
+    /// off.
     @Test func availabilityDoesNotDependOnOneGateway() throws {
         let messages = ["hall", "attic"].flatMap { gateway in
             var discovery = HomeAssistantDiscovery(

@@ -112,14 +112,17 @@ public final class L2CAPChannel: Sendable {
     /// Changes the lengths of SDUs and K-frames that this side receives, once the peer agrees. Only enhanced channels
     /// can do this: those that ``RemotePeripheral/openChannels(_:psm:configuration:)`` opens.
     ///
+    /// The request is sent once the peer's unused credits fit sixteen times the receive capacity with the longer MPS.
+    ///
     /// - Parameters:
     ///   - mtu: at least the present value, 64 to 65,535 bytes.
     ///   - mps: 64 to 4,096 bytes.
-    /// - Throws: ``BLEError/channel(_:)`` if the channel has ended. ``BLEError/disconnected(_:)`` if the link has.
-    ///   ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless.
-    ///   ``BLEError/timedOut(_:)`` if the peer has not answered 30 s after the request. The request is sent once the
-    ///   peer's unused credits fit sixteen times the receive capacity with the longer MPS. If that takes more than
-    ///   30 s, it is not sent, and the call throws ``BLEError/timedOut(_:)``.
+    /// - Throws:
+    ///   - ``BLEError/channel(_:)`` if the channel has ended
+    ///   - ``BLEError/disconnected(_:)`` if the link has ended
+    ///   - ``BLEError/timedOut(_:)`` if the peer has not answered 30 s after the request, or the request could not be
+    ///     sent within 30 s
+    ///   - ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless
     public func reconfigure(mtu: UInt16, mps: UInt16) async throws(BLEError) {
         do throws(HostError) {
             try await host.reconfigure(identifier, mtu: mtu, mps: mps)

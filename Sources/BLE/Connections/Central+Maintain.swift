@@ -18,9 +18,9 @@ extension Central {
     /// - Parameters:
     ///   - address: the peripheral's address; of a bonded peripheral, its identity address.
     ///   - backoff: the delays between attempts.
-    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes. If
-    ///     the attempt takes turns with scans or other attempts, the controller listens for the peripheral only during the
-    ///     attempt's turns.
+    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes.
+    ///     If the attempt takes turns with scans or other attempts, the controller listens for the peripheral only
+    ///     during the attempt's turns.
     ///   - parameters: the connection's parameters.
     /// - Returns: a sequence that is endless until its task is cancelled or the adapter is closed.
     public func maintain(
@@ -47,16 +47,16 @@ extension Central {
     /// }
     /// ```
     ///
-    /// The handler's task is cancelled when the connection ends, and the next attempt starts when the handler has returned.
-    /// A handler that returns leaves the connection as it is. A handler that throws ends the connection; the error is logged,
-    /// and the peripheral is connected again.
+    /// The handler's task is cancelled when the connection ends, and the next attempt starts when the handler has
+    /// returned. A handler that returns leaves the connection as it is. A handler that throws ends the connection; the
+    /// error is logged, and the peripheral is connected again.
     ///
     /// - Parameters:
     ///   - address: the peripheral's address; of a bonded peripheral, its identity address.
     ///   - backoff: the delays between attempts.
-    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes. If
-    ///     the attempt takes turns with scans or other attempts, the controller listens for the peripheral only during the
-    ///     attempt's turns.
+    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes.
+    ///     If the attempt takes turns with scans or other attempts, the controller listens for the peripheral only
+    ///     during the attempt's turns.
     ///   - parameters: the connection's parameters.
     ///   - handler: is called with each connection.
     /// - Throws: ``BLEError/cancelled`` when the task is cancelled, ``BLEError/closed`` when the adapter is closed,
@@ -78,8 +78,8 @@ extension Central {
 }
 
 extension RemotePeripheral {
-    /// Calls a handler and waits until both the connection has ended and the handler has returned, or the task is cancelled
-    /// and the handler has returned.
+    /// Calls a handler and waits until both the connection has ended and the handler has returned, or the task is
+    /// cancelled and the handler has returned.
     fileprivate func run(_ handler: @escaping @Sendable (RemotePeripheral) async throws -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.callHandler(handler) }

@@ -2,10 +2,15 @@ import BluetoothHost
 
 /// The events of a connection; see ``Connection/events(transmitPower:pathLoss:)``.
 ///
-/// Each iteration starts with the first call of `next()` and stops when its iterator is released. It ends with an error when
-/// the link ends (``BLEError/disconnected(_:)``), or if the controller does not report what was requested
-/// (``BLEError/notSupported(_:)``, ``BLEError/controllerFailed(_:)``, ``BLEError/invalidArgument(_:)``). Cancellation and
-/// overflow are described in <doc:EventSequences>.
+/// Each iteration starts with the first call of `next()` and stops when its iterator is released. It ends with one of
+/// these errors:
+/// - ``BLEError/disconnected(_:)``: the link has ended;
+/// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller does not report what was
+///   requested;
+/// - ``BLEError/invalidArgument(_:)``: the thresholds are out of range, or differ from those of another iteration;
+/// - ``BLEError/limitReached(_:)``: the link has 32 iterations.
+///
+/// Cancellation and overflow are described in <doc:EventSequences>.
 public struct LinkEvents: AsyncSequence, Sendable {
     public typealias Element = LinkEvent
     public typealias Failure = BLEError

@@ -1,8 +1,8 @@
 /// The delays before a lost connection is established again.
 ///
-/// The first attempt after a stable connection starts immediately. Each failure in a row makes the next delay longer, by
-/// ``multiplier``, up to ``maximumDelay``. A part of each delay is random, so that a gateway's peripherals, or the gateways
-/// of a site, do not try again at the same time.
+/// The first attempt after a stable connection starts immediately. Each failure in a row makes the next delay longer,
+/// by ``multiplier``, up to ``maximumDelay``. A part of each delay is random, so that a gateway's peripherals, or the
+/// gateways of a site, do not try again at the same time.
 public struct ReconnectionBackoff: Hashable, Sendable {
     /// The delay after the first failure, without its random part: at least 0.
     public var initialDelay: Duration

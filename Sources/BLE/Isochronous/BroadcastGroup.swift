@@ -1,8 +1,8 @@
 import BluetoothHost
 import BluetoothTypes
 
-/// A broadcast isochronous group (BIG) that this adapter sends: streams that any number of receivers can receive (Vol 6,
-/// Part B, 4.4.6).
+/// A broadcast isochronous group (BIG) that this adapter sends: streams that any number of receivers can receive (Vol
+/// 6, Part B, 4.4.6).
 ///
 /// ```swift
 /// let train = PeriodicAdvertisingConfiguration()
@@ -29,8 +29,8 @@ public final class BroadcastGroup: Sendable {
 
 /// A broadcast isochronous group (BIG) that this adapter receives; see ``Central/receiveBroadcast(of:_:)``.
 ///
-/// The reception ends when all its streams are closed or released, and with the synchronization with the train if the app has
-/// one.
+/// The reception ends when all its streams are closed or released, and with the synchronization with the train if the
+/// app has one.
 public final class BroadcastReception: Sendable {
     /// What the train has announced.
     public let information: BroadcastGroupInformation
@@ -51,10 +51,14 @@ public final class BroadcastReception: Sendable {
 extension AdvertisingSet {
     /// Starts to send a broadcast isochronous group, which the periodic train of this advertisement announces.
     ///
-    /// - Throws: ``BLEError/notSupported(_:)`` if the controller sends no broadcast streams, ``BLEError/invalidArgument(_:)`` if
-    ///   the advertisement has no periodic train or announces a group already, ``BLEError/notReady`` if the train does not run
-    ///   yet, ``BLEError/closed`` if the advertisement has ended, ``BLEError/controllerFailed(_:)``, and
-    ///   ``BLEError/cancelled`` if the task is cancelled or the advertisement stops.
+    /// - Throws:
+    ///   - ``BLEError/notSupported(_:)`` if the controller sends no broadcast streams
+    ///   - ``BLEError/invalidArgument(_:)`` if the advertisement has no periodic train or announces a group already
+    ///   - ``BLEError/limitReached(_:)`` if the adapter has 16 broadcast groups, sent and received ones together
+    ///   - ``BLEError/notReady`` if the train does not run yet
+    ///   - ``BLEError/closed`` if the advertisement has ended
+    ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses
+    ///   - ``BLEError/cancelled`` if the task is cancelled or the advertisement stops
     public func startBroadcast(
         _ parameters: BroadcastGroupParameters = BroadcastGroupParameters()
     ) async throws(BLEError) -> BroadcastGroup {
@@ -72,11 +76,11 @@ extension AdvertisingSet {
 }
 
 extension Central {
-    /// Receives the broadcast isochronous group that a periodic advertising train announces. Waits until the train is received
-    /// and announces a group.
+    /// Receives the broadcast isochronous group that a periodic advertising train announces. Waits until the train is
+    /// received and announces a group.
     ///
-    /// The adapter synchronizes with the train if no ``Central/periodicAdvertising(_:)`` receives it already. If one does, the
-    /// reception ends with it. An app that wants the data of the train too receives the train first.
+    /// The adapter synchronizes with the train if no ``Central/periodicAdvertising(_:)`` receives it already. If one
+    /// does, the reception ends with it. An app that wants the data of the train too receives the train first.
     ///
     /// ```swift
     /// let train = PeriodicTrainRequest(address: advertisement.address, sid: sid)
@@ -85,13 +89,17 @@ extension Central {
     /// for try await sdu in reception.streams[0] where sdu.status == .valid { print(sdu.data) }
     /// ```
     ///
-    /// A wrong code is found when the first data arrives, which may be after the call has returned. The streams then end with
-    /// ``BLEError/broadcast(_:)`` of ``/BluetoothHost/BroadcastError/wrongCode``.
+    /// A wrong code is found when the first data arrives, which may be after the call has returned. The streams then
+    /// end with ``BLEError/broadcast(_:)`` of ``/BluetoothHost/BroadcastError/wrongCode``.
     ///
-    /// - Throws: ``BLEError/notSupported(_:)`` if the controller receives no broadcast streams, ``BLEError/broadcast(_:)`` if the
-    ///   group needs another code or has other streams, ``BLEError/invalidArgument(_:)``, ``BLEError/controllerFailed(_:)`` if
-    ///   the group is not received, ``BLEError/disconnected(_:)`` if the app ends its synchronization with the train,
-    ///   and ``BLEError/cancelled`` if the task is cancelled.
+    /// - Throws:
+    ///   - ``BLEError/notSupported(_:)`` if the controller receives no broadcast streams
+    ///   - ``BLEError/broadcast(_:)`` if the group needs another code or has other streams
+    ///   - ``BLEError/invalidArgument(_:)`` if a parameter is out of its range, or the broadcast is received already
+    ///   - ``BLEError/limitReached(_:)`` if the adapter has 16 broadcast groups, sent and received ones together
+    ///   - ``BLEError/controllerFailed(_:)`` if the group is not received
+    ///   - ``BLEError/disconnected(_:)`` if the app ends its synchronization with the train
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public func receiveBroadcast(
         of train: PeriodicTrainRequest,
         _ parameters: BroadcastReceptionParameters = BroadcastReceptionParameters()

@@ -3,7 +3,8 @@ import BluetoothTypes
 import Synchronization
 
 /// An isochronous stream: service data units (SDUs) of bounded length and age. A connected stream (CIS) belongs to a
-/// connection (Vol 6, Part B, 4.5.13); a broadcast stream (BIS) belongs to a ``BroadcastGroup`` or a ``BroadcastReception``.
+/// connection (Vol 6, Part B, 4.5.13); a broadcast stream (BIS) belongs to a ``BroadcastGroup`` or a
+/// ``BroadcastReception``.
 ///
 /// ```swift
 /// let parameters = ConnectedGroupParameters(sduInterval: .milliseconds(10), maximumSDUToPeripheral: 100)
@@ -17,8 +18,8 @@ import Synchronization
 /// An SDU that is not received in time is lost; the receiver gets it with
 /// ``/BluetoothHost/IsochronousSDU/Status/lost``. The codec of the data is up to the app.
 ///
-/// Iterating reads the received SDUs, and throws ``BLEError/disconnected(_:)`` when the stream has ended. If the reader is
-/// too slow, the oldest SDUs are dropped and counted. Several readers and cancellation are described in
+/// Iterating reads the received SDUs, and throws ``BLEError/disconnected(_:)`` when the stream has ended. If the reader
+/// is too slow, the oldest SDUs are dropped and counted. Several readers and cancellation are described in
 /// <doc:EventSequences>. A stream is closed when the last reference to it is released.
 public final class IsochronousStream: Sendable {
     /// The link that carries the stream; the peer's ``ClientID`` if the peer is a client. Nil for a broadcast stream.
@@ -31,10 +32,11 @@ public final class IsochronousStream: Sendable {
     public let canReceive: Bool
     /// The time between two events of the stream, each of which has one or more SDUs.
     public let interval: Duration
-    /// The time between two SDUs that this side sends. An SDU that is sent later than that leaves intervals without an SDU.
+    /// The time between two SDUs that this side sends. An SDU that is sent later than that leaves intervals without an
+    /// SDU.
     public let sduInterval: Duration
-    /// The longest SDU that this side may send, in bytes: what both sides have agreed to, and what the controller's buffers
-    /// hold.
+    /// The longest SDU that this side may send, in bytes: what both sides have agreed to, and what the controller's
+    /// buffers hold.
     public let maximumSDU: Int
     private let host: BluetoothHost
     private let identifier: IsochronousStreamIdentifier
@@ -65,8 +67,10 @@ public final class IsochronousStream: Sendable {
     /// - Parameters:
     ///   - sdu: at most ``maximumSDU`` bytes.
     ///   - timeStamp: the time of the SDU by the controller's clock, in microseconds; nil for the next event.
-    /// - Throws: ``BLEError/disconnected(_:)`` if the stream has ended; ``BLEError/invalidArgument(_:)`` if it is being closed,
-    ///   only receives, or the SDU is too long; ``BLEError/cancelled`` if the task is cancelled. A cancelled SDU is not sent.
+    /// - Throws:
+    ///   - ``BLEError/disconnected(_:)`` if the stream has ended
+    ///   - ``BLEError/invalidArgument(_:)`` if the stream is being closed or only receives, or the SDU is too long
+    ///   - ``BLEError/cancelled`` if the task is cancelled; the SDU is not sent then
     public func send(_ sdu: [UInt8], timeStamp: UInt32? = nil) async throws(BLEError) {
         try await translating("sending an SDU") { () throws(HostError) in
             try await host.sendSDU(sdu, timeStamp: timeStamp, on: identifier)
@@ -170,14 +174,19 @@ extension Central {
     ///
     /// The adapter is opened with ``Adapter/Configuration/usesConnectedStreams``. The peripherals accept the streams.
     ///
-    /// The call waits until each bonded peripheral is verified by encryption, unless the security policy does not require
-    /// that. If a peripheral is no longer verified later, its stream ends with Authentication Failure.
+    /// The call waits until each bonded peripheral is verified by encryption, unless the security policy does not
+    /// require that. If a peripheral is no longer verified later, its stream ends with Authentication Failure.
     ///
-    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has no streams or the configuration does not allow them,
-    ///   ``BLEError/invalidArgument(_:)``, ``BLEError/security(_:)`` if a bonded peripheral cannot be verified,
-    ///   ``BLEError/controllerFailed(_:)`` if a controller or a peripheral refuses, ``BLEError/disconnected(_:)``,
-    ///   ``BLEError/notReady`` while the controller is being brought up again, or if too many openings wait,
-    ///   ``BLEError/closed`` after ``Adapter/close()``, and ``BLEError/cancelled`` if the task is cancelled.
+    /// - Throws:
+    ///   - ``BLEError/notSupported(_:)`` if the controller has no streams, or the configuration does not allow them
+    ///   - ``BLEError/invalidArgument(_:)`` if a parameter or the number of peripherals is out of its range
+    ///   - ``BLEError/limitReached(_:)`` if 16 other openings wait
+    ///   - ``BLEError/security(_:)`` if a bonded peripheral cannot be verified
+    ///   - ``BLEError/controllerFailed(_:)`` if a controller or a peripheral refuses
+    ///   - ``BLEError/disconnected(_:)`` if a link has ended
+    ///   - ``BLEError/notReady`` while the controller is being brought up again
+    ///   - ``BLEError/closed`` after ``Adapter/close()``
+    ///   - ``BLEError/cancelled`` if the task is cancelled
     public func openStreams(
         to peripherals: [RemotePeripheral],
         _ parameters: ConnectedGroupParameters = ConnectedGroupParameters()
@@ -213,12 +222,13 @@ extension OpeningStreams {
 }
 
 extension Peripheral {
-    /// Returns the requests of centrals for isochronous streams from now on. A request that is not accepted is rejected when
-    /// it is released, or when the sequence is.
+    /// Returns the requests of centrals for isochronous streams from now on. A request that is not accepted is rejected
+    /// when it is released, or when the sequence is.
     ///
     /// The adapter is opened with ``Adapter/Configuration/usesConnectedStreams``.
     ///
-    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has no streams or the configuration does not allow them.
+    /// - Throws: ``BLEError/notSupported(_:)`` if the controller has no streams or the configuration does not allow
+    ///   them.
     public func streamRequests() async throws(BLEError) -> Events<IsochronousStreamOffer> {
         let buffer = AsyncEventBuffer<IsochronousStreamOffer, Never>(limit: 16, report: .none)
         let host = host
@@ -266,9 +276,10 @@ public final class IsochronousStreamOffer: Sendable {
 
     /// Accepts the request, and waits until the stream is established.
     ///
-    /// - Throws: ``BLEError/disconnected(_:)`` or ``BLEError/controllerFailed(_:)`` if the stream was not established,
-    ///   ``BLEError/cancelled`` if the request was answered or has ended, or if the task is cancelled. A stream that is
-    ///   established then is closed.
+    /// - Throws:
+    ///   - ``BLEError/disconnected(_:)`` or ``BLEError/controllerFailed(_:)`` if the stream was not established
+    ///   - ``BLEError/cancelled`` if the request was answered or has ended, or if the task is cancelled; a stream that
+    ///     is established then is closed
     public func accept() async throws(BLEError) -> IsochronousStream {
         if Task.isCancelled { throw .cancelled }
         let opening = OpeningStreams(host: host)

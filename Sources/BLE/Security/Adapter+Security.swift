@@ -48,7 +48,7 @@ extension Adapter {
     /// Forgets a bonded device; a link to it ends.
     ///
     /// The call returns once the removal is on the disk, if bonds are saved. If it could not be saved,
-    /// ``securityEvents()`` has ``/BluetoothHost/SecurityEvent/bondsNotKept``.
+    /// ``securityEvents()`` has ``/BluetoothHost/SecurityEvent/bondsNotSaved``.
     ///
     /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
     /// - Returns: whether there was such a bond.

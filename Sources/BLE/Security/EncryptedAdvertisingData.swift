@@ -4,8 +4,8 @@ import BLEGATT
 import BluetoothHost
 import BluetoothTypes
 
-// Encrypted Advertising Data (Core Specification Supplement, Part A, 1.23): AES-CCM with a tag of 4 bytes. A device gives
-// its key to bonded peers as the value of the Encrypted Data Key Material characteristic.
+// Encrypted Advertising Data (Core Specification Supplement, Part A, 1.23): AES-CCM with a tag of 4 bytes. A device
+// gives its key to bonded peers as the value of the Encrypted Data Key Material characteristic.
 
 extension EncryptedDataKeyMaterial {
     /// Makes new key material from the system's random numbers.
@@ -82,8 +82,8 @@ extension AdvertisingData {
 }
 
 extension CharacteristicDefinition {
-    /// Defines the characteristic from which peers read the key of this device's encrypted advertising data (Vol 3, Part C,
-    /// 12.6).
+    /// Defines the characteristic from which peers read the key of this device's encrypted advertising data (Vol 3,
+    /// Part C, 12.6).
     ///
     /// - Parameters:
     ///   - key: the key material.
@@ -102,11 +102,11 @@ extension CharacteristicDefinition {
 }
 
 extension RemotePeripheral {
-    /// Reads the key of the peer's encrypted advertising data. If the peer is bonded, the key is saved with the bond, for
-    /// ``Adapter/encryptedDataKeys()``.
+    /// Reads the key of the peer's encrypted advertising data. If the peer is bonded, the key is saved with the bond,
+    /// for ``Adapter/encryptedDataKeys()``.
     ///
-    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer has no such characteristic, or the link is not secure enough;
-    ///   ``BLEError/malformedResponse(_:)`` if the value does not have 24 bytes.
+    /// - Throws: ``BLEError/attribute(_:handle:)`` if the peer has no such characteristic, or the link is not secure
+    ///   enough; ``BLEError/malformedResponse(_:)`` if the value does not have 24 bytes.
     public func readEncryptedDataKeyMaterial() async throws(BLEError) -> EncryptedDataKeyMaterial {
         // The values in this response may be cut.
         guard let handle = try await read(uuid: .encryptedDataKeyMaterial).first?.handle else {

@@ -51,7 +51,7 @@ extension PairingDelegate {
             }
             let task = Task(executorPreference: executor) {
                 let given = await self.answer(inquiry)
-                budget.giveBack()
+                budget.release()
                 if !Task.isCancelled { answer(given) }
             }
             return { task.cancel() }

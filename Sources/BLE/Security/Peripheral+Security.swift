@@ -25,6 +25,8 @@ extension Peripheral {
     }
 
     /// Allows a client to use attributes that need authorization, while it is connected, or withdraws that.
+    ///
+    /// - Throws: ``BLEError/disconnected(_:)`` if the client's link has ended.
     public func setAuthorized(_ isAuthorized: Bool, _ client: ClientID) async throws(BLEError) {
         try await translating { () throws(HostError) in try await host.setAuthorized(isAuthorized, on: client) }
     }
@@ -55,7 +57,7 @@ extension Peripheral {
             let endObserver = LinkEndObserver()
             let task = Task(executorPreference: host.loop.appTaskExecutor) { [weak host] in
                 let isAuthorized = await decide(client, request)
-                budget.giveBack()
+                budget.release()
                 await host?.authorize(request, of: client, isAuthorized: isAuthorized, endObserver)
             }
             host.assumeIsolated { endObserver.set($0.observeEnd(of: client) { _ in task.cancel() }) }
@@ -96,7 +98,7 @@ extension PeripheralEvent {
         case .pairingStarted(let client, _): (client, .pairingStarted(client))
         case .paired(let client, let result): (client, .paired(client, result))
         case .pairingFailed(let client, _, let error): (client, .pairingFailed(client, error))
-        case .keyPressed, .authenticatedPayloadTimedOut, .keyMissing, .bondAdded, .bondRemoved, .bondsNotKept,
+        case .keyPressed, .authenticatedPayloadTimedOut, .keyMissing, .bondAdded, .bondRemoved, .bondsNotSaved,
             .pairingWindowExpired, .eventsDropped:
             nil
         }

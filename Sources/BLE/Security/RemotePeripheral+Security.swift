@@ -41,6 +41,8 @@ extension RemotePeripheral {
 
     /// Allows the peer, as a client of this host's server, to use attributes that need authorization, or withdraws
     /// that.
+    ///
+    /// - Throws: ``BLEError/disconnected(_:)`` if the link has ended, or ``disconnect()`` was called.
     public func setAuthorized(_ isAuthorized: Bool) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in try await host.setAuthorized(isAuthorized, on: link) }

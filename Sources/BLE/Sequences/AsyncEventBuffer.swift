@@ -9,12 +9,12 @@ import Synchronization
 /// ``receive()``, which takes it from the buffer. Iterators hold no elements, so no element is lost when an iterator is
 /// dropped.
 ///
-/// Tasks on other threads are woken at the end of the loop's turn (`ReaderQueue`), or earlier if the buffer is half full
-/// or has 256 elements.
+/// Tasks on other threads are woken at the end of the loop's turn (`ReaderQueue`), or earlier if the buffer is half
+/// full or has 256 elements.
 ///
 /// ## Overflow
-/// If the buffer is full, the oldest element is dropped and counted. The reader learns of it in the stream, at the place
-/// where elements are missing: see ``OverflowReport``.
+/// If the buffer is full, the oldest element is dropped and counted. The reader learns of it in the stream, at the
+/// place where elements are missing: see ``OverflowReport``.
 ///
 /// ## End and cancellation
 /// After ``finish(_:)``, readers get the remaining elements and then the end, each time they ask. A cancelled task gets

@@ -3,8 +3,8 @@
 /// The sequence ends when the adapter is closed. Its lifetime, several readers, cancellation and overflow are described
 /// in <doc:EventSequences>. If the events have a case `eventsDropped(count)`, it reports dropped events in their place.
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
-    // The closures are created where `Element` is a concrete type. So the buffer's code is specialized, also when an app
-    // in another module iterates. Unspecialized code would look up type metadata on each call.
+    // The closures are created where `Element` is a concrete type. So the buffer's code is specialized, also when an
+    // app in another module iterates. Unspecialized code would look up type metadata on each call.
 
     /// Takes the next event from the buffer, if there is one.
     @usableFromInline

@@ -9,24 +9,25 @@ import Synchronization
 ///
 /// ## Overview
 ///
-/// The host's loop adds the accesses in the order in which the client made them. One task takes them out, one at a time, and
-/// calls the handler of each. So the accesses of one client are handled strictly in order, and a handler that is slow or
-/// never returns delays its own client only.
+/// The host's loop adds the accesses in the order in which the client made them. One task takes them out, one at a
+/// time, and calls the handler of each. So the accesses of one client are handled strictly in order, and a handler that
+/// is slow or never returns delays its own client only.
 ///
 /// ## End
 ///
 /// When the client's link ends, nobody waits for the response to its request. The task that handles the request is
-/// cancelled; a request that waits is removed. Commands are still handled, because a client may disconnect right after it
-/// has sent one. They are handled by another task if a request was cancelled, so that they are not cancelled with it.
+/// cancelled; a request that waits is removed. Commands are still handled, because a client may disconnect right after
+/// it has sent one. They are handled by another task if a request was cancelled, so that they are not cancelled with
+/// it.
 ///
 /// ## Bounds
 ///
-/// A client has at most one open request on each bearer (Vol 3, Part F, 3.3.2); with up to 16 of bearers that have ended,
-/// whose responses nobody gets. A command has no response and no flow control: at most
-/// ``commandLimit`` commands wait. A further command is dropped and counted, which the specification allows (Vol 3, Part F,
-/// 3.3.2). Commands of a client that has disconnected are still handled, so a client that connects again and again could
-/// add to them without bound. Therefore all queues of a server share an ``AccessBudget``. An access counts until its handler
-/// has returned, also if the handler ignores its cancellation.
+/// A client has at most one open request on each bearer (Vol 3, Part F, 3.3.2); with up to 16 of bearers that have
+/// ended, whose responses nobody gets. A command has no response and no flow control: at most ``commandLimit`` commands
+/// wait. A further command is dropped and counted, which the specification allows (Vol 3, Part F, 3.3.2). Commands of a
+/// client that has disconnected are still handled, so a client that connects again and again could add to them without
+/// bound. Therefore all queues of a server share an ``AccessBudget``. An access counts until its handler has returned,
+/// also if the handler ignores its cancellation.
 ///
 /// ## Threading
 ///
@@ -111,15 +112,15 @@ final class AccessQueue: Sendable {
         state.withLock { $0.task = task }
     }
 
-    /// Ends the queue once its commands have been taken, and cancels the client's request. Called when the client's link has
-    /// ended, or the server is released.
+    /// Ends the queue once its commands have been taken, and cancels the client's request. Called when the client's
+    /// link has ended, or the server is released.
     func finish() {
         typealias Ended = (task: Task<Void, Never>?, consumer: UnsafeContinuation<Void, Never>?)
         let (task, consumer) = unsafe state.withLock { state -> Ended in
             state.isFinished = true
             let waitingCount = state.accesses.count
             state.accesses.removeAll { !$0.isCommand }
-            for _ in state.accesses.count..<waitingCount { budget.giveBack() }
+            for _ in state.accesses.count..<waitingCount { budget.release() }
             state.isRequestCancelled = state.isHandlingRequest
             defer {
                 state.task = nil
@@ -146,7 +147,7 @@ final class AccessQueue: Sendable {
     ///
     /// - Returns: false if the access was a request that was cancelled. Its task must not handle further accesses.
     func handled() -> Bool {
-        budget.giveBack()
+        budget.release()
         return state.withLock { state in
             state.isHandlingRequest = false
             defer { state.isRequestCancelled = false }
@@ -199,8 +200,8 @@ final class AccessBudget: Sendable {
         return true
     }
 
-    /// Puts one question back, from any thread.
-    func giveBack() {
+    /// Releases one question, from any thread.
+    func release() {
         used.subtract(1, ordering: .relaxed)
     }
 }
@@ -237,9 +238,6 @@ final class AccessQueues: Sendable {
     func droppedCount(of client: ClientID) -> Int {
         queues.withLock { $0[client] }?.droppedCount ?? 0
     }
-
-    /// The number of clients that have a queue, for tests that look for leaks.
-    var count: Int { queues.withLock { $0.count } }
 
     private func makeQueue(for client: ClientID, on host: BluetoothHost) -> AccessQueue {
         let queue = AccessQueue(budget: budget)

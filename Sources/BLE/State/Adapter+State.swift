@@ -21,11 +21,11 @@ extension Adapter {
     /// Returns the store of the bonds of a host on a controller; nil if nothing is saved.
     ///
     /// - Parameter automaticDirectory: the directory of ``StateLocation/automatic``; nil if there is none.
-    static func keptBonds(
+    static func bondStore(
         of specification: AdapterSpecification,
         _ configuration: Configuration,
         automaticDirectory: @autoclosure () -> String? = StateDirectory.resolve()
-    ) -> KeptBonds? {
+    ) -> BondFileStore? {
         let directory: String?
         let variable: String?
         switch (configuration.stateLocation, specification) {
@@ -35,7 +35,7 @@ extension Adapter {
         }
         let logger = configuration.logger
         let warn = configuration.warn ?? { logger.warning("\($0)") }
-        return KeptBonds(isStrict: configuration.requiresState, directoryVariable: variable) { publicAddress in
+        return BondFileStore(isStrict: configuration.requiresState, directoryVariable: variable) { publicAddress in
             await .open(adapter: publicAddress.map { "\($0)" } ?? "\(specification)", in: directory) {
                 warn(StateFileError.text($0, namingDirectoryWith: variable))
             }

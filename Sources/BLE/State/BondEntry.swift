@@ -74,14 +74,14 @@ struct BondEntry: Codable {
 
 /// The saved form of a host's identity.
 struct IdentityEntry: Codable {
-    let identity: KeptIdentity
+    let identity: HostIdentity
 
     private enum Key: String, CodingKey {
         case staticAddress
         case resolvingKey
     }
 
-    init(identity: KeptIdentity) {
+    init(identity: HostIdentity) {
         self.identity = identity
     }
 
@@ -91,7 +91,7 @@ struct IdentityEntry: Codable {
         guard let address = DeviceAddress(text, isRandom: true), address.kind == .randomStatic else {
             throw container.problem(.staticAddress, "this is no random static address")
         }
-        identity = KeptIdentity(staticAddress: address, resolvingKey: try container.decodeSecret(.resolvingKey))
+        identity = HostIdentity(staticAddress: address, resolvingKey: try container.decodeSecret(.resolvingKey))
     }
 
     func encode(to encoder: any Encoder) throws {

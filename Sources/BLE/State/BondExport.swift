@@ -5,9 +5,9 @@ import FoundationEssentials
 package struct BondExport: Sendable {
     /// The host's name.
     package var host: String
-    package var security: KeptSecurity
+    package var security: HostSecurityState
 
-    package init(host: String, security: KeptSecurity) {
+    package init(host: String, security: HostSecurityState) {
         self.host = host
         self.security = security
     }
@@ -17,7 +17,7 @@ package struct BondExport: Sendable {
         do {
             let document = try JSONDecoder().decode(Document.self, from: Data(octets))
             host = document.host
-            security = KeptSecurity(identity: document.identity?.identity, bonds: document.bonds.map(\.record))
+            security = HostSecurityState(identity: document.identity?.identity, bonds: document.bonds.map(\.record))
         } catch {
             throw BondExportError(description: BondExport.problem(error))
         }
@@ -34,7 +34,7 @@ package struct BondExport: Sendable {
         if case DecodingError.dataCorrupted(let context) = error, context.codingPath.isEmpty {
             return "this is no JSON"
         }
-        let text = KeptBonds.describe(error)
+        let text = BondFileStore.describe(error)
         return String(text.drop { ".: ".contains($0) })
     }
 
@@ -56,7 +56,7 @@ package struct BondExport: Sendable {
     /// keys never decrease: the higher value stays.
     ///
     /// - Parameter takesIdentity: whether the host takes the identity of the host that the bonds come from.
-    package func add(to other: inout KeptSecurity, takesIdentity: Bool) throws(BondExportError) {
+    package func add(to other: inout HostSecurityState, takesIdentity: Bool) throws(BondExportError) {
         if takesIdentity, let identity = security.identity {
             guard other.identity == nil || other.identity == identity else {
                 throw BondExportError(

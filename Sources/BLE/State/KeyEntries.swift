@@ -86,10 +86,7 @@ struct SigningKeyEntry: Codable {
 
 extension FixedWidthInteger where Self: UnsignedInteger {
     /// All bytes in hexadecimal digits, the most significant first.
-    var digits: String {
-        let text = String(self, radix: 16)
-        return String(repeating: "0", count: Self.bitWidth / 4 - text.count) + text
-    }
+    var digits: String { hexadecimalDigits(self, count: Self.bitWidth / 4, uppercase: false) }
 }
 
 extension KeyedDecodingContainer {

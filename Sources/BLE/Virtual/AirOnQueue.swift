@@ -41,7 +41,8 @@ package final class AirOnQueue: Sendable {
     private var state: State { confined.value }
 
     /// - Parameters:
-    ///   - linger: how long the queue waits for the next packet of a transport before it sleeps; nil for transports without descriptors.
+    ///   - linger: how long the queue waits for the next packet of a transport before it sleeps; nil for transports
+    ///     without descriptors.
     ///   - seed: makes random events the same each time; nil for the system's random numbers.
     ///   - clock: returns the present time; nil for the monotonic clock. The alarm for the next action always uses the
     ///     monotonic clock.

@@ -1,18 +1,18 @@
 import BluetoothTypes
 
 /// The name of a field, in the specification's words and in JSON.
-public final class FieldName: Sendable {
+package final class FieldName: Sendable {
     /// The name as in the specification, with spaces: `Connection Handle`.
-    public let text: String
+    package let text: String
     /// The name as a member of a JSON object: `connectionHandle`.
-    public let key: String
+    package let key: String
     /// The words in lower case, for a line: `connection handle`.
     let words: String
     /// The member that holds the name of an enumerated value, a UUID or a set of flags: `statusName`.
     let nameKey: String
 
     /// - Parameter text: words with spaces or underscores between them.
-    public init(_ text: String) {
+    package init(_ text: String) {
         let words = text.split { $0 == " " || $0 == "_" }
         self.text = words.joined(separator: " ")
         self.words = words.map { FieldName.isAcronym($0) ? String($0) : $0.lowercased() }.joined(separator: " ")
@@ -36,16 +36,16 @@ public final class FieldName: Sendable {
 }
 
 /// One field of a packet.
-public struct Field: Sendable {
+package struct Field: Sendable {
     /// The name of the field.
-    public let name: FieldName
+    package let name: FieldName
     /// The value of the field.
-    public let value: Value
+    package let value: Value
     /// Whether the summary line of the packet includes the field.
     let isInLine: Bool
 
     /// - Parameter isInLine: whether the summary line of the packet includes the field.
-    public init(_ name: FieldName, _ value: Value, isInLine: Bool = false) {
+    package init(_ name: FieldName, _ value: Value, isInLine: Bool = false) {
         self.name = name
         self.value = value
         self.isInLine = isInLine
@@ -53,7 +53,7 @@ public struct Field: Sendable {
 }
 
 /// The value of a field, with the information to show it. Text is created only on request.
-public enum Value: Sendable {
+package enum Value: Sendable {
     case number(Int64)
     /// A number as sent, and its unit.
     case measure(Int64, Unit)
@@ -76,7 +76,7 @@ public enum Value: Sendable {
 }
 
 /// The unit of a number.
-public struct Unit: Hashable, Sendable {
+package struct Unit: Hashable, Sendable {
     /// The unit in microseconds, or zero if it is not a unit of time.
     let microseconds: Int64
     /// The symbol after a number that is not a time.
@@ -104,7 +104,7 @@ public struct Unit: Hashable, Sendable {
 }
 
 /// The names of the bits of a set, from the lowest.
-public final class FlagNames: Sendable {
+package final class FlagNames: Sendable {
     let names: [String?]
 
     init(_ names: [String?]) {
@@ -121,9 +121,9 @@ public final class FlagNames: Sendable {
 }
 
 /// The part of a packet that belongs to one protocol.
-public struct Layer: Sendable {
+package struct Layer: Sendable {
     /// The protocols, from the outermost to the innermost.
-    public enum Kind: String, Sendable, CaseIterable {
+    package enum Kind: String, Sendable, CaseIterable {
         /// An HCI command.
         case command
         /// An HCI event.
@@ -145,13 +145,13 @@ public struct Layer: Sendable {
     }
 
     /// The protocol.
-    public let kind: Kind
+    package let kind: Kind
     /// The packet's name in its protocol.
-    public var title: String
+    package var title: String
     /// The numbers that identify the packet, such as an opcode or an event code.
-    public var head: [Field]
+    package var head: [Field]
     /// The fields of the packet, in wire order.
-    public var fields: [Field] = []
+    package var fields: [Field] = []
 
     init(_ kind: Kind, _ title: String, head: [Field] = []) {
         self.kind = kind

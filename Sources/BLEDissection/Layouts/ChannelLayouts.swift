@@ -1,5 +1,5 @@
 /// The L2CAP signaling commands of LE and of BR/EDR (Vol 3, Part A, 4).
-enum SignallingLayouts {
+enum SignalingLayouts {
     static let commands = LayoutTable(
         """
         01 Reason:@@rejectReason! Detail?{ Data:rest }

@@ -112,7 +112,7 @@ final class NamedValues: Sendable {
                 + "9=Repeated_Attempts 10=Invalid_Parameters 11=DHKey_Check_Failed 12=Numeric_Comparison_Failed "
                 + "13=BR/EDR_Pairing_in_Progress 14=Cross-transport_Key_Derivation_Not_Allowed 15=Key_Rejected 16=Busy"
         ),
-        "rejectReason": NamedValues("0=command_not_understood 1=signalling_MTU_exceeded 2=invalid_CID"),
+        "rejectReason": NamedValues("0=command_not_understood 1=signaling_MTU_exceeded 2=invalid_CID"),
         "creditResult": NamedValues(
             "0=successful 2=SPSM_not_supported 4=no_resources_available 5=insufficient_authentication "
                 + "6=insufficient_authorization 7=encryption_key_size_too_short 8=insufficient_encryption "

@@ -7,7 +7,7 @@ extension PacketDescription {
     /// Numbers have the values sent, in the units of the specification. Numbers of 64 bits and more are strings. The
     /// name of a number follows it in a member of its own, as do the names of the set bits of a set: `status` and
     /// `statusName`.
-    public func appendJSON(to text: inout TextBuffer) {
+    package func appendJSON(to text: inout TextBuffer) {
         text.append("{\"index\":" as StaticString)
         text.append(decimal: Int64(index))
         text.append(",\"time\":\"" as StaticString)

@@ -3,7 +3,7 @@ import BluetoothTypes
 
 extension PacketDescription {
     /// Appends the packet as one line, without a line break: number, time of day in UTC, adapter, direction, summary.
-    public func appendLine(to text: inout TextBuffer, isColored: Bool = false) {
+    package func appendLine(to text: inout TextBuffer, isColored: Bool = false) {
         text.append(decimal: Int64(index), width: 6)
         text.append(ascii: " ")
         text.append(clock: time)

@@ -2,7 +2,7 @@ import BluetoothTypes
 
 extension PacketDescription {
     /// Appends each field on its own line, in wire order. Each line ends with a line break.
-    public func appendTree(to text: inout TextBuffer) {
+    package func appendTree(to text: inout TextBuffer) {
         for layer in layers {
             text.append("         " as StaticString)
             text.append(layer.title)

@@ -2,20 +2,20 @@ import BLEJSONText
 import BluetoothTypes
 
 /// A buffer for UTF-8 text, which avoids intermediate strings.
-public struct TextBuffer: Sendable {
+package struct TextBuffer: Sendable {
     /// The text written so far.
-    public private(set) var bytes: [UInt8] = []
+    package private(set) var bytes: [UInt8] = []
 
     /// - Parameter capacity: the number of bytes to allocate at once.
-    public init(capacity: Int = 0) {
+    package init(capacity: Int = 0) {
         bytes.reserveCapacity(capacity)
     }
 
     /// The length of the text, in bytes.
-    public var count: Int { bytes.count }
+    package var count: Int { bytes.count }
 
     /// Empties the buffer and keeps its memory.
-    public mutating func removeAll() {
+    package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
     }
 
@@ -34,7 +34,7 @@ public struct TextBuffer: Sendable {
     }
 
     /// Appends one ASCII character.
-    public mutating func append(ascii: Unicode.Scalar) {
+    package mutating func append(ascii: Unicode.Scalar) {
         bytes.append(UInt8(truncatingIfNeeded: ascii.value))
     }
 

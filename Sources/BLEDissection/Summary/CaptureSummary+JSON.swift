@@ -3,7 +3,7 @@ import BluetoothTypes
 
 extension CaptureSummary {
     /// Appends the summary as one JSON object, without a line break. Times are in microseconds.
-    public func appendJSON(to text: inout TextBuffer) {
+    package func appendJSON(to text: inout TextBuffer) {
         text.append("{\"packets\":{" as StaticString)
         let kinds = Layer.Kind.allCases.filter { packets[$0] != nil }
         text.appendList(kinds) { kind, text in
@@ -60,7 +60,7 @@ extension CaptureSummary {
             text.append(json: "\(reason)")
         }
         for (word, traffic) in [("sent", link.sent), ("received", link.received)] {
-            text.append(",\"\(word)\":{\"packets\":\(traffic.packets),\"bytes\":\(traffic.octets)")
+            text.append(",\"\(word)\":{\"packets\":\(traffic.packets),\"bytes\":\(traffic.byteCount)")
             if let throughput = traffic.throughput {
                 text.append(",\"bytesPerSecond\":\(Int64(min(throughput, 1e15)))")
             }

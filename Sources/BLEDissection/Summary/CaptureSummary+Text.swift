@@ -3,7 +3,7 @@ import BluetoothTypes
 
 extension CaptureSummary {
     /// Appends the summary as lines of text.
-    public func appendText(to text: inout TextBuffer) {
+    package func appendText(to text: inout TextBuffer) {
         appendCounts(to: &text)
         appendDevices(to: &text)
         appendLinks(to: &text)
@@ -85,7 +85,7 @@ extension CaptureSummary {
     }
 
     private func appendTraffic(_ word: String, _ traffic: Traffic, to text: inout TextBuffer) {
-        text.append(", \(word) \(traffic.octets) bytes in \(traffic.packets) packets")
+        text.append(", \(word) \(traffic.byteCount) bytes in \(traffic.packets) packets")
         guard let throughput = traffic.throughput else { return }
         text.append(" (" as StaticString)
         text.append(decimal: Int64(min(throughput, 1e15)))

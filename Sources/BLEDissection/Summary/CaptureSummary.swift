@@ -4,92 +4,92 @@ import BLEHCI
 import BluetoothTypes
 
 /// A summary of a capture: devices, links, procedures, errors, and round-trip times.
-public struct CaptureSummary: Sendable {
+package struct CaptureSummary: Sendable {
     /// Maximum number of devices, of links and of errors. Reports and links beyond it are only counted.
     private static let limit = 4096
 
     /// A device that advertised or was connected.
-    public struct Device: Sendable {
+    package struct Device: Sendable {
         /// The names of the device, complete and shortened.
-        public var names: [String] = []
+        package var names: [String] = []
         /// The services that the device advertised.
-        public var services: [BluetoothUUID] = []
+        package var services: [BluetoothUUID] = []
         /// The number of advertising reports.
-        public var reports = 0
+        package var reports = 0
         /// The weakest signal, in dBm; nil if no report gave it.
-        public var weakest: Int8?
+        package var weakest: Int8?
         /// The strongest signal, in dBm; nil if no report gave it.
-        public var strongest: Int8?
+        package var strongest: Int8?
     }
 
     /// The captured part of a link, from its connection to its disconnection.
-    public struct Link: Sendable {
+    package struct Link: Sendable {
         /// The identity of the link.
-        public let reference: LinkReference
+        package let reference: LinkReference
         /// The time in microseconds since 1970.
-        public let begin: Int64
+        package let begin: Int64
         /// The time in microseconds since 1970; nil if the capture ends before the link.
-        public var end: Int64?
+        package var end: Int64?
         /// The reason for the disconnection, if an event gave it.
-        public var reason: HCIErrorCode?
+        package var reason: HCIErrorCode?
         /// ACL data from the captured host.
-        public var sent = Traffic()
+        package var sent = Traffic()
         /// ACL data to the captured host.
-        public var received = Traffic()
+        package var received = Traffic()
     }
 
     /// ACL data in one direction.
-    public struct Traffic: Sendable {
+    package struct Traffic: Sendable {
         /// The number of ACL packets.
-        public var packets = 0
+        package var packets = 0
         /// The number of bytes in the packets, without their headers.
-        public var octets = 0
+        package var byteCount = 0
         /// The time of the first packet, in microseconds since 1970.
-        public var first: Int64?
+        package var first: Int64?
         /// The time of the last packet, in microseconds since 1970.
-        public var last: Int64 = 0
+        package var last: Int64 = 0
 
         /// The throughput in bytes per second, between the first and the last packet. Nil if no time passed between
         /// them.
-        public var throughput: Double? {
+        package var throughput: Double? {
             guard let first, last > first else { return nil }
-            return Double(octets) / (Double(last &- first) / 1e6)
+            return Double(byteCount) / (Double(last &- first) / 1e6)
         }
 
-        mutating func note(_ octets: Int, at time: Int64) {
+        mutating func note(_ byteCount: Int, at time: Int64) {
             packets += 1
-            self.octets &+= octets
+            self.byteCount &+= byteCount
             first = first ?? time
             last = time
         }
     }
 
     /// The number of packets of each kind.
-    public private(set) var packets: [Layer.Kind: Int] = [:]
+    package private(set) var packets: [Layer.Kind: Int] = [:]
     /// The number of malformed packets.
-    public private(set) var malformed = 0
+    package private(set) var malformed = 0
     /// The number of packets that the recorder has lost.
-    public private(set) var dropped: UInt64 = 0
+    package private(set) var dropped: UInt64 = 0
     /// The time of the first packet, in microseconds since 1970.
-    public private(set) var firstTime: Int64?
+    package private(set) var firstTime: Int64?
     /// The time of the last packet, in microseconds since 1970.
-    public private(set) var lastTime: Int64 = 0
+    package private(set) var lastTime: Int64 = 0
     /// The devices that advertised or were connected.
-    public private(set) var devices: [PeerReference: Device] = [:]
+    package private(set) var devices: [PeerReference: Device] = [:]
     /// The number of reports of devices beyond the limit.
-    public private(set) var uncountedReports = 0
+    package private(set) var uncountedReports = 0
     /// The links by number.
-    public private(set) var links: [Int: Link] = [:]
+    package private(set) var links: [Int: Link] = [:]
     /// The number of links beyond the limit.
-    public private(set) var uncountedLinks = 0
+    package private(set) var uncountedLinks = 0
     /// The number of PDUs that each GATT procedure sent, by name.
-    public private(set) var procedures: [String: Int] = [:]
+    package private(set) var procedures: [String: Int] = [:]
     /// The number of errors, by place and error.
-    public private(set) var errors: [String: Int] = [:]
+    package private(set) var errors: [String: Int] = [:]
     /// The round-trip times of commands, by opcode.
-    public private(set) var commandTimes: [UInt16: RoundTrips] = [:]
+    package private(set) var commandTimes: [UInt16: RoundTrips] = [:]
     /// The round-trip times of ATT requests, by the request's name.
-    public private(set) var requestTimes: [String: RoundTrips] = [:]
+    package private(set) var requestTimes: [String: RoundTrips] = [:]
 
     mutating func note(_ packet: PacketDescription) {
         packets[packet.kind, default: 0] += 1
@@ -127,11 +127,11 @@ public struct CaptureSummary: Sendable {
         links[number]?.reason = reason
     }
 
-    mutating func noteData(_ number: Int, _ direction: CaptureDirection, octets: Int, at time: Int64) {
+    mutating func noteData(_ number: Int, _ direction: CaptureDirection, byteCount: Int, at time: Int64) {
         if direction == .hostToController {
-            links[number]?.sent.note(octets, at: time)
+            links[number]?.sent.note(byteCount, at: time)
         } else {
-            links[number]?.received.note(octets, at: time)
+            links[number]?.received.note(byteCount, at: time)
         }
     }
 
@@ -183,13 +183,13 @@ extension CaptureSummary.Device {
 
 /// Statistics of round-trip times: minimum, maximum, and a median that is exact for few values and approximate for
 /// many.
-public struct RoundTrips: Sendable {
+package struct RoundTrips: Sendable {
     /// The number of round trips.
-    public private(set) var count = 0
+    package private(set) var count = 0
     /// The shortest time, in microseconds.
-    public private(set) var least = Int64.max
+    package private(set) var least = Int64.max
     /// The longest time, in microseconds.
-    public private(set) var most = Int64.min
+    package private(set) var most = Int64.min
     /// A histogram with sixteen steps for each power of two, so that each value is accurate to one sixteenth.
     private var counts: [Int: Int] = [:]
     /// The first values.
@@ -205,7 +205,7 @@ public struct RoundTrips: Sendable {
     }
 
     /// The median in microseconds; nil if there were no round trips.
-    public var median: Int64? {
+    package var median: Int64? {
         guard count > 0 else { return nil }
         if count <= values.count { return values.sorted()[count / 2] }
         var passed = 0

@@ -6,7 +6,6 @@ import BluetoothTypes
 enum AttributeNames {
     static let opcode = FieldName("Opcode")
     static let handle = FieldName("Handle")
-    static let handles = FieldName("Handles")
     static let starting = FieldName("Starting Handle")
     static let ending = FieldName("Ending Handle")
     static let end = FieldName("Group End Handle")

@@ -78,6 +78,6 @@ extension Dissector {
     }
 
     private func title(_ code: UInt8) -> String {
-        ATTOpcode(rawValue: code)?.title ?? "PDU 0x" + hexadecimalText(UInt64(code), digits: 2)
+        ATTOpcode(rawValue: code)?.title ?? "PDU 0x" + hexadecimalDigits(code, count: 2)
     }
 }

@@ -2,6 +2,7 @@ import BLEByteCoding
 import BLECapture
 import BLEHCI
 import BLEL2CAP
+import BluetoothTypes
 
 private enum Names {
     static let cid = FieldName("CID")
@@ -11,7 +12,6 @@ private enum Names {
     static let identifier = FieldName("Identifier")
     static let unit = FieldName("SDU Length")
     static let complete = FieldName("SDU Complete")
-    static let commands = FieldName("Commands")
     /// The number of bytes that the recorder has cut off.
     static let missing = FieldName("Missing")
 }
@@ -58,7 +58,7 @@ extension Dissector {
             let missing = reader.remaining + cutLength == length ? cutLength : 0
             let payload = try reader.readBytes(count: length - missing)
             try reader.requireEnd()
-            withSummary { $0.noteData(link.number, direction, octets: length, at: packet.time) }
+            withSummary { $0.noteData(link.number, direction, byteCount: length, at: packet.time) }
             if isDescribed { packet.layers.append(layer) }
             let isStart = header.packetBoundaryFlag != .continuing
             let outcome = link.receive(payload, missing: missing, isStart: isStart, direction) { channel, known, cut in
@@ -103,7 +103,7 @@ extension Dissector {
         }
         switch identifier {
         case 0x0001, ChannelIdentifier.signaling.rawValue:
-            dissectSignalling(payload, direction, link, isDescribed, &layer, &packet)
+            dissectSignaling(payload, direction, link, isDescribed, &layer, &packet)
         case ChannelIdentifier.attribute.rawValue:
             if isDescribed { packet.layers.append(layer) }
             dissectAttribute(payload, direction, link, link.bearer, isDescribed, &packet)
@@ -123,7 +123,7 @@ extension Dissector {
 
     private func fixedName(_ identifier: UInt16) -> String? {
         switch identifier {
-        case 0x0001, 0x0005: "signalling"
+        case 0x0001, 0x0005: "signaling"
         case 0x0002: "connectionless"
         case 0x0003: "AMP manager"
         case 0x0004: "ATT"
@@ -221,7 +221,7 @@ extension Dissector {
 
     // MARK: Signaling
 
-    private func dissectSignalling(
+    private func dissectSignaling(
         _ payload: RawSpan,
         _ direction: CaptureDirection,
         _ link: LinkState,
@@ -236,7 +236,7 @@ extension Dissector {
             repeat {
                 let code = try reader.readUInt8()
                 let identifier = try reader.readUInt8()
-                let title = SignallingLayouts.names[code] ?? "Command 0x" + hexadecimalText(UInt64(code), digits: 2)
+                let title = SignalingLayouts.names[code] ?? "Command 0x" + hexadecimalDigits(code, count: 2)
                 if commands.isEmpty { layer.title = title }
                 var fields = [
                     Field(Names.code, .named(UInt64(code), title), isInLine: !commands.isEmpty),
@@ -252,7 +252,7 @@ extension Dissector {
                 follow(code, identifier, data, direction, link)
                 guard isDescribed else { continue }
                 var parameters = ByteReader(data)
-                if let layout = SignallingLayouts.commands[UInt16(code)] {
+                if let layout = SignalingLayouts.commands[UInt16(code)] {
                     if let error = layout.read(&parameters, into: &fields) {
                         packet.malformed.append(.init(layer: .l2cap, reason: "\(error)"))
                     }
@@ -268,7 +268,7 @@ extension Dissector {
         guard isDescribed else { return }
         if !commands.isEmpty {
             layer.fields.append(
-                Field(FieldName("Signalling"), .list(commands.map { .fields($0) }), isInLine: true)
+                Field(FieldName("Signaling"), .list(commands.map { .fields($0) }), isInLine: true)
             )
         }
         packet.layers.append(layer)
@@ -339,7 +339,7 @@ extension Dissector {
             withSummary { $0.noteError(all?[UInt64(reason)] ?? "reason \(reason)", in: "Pairing Failed") }
         }
         guard isDescribed else { return }
-        let title = SecurityLayouts.names[code] ?? "Command 0x" + hexadecimalText(UInt64(code), digits: 2)
+        let title = SecurityLayouts.names[code] ?? "Command 0x" + hexadecimalDigits(code, count: 2)
         var layer = Layer(.smp, title, head: [Field(Names.code, .hexadecimal(UInt64(code), digits: 2))])
         let data = payload.extracting(droppingFirst: 1)
         if let layout = SecurityLayouts.commands[UInt16(code)] {

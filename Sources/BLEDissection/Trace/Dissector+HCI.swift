@@ -212,17 +212,12 @@ extension Dissector {
 
 extension HCIOpcode {
     /// The command's name, or the number of a vendor command.
-    var title: String { knownTitle ?? "Command 0x" + hexadecimalText(UInt64(rawValue), digits: 4) }
+    var title: String { knownTitle ?? "Command 0x" + hexadecimalDigits(rawValue, count: 4) }
 
     var knownTitle: String? {
         if rawValue == 0 { return "none" }
-        if group == 0x3F { return "Vendor Command 0x" + hexadecimalText(UInt64(rawValue), digits: 4) }
+        if group == 0x3F { return "Vendor Command 0x" + hexadecimalDigits(rawValue, count: 4) }
         let text = description
         return text.hasPrefix("command 0x") ? nil : text
     }
-}
-
-func hexadecimalText(_ value: UInt64, digits: Int) -> String {
-    let text = String(value, radix: 16, uppercase: true)
-    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
 }

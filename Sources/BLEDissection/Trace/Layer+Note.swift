@@ -27,7 +27,7 @@ extension Layer {
             self.init(.note, Layer.title(opcode))
             add(opcode, bytes)
         case .packetLogger(let type):
-            self.init(.note, "PacketLogger Record 0x" + hexadecimalText(UInt64(type.rawValue), digits: 2))
+            self.init(.note, "PacketLogger Record 0x" + hexadecimalDigits(type.rawValue, count: 2))
             fields.append(type.isText ? Layer.text(bytes) : Field(.data, .octets([UInt8](copying: bytes))))
         case .otherNetwork(let linkType):
             self.init(.note, "Packet of \(linkType)")

@@ -91,7 +91,8 @@ class CBPeripheralViewController: NSObject, CBPeripheralManagerDelegate, Termina
                 sendingEOM = false
                 print("Envoyé: EOM")
             }
-            // n'a pas envoyé. Nous allons donc quitter et attendre que peripheralManagerIsReady appelle à nouveau sendData
+            // n'a pas envoyé. Nous allons donc quitter et attendre que peripheralManagerIsReady appelle à nouveau
+            // sendData
             return
         }
 

@@ -21,8 +21,9 @@ import BluetoothTypes
 /// }
 /// ```
 ///
-/// Once the server is a bonded device and encryption has verified its identity (``trust(_:)``), the client learns the
-/// whole database. It does so when it has nothing else to do, and then answers discovery from its cache.
+/// Once the server is a bonded device and encryption has verified its identity, the owner calls ``validate(_:)``. The
+/// client then validates its cache, or discovers the whole database, when it has nothing else to do. Afterwards it
+/// answers discovery from its cache.
 public final class Client {
     /// The procedure that starts next. Usually it is the only one that waits; then no array is changed.
     private var next: ProcedureRun?
@@ -54,16 +55,16 @@ public final class Client {
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif
-    var knowledge = DatabaseKnowledge.none
+    var databaseState = DatabaseState.none
     /// The indications that were confirmed while nothing was known about the database.
     var earlyIndications = EarlyIndications()
-    /// The values that the server has accepted from ``LearnDatabase`` on this connection, by handle.
+    /// The values that the server has accepted from ``DatabaseCacheValidation`` on this connection, by handle.
     var acceptedWrites: [AttributeHandle: [UInt8]] = [:]
-    /// The features that the client reports to a server whose database it learns. The owner adds
+    /// The features that the client reports to a server whose database it discovers. The owner adds
     /// ``ClientSupportedFeatures/enhancedAttributeBearer`` if it opens enhanced bearers.
     public var supportedFeatures = ClientSupportedFeatures.supported
     /// The background procedure.
-    private(set) var learning: TypedProcedureRun<LearnDatabase>?
+    private(set) var validation: TypedProcedureRun<DatabaseCacheValidation>?
     private let outputs = OutputQueue<ClientOutput>()
 
     /// Creates the client of a new bearer. It has no procedures and no cache.
@@ -137,10 +138,10 @@ public final class Client {
     }
 
     /// Queues a procedure before all others. After its first response it yields to them.
-    func performInBackground(_ procedure: LearnDatabase) {
+    func performInBackground(_ procedure: DatabaseCacheValidation) {
         guard !hasClosed else { return }
         let run = TypedProcedureRun(procedure, isBackground: true)
-        learning = run
+        validation = run
         if let next {
             later.insert(next, at: 0)
             hasLater = true
@@ -167,8 +168,8 @@ public final class Client {
     private func ended(_ run: ProcedureRun) {
         if !run.isBackground {
             outputs.append(.ended(run))
-        } else if let learning = learning.take() {
-            databaseLearnt(learning)
+        } else if let validation = validation.take() {
+            databaseValidationEnded(validation)
         }
     }
 
@@ -183,7 +184,7 @@ public final class Client {
             next = hasLater ? takeLater() : nil
             running = run
             hasElevated = false
-            let opcode = run.hasEnded ? nil : run.start(recalling: knownServices, mtu: mtu, into: &buffer)
+            let opcode = run.hasEnded ? nil : run.start(fromCache: knownServices, mtu: mtu, into: &buffer)
             if let opcode = follow(opcode, of: run, buffer) { return opcode }
             if !outputs.isEmpty { return nil }
         }
@@ -349,8 +350,8 @@ public final class Client {
 
     /// Ends the running procedure, because the bearer has failed, and closes the client.
     ///
-    /// - Returns: the procedures that have not started, the oldest first. The owner passes them to the client of another
-    ///   bearer.
+    /// - Returns: the procedures that have not started, the oldest first. The owner passes them to the client of
+    ///   another bearer.
     public func closeReturningWaiting() -> [ProcedureRun] {
         let waiting = ([next].compactMap { $0 } + later).filter { !$0.isBackground && !$0.hasEnded }
         removeWaiting()

@@ -11,8 +11,8 @@ public enum ClientOutput {
     /// puts this out only if ``Client/elevatesSecurity`` is set: once per procedure, and again for each response that
     /// was dropped (``Client/responseWasDropped()``).
     case securityRequired(ATTErrorCode)
-    /// The cache of the server's database that the owner keeps for ``Client/trust(_:)`` on a later connection; nil to
-    /// delete it.
+    /// The cache of the server's database that the owner stores for ``Client/validate(_:)`` on a later connection; nil
+    /// to delete it.
     indirect case cacheChanged(DatabaseCache?)
 }
 

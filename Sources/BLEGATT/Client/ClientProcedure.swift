@@ -21,7 +21,7 @@ public protocol ClientProcedure: Sendable {
     /// Takes the validated cache of the server's database, before the procedure starts.
     ///
     /// - Returns: the outcome, if the procedure needs no request.
-    mutating func recall(from services: [DiscoveredService]) -> Output?
+    mutating func cachedOutput(from services: [DiscoveredService]) -> Output?
 
     /// Writes the first request.
     mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Output>
@@ -97,7 +97,7 @@ extension ClientProcedure {
         outcome = .failure(error)
     }
 
-    public mutating func recall(from services: [DiscoveredService]) -> Output? { nil }
+    public mutating func cachedOutput(from services: [DiscoveredService]) -> Output? { nil }
 
     public mutating func receive(
         _ error: ErrorResponse,

@@ -2,10 +2,11 @@ import BLEATT
 import BLEByteCoding
 import BluetoothTypes
 
-/// Finds out whether a server accepts enhanced bearers. If it does, reports to it that this client supports them (Vol 3,
-/// Part G, 5.3, 7.2 and 7.4).
+/// Finds out whether a server accepts enhanced bearers. If it does, reports to it that this client supports them (Vol
+/// 3, Part G, 5.3, 7.2 and 7.4).
 ///
-/// The output is whether the server accepts enhanced bearers. The features that the client has reported before stay set.
+/// The output is whether the server accepts enhanced bearers. The features that the client has reported before stay
+/// set.
 public struct PrepareEnhancedBearers: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     private enum State {

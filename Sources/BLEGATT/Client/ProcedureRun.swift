@@ -28,7 +28,7 @@ public class ProcedureRun {
 
     /// Each returns the opcode of the request that was written, or nil when the procedure has finished.
     @usableFromInline
-    func start(recalling services: [DiscoveredService]?, mtu: Int, into buffer: inout PacketBuffer) -> ATTOpcode? {
+    func start(fromCache services: [DiscoveredService]?, mtu: Int, into buffer: inout PacketBuffer) -> ATTOpcode? {
         nil
     }
     @usableFromInline
@@ -53,7 +53,7 @@ public class ProcedureRun {
     final func refuse(_ error: ATTErrorCode) -> Bool {
         guard !isOver else { return false }
         var unsent = PacketBuffer()
-        guard let request = lastRequest ?? start(recalling: nil, mtu: Bearer.defaultMTU, into: &unsent) else {
+        guard let request = lastRequest ?? start(fromCache: nil, mtu: Bearer.defaultMTU, into: &unsent) else {
             // The procedure's arguments are invalid.
             return true
         }
@@ -101,17 +101,17 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
 
     @usableFromInline
     override func start(
-        recalling services: [DiscoveredService]?,
+        fromCache services: [DiscoveredService]?,
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ATTOpcode? {
-        if let services, recall(from: services) { return follow(nil) }
+        if let services, finish(fromCache: services) { return follow(nil) }
         return follow(procedure.advance(mtu: mtu, into: &buffer))
     }
 
     @inline(never)
-    private func recall(from services: [DiscoveredService]) -> Bool {
-        guard let output = procedure.recall(from: services) else { return false }
+    private func finish(fromCache services: [DiscoveredService]) -> Bool {
+        guard let output = procedure.cachedOutput(from: services) else { return false }
         procedure.outcome = .success(output)
         return true
     }

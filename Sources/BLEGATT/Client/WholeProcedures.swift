@@ -87,9 +87,9 @@ public struct SetClientConfiguration: ClientProcedure {
         state = .finding(DiscoverDescriptors(range: range))
     }
 
-    public mutating func recall(from services: [DiscoveredService]) -> Void? {
+    public mutating func cachedOutput(from services: [DiscoveredService]) -> Void? {
         var procedure = DiscoverDescriptors(range: range)
-        known = procedure.recall(from: services)
+        known = procedure.cachedOutput(from: services)
         return nil
     }
 

@@ -51,7 +51,7 @@ struct RequestContext {
         let start = buffer.count
         try forEachAttribute(in: request.range) { attribute in
             let uuid = attribute.type
-            let length = 2 + uuid.width.octets
+            let length = 2 + uuid.width.byteCount
             if let isShort {
                 guard isShort == (uuid.width == .bits16), buffer.count - start + length <= mtu else { return false }
             } else {

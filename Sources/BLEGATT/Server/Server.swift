@@ -7,8 +7,8 @@ public final class Server {
     /// Computes AES-CMAC of a message with a key of 16 bytes, both most significant byte first.
     public typealias CMAC = (_ key: [UInt8], _ message: [UInt8]) -> [UInt8]
 
-    /// The current attributes, which all sessions share. Their methods call no code of the server, so accesses to them never
-    /// overlap.
+    /// The current attributes, which all sessions share. Their methods call no code of the server, so accesses to them
+    /// never overlap.
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif

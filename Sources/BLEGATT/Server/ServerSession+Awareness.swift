@@ -20,8 +20,8 @@ extension ServerSession {
     /// (Vol 3, Part G, 2.5.2.1).
     ///
     /// A client with several bearers is sent the error once on each. Then only the Database Hash makes it aware: a
-    /// further request may have been sent before the error arrived. If the client ends its other bearers, the error on the
-    /// remaining one counts again.
+    /// further request may have been sent before the error arrived. If the client ends its other bearers, the error on
+    /// the remaining one counts again.
     func checkAwareness(_ opcode: ATTOpcode, _ pdu: RawSpan) -> ErrorResponse? {
         let revision = server.revision
         let wasAware = awareness.isAware(of: revision)
@@ -66,8 +66,8 @@ extension ServerSession {
     /// The revision of the database, which ``serviceChangedConfirmed(revision:)`` takes later.
     public var databaseRevision: UInt64 { server.revision }
 
-    /// Records that the client has confirmed an indication of Service Changed, and so knows the revision of which it was
-    /// queued. This does not make a client with several bearers change-aware (Vol 3, Part G, 2.5.2.1).
+    /// Records that the client has confirmed an indication of Service Changed, and so knows the revision of which it
+    /// was queued. This does not make a client with several bearers change-aware (Vol 3, Part G, 2.5.2.1).
     public func serviceChangedConfirmed(revision: UInt64) {
         if bearerCount == 1 { awareness.confirm(revision) }
         announcedRevision = announcedRevision.map { max($0, revision) } ?? revision

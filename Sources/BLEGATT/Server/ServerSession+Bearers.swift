@@ -1,8 +1,8 @@
 import BLEATT
 import BLEByteCoding
 
-// Enhanced bearers: the client's configurations and what it knows of the database belong to the client. Its transactions,
-// prepared writes and ATT_MTU belong to each bearer.
+// Enhanced bearers: the client's configurations and what it knows of the database belong to the client. Its
+// transactions, prepared writes and ATT_MTU belong to each bearer.
 extension ServerSession {
     /// What a session keeps for one enhanced bearer. The owner of the bearer holds it.
     ///

@@ -93,8 +93,8 @@ extension ServerSession {
 
     /// Forgets the state of the client, because another device may be the client now. ``restore(_:)`` may follow.
     ///
-    /// This state is the client's configurations and features, its knowledge of the database, and the app's authorization.
-    /// The session reports each configuration that ends, but no change of ``persistentState``.
+    /// This state is the client's configurations and features, its knowledge of the database, and the app's
+    /// authorization. The session reports each configuration that ends, but no change of ``persistentState``.
     ///
     /// The prepared writes of the fixed channel are dropped. Its request that waits for the app is answered with
     /// Unlikely Error once the app has answered. The owner ends the enhanced bearers, if there are any.
@@ -127,8 +127,8 @@ extension ServerSession {
         unpublished.databaseHash != nil && unpublished.databaseHash == server.databaseHash
     }
 
-    /// In a changed database, a handle may belong to another characteristic. If the type of the former one is not known,
-    /// only Service Changed is certain: its handle never changes.
+    /// In a changed database, a handle may belong to another characteristic. If the type of the former one is not
+    /// known, only Service Changed is certain: its handle never changes.
     private func restore(_ kept: [PersistentState.Configuration]) {
         let isCurrent = isDatabaseUnchanged
         for kept in kept where configurations.value(at: kept.handle) == nil {
@@ -148,8 +148,8 @@ extension ServerSession {
 }
 
 extension AttributeDatabase {
-    /// The characteristic whose Client Characteristic Configuration has this handle, and the bits that the descriptor may
-    /// have; nil if there is none.
+    /// The characteristic whose Client Characteristic Configuration has this handle, and the bits that the descriptor
+    /// may have; nil if there is none.
     func characteristic(
         configuredAt handle: AttributeHandle
     ) -> (value: AttributeHandle, type: BluetoothUUID, allowed: ClientConfiguration)? {

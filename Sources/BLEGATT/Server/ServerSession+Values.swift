@@ -97,7 +97,8 @@ extension ServerSession {
             guard value.isSubset(of: allowed) else { throw .error(.valueNotAllowed, write.handle) }
         case .clientSupportedFeatures:
             guard let features = new.first else { throw .error(.invalidAttributeValueLength, write.handle) }
-            // A client must not clear a bit that it has set (Vol 3, Part G, 7.2), also not by an earlier write of a queue.
+            // A client must not clear a bit that it has set (Vol 3, Part G, 7.2), also not by an earlier write of a
+            // queue.
             let kept = clientFeatures | (current?.first ?? 0)
             guard features & kept == kept else { throw .error(.valueNotAllowed, write.handle) }
         }

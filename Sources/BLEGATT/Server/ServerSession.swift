@@ -125,8 +125,8 @@ public final class ServerSession {
         return resume(pending, answers, into: &buffer)
     }
 
-    /// Returns the identifier of the fixed channel's request, if the app has not answered it and it needs an attribute in
-    /// `range`; otherwise nil. An Execute Write Request needs the attributes of all prepared writes.
+    /// Returns the identifier of the fixed channel's request, if the app has not answered it and it needs an attribute
+    /// in `range`; otherwise nil. An Execute Write Request needs the attributes of all prepared writes.
     public func awaitedAnswer(in range: HandleRange) -> UInt64? {
         pending?.awaitedAnswer(in: range, queue: preparedWrites)
     }

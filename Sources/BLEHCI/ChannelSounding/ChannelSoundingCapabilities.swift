@@ -30,7 +30,8 @@ public struct ChannelSoundingCapabilities: Hashable, Sendable {
     public var nadmRandomCapability: UInt16
     /// Bit 1: LE 2M; bit 2: LE 2M 2BT. LE 1M is always supported.
     public var csSyncPHYsSupported: UInt8
-    /// Bit 1: no frequency actuation error; bit 2: channel selection algorithm #3c; bit 3: phase-based ranging from RTT.
+    /// Bit 1: no frequency actuation error; bit 2: channel selection algorithm #3c; bit 3: phase-based ranging from
+    /// RTT.
     public var subfeaturesSupported: UInt16
     /// The times T_IP1 that are supported besides 145 us: one bit for each, as listed in 7.8.130.
     public var tIP1TimesSupported: UInt16
@@ -200,7 +201,8 @@ public struct LECSWriteCachedRemoteSupportedCapabilities: Command, Equatable {
     }
 }
 
-/// An event that the capabilities of a peer in Channel Sounding were read, or that this failed (Vol 4, Part E, 7.7.65.39).
+/// An event that the capabilities of a peer in Channel Sounding were read, or that this failed (Vol 4, Part E,
+/// 7.7.65.39).
 public struct LECSReadRemoteSupportedCapabilitiesComplete: LEEventParameters, Equatable, Sendable {
     public static let subeventCode: UInt8 = 0x2C
 

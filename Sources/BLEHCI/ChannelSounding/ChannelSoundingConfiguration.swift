@@ -32,8 +32,8 @@ public struct ChannelSoundingConfiguration: Hashable, Sendable {
     /// The channels that algorithm #3c skips: 2 to 8.
     public var ch3cJump: UInt8
 
-    /// Creates a configuration. By default, each controller with Channel Sounding can perform it: phase-based ranging by
-    /// mode 2 on all channels.
+    /// Creates a configuration. By default, each controller with Channel Sounding can perform it: phase-based ranging
+    /// by mode 2 on all channels.
     public init(
         mainMode: ChannelSoundingMode = .mode2,
         subMode: ChannelSoundingMode = .none,

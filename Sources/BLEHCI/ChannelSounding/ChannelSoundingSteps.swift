@@ -2,8 +2,8 @@ import BLEByteCoding
 
 /// One step of a subevent of Channel Sounding, as one of the two devices has measured it (Vol 4, Part E, 7.7.65.44).
 ///
-/// ``data`` is decoded only if it is asked for. What is in it depends on ``mode``, on the role of the device, and on the
-/// number of antenna paths, which the event has.
+/// ``data`` is decoded only if it is asked for. What is in it depends on ``mode``, on the role of the device, and on
+/// the number of antenna paths, which the event has.
 public struct ChannelSoundingStep: ~Escapable {
     /// What the step measures.
     public var mode: ChannelSoundingMode
@@ -34,7 +34,8 @@ public struct ChannelSoundingStep: ~Escapable {
         buffer.append(lengthPrefixed: data)
     }
 
-    /// The measurements of the packet of the step; nil if its mode has no packet, and if the controller reports no data.
+    /// The measurements of the packet of the step; nil if its mode has no packet, and if the controller reports no
+    /// data.
     ///
     /// - Parameter antennaPaths: Num_Antenna_Paths of the event.
     /// - Throws: an error if the data does not have the length that its mode needs.
@@ -77,8 +78,8 @@ public struct ChannelSoundingStep: ~Escapable {
         return ChannelSoundingTones(antennaPermutation: permutation, bytes: bytes)
     }
 
-    /// Whether a step of mode 3 has the phases of its packet. Its length shows it: there is one tone for each antenna path,
-    /// and one in the extension slot.
+    /// Whether a step of mode 3 has the phases of its packet. Its length shows it: there is one tone for each antenna
+    /// path, and one in the extension slot.
     private func hasPhases(_ antennaPaths: UInt8) throws(PacketDecodingError) -> Bool {
         switch data.byteCount - ChannelSoundingTones.toneLength * (Int(antennaPaths) + 1) {
         case 7: return false
@@ -90,21 +91,22 @@ public struct ChannelSoundingStep: ~Escapable {
 
 /// What a device has measured with the packet of a step.
 public struct ChannelSoundingPacket: Hashable, Sendable {
-    /// Bits 0 to 3: 0 if the access address was received without errors, 1 with errors, 2 if it was not found. Bits 4 to 7:
-    /// the number of bit errors of the sequence, at most 14; 15 if there is none or more.
+    /// Bits 0 to 3: 0 if the access address was received without errors, 1 with errors, 2 if it was not found. Bits 4
+    /// to 7: the number of bit errors of the sequence, at most 14; 15 if there is none or more.
     public var quality: UInt8
-    /// The likelihood of an attack: 0x00, extremely unlikely, to 0x06, extremely likely; 0xFF if it is not known. Nil in mode
-    /// 0.
+    /// The likelihood of an attack: 0x00, extremely unlikely, to 0x06, extremely likely; 0xFF if it is not known. Nil
+    /// in mode 0.
     public var nadm: UInt8?
     /// The signal strength in dBm; nil if it is not known.
     public var rssi: Int8?
     /// The antenna, 1 to 4.
     public var antenna: UInt8
-    /// The offset of the peer's frequency in units of 0.01 ppm, signed; nil if it is not known. Only the initiator measures
-    /// it, in mode 0.
+    /// The offset of the peer's frequency in units of 0.01 ppm, signed; nil if it is not known. Only the initiator
+    /// measures it, in mode 0.
     public var frequencyOffset: Int16?
-    /// The time between the arrival and the departure of packets less the nominal time, in units of 0.5 ns; nil if it is not
-    /// known, and in mode 0. For the initiator it is the time of flight twice plus what the reflector's value contains.
+    /// The time between the arrival and the departure of packets less the nominal time, in units of 0.5 ns; nil if it
+    /// is not known, and in mode 0. For the initiator it is the time of flight twice plus what the reflector's value
+    /// contains.
     public var timeDifference: Int16?
     /// The phases of a sounding sequence, in the form of ``ChannelSoundingTone``; nil if they were not measured, or if
     /// one of them is not available.

@@ -109,7 +109,7 @@ public struct PacketRecording: Sendable {
     public init(
         path: String,
         adapter: UInt16? = nil,
-        stop: ReadingStop = ReadingStop()
+        stop: CancellationToken = CancellationToken()
     ) throws(CaptureFileError) {
         var file = try CaptureFileReader(path: path, stop: stop)
         var collector = Collector(adapter: adapter)

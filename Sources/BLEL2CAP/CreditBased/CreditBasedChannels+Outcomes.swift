@@ -60,8 +60,8 @@ extension CreditBasedChannels {
         case answered(CreditBasedReconfigureResult)
         /// The peer rejected the command; the former lengths still apply.
         case rejected(CommandReject)
-        /// The peer did not respond within 30 s, or has not used its credits for 30 s, so that the request was not sent.
-        /// The former lengths still apply.
+        /// The peer did not respond within 30 s, or has not used its credits for 30 s, so that the request was not
+        /// sent. The former lengths still apply.
         case timedOut
     }
 

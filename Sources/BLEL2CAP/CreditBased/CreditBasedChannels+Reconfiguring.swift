@@ -14,7 +14,8 @@ extension CreditBasedChannels {
     /// ``Event/reconfigurationFinished(_:_:)`` reports.
     ///
     /// The peer may use the credits that it has for K-frames of a longer MPS. If these would exceed sixteen times the
-    /// capacity, the request waits until the peer has used some of its credits and the SDUs were read, for at most 30 s.
+    /// capacity, the request waits until the peer has used some of its credits and the SDUs were read, for at most 30
+    /// s.
     public mutating func reconfigure(
         _ identifiers: ChannelIdentifierList,
         mtu: UInt16,

@@ -39,8 +39,8 @@ extension CreditBasedChannels {
     /// - Parameters:
     ///   - now: the time from which a request waits for its response.
     ///   - identifiers: the link's ``SignalingChannel/identifiers``.
-    ///   - grantsCredits: whether the peer may be granted credits. It may use them from then on, so an owner that cannot
-    ///     send them yet does not grant them: credits that are granted later are more at a time.
+    ///   - grantsCredits: whether the peer may be granted credits. It may use them from then on, so an owner that
+    ///     cannot send them yet does not grant them: credits that are granted later are more at a time.
     ///   - buffer: the buffer that receives the command.
     /// - Returns: whether there was a command.
     public mutating func nextCommand(

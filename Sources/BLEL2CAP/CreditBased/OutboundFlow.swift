@@ -33,8 +33,6 @@ struct OutboundFlow {
     /// The number of bytes of SDUs that are not sent.
     var byteCount: Int { queue.cost - queue.count * SDUQueue.overhead - offset }
 
-    var canSend: Bool { credits > 0 && !queue.isEmpty }
-
     /// Queues an SDU. An empty queue accepts an SDU of any length up to the MTU.
     mutating func append(_ unit: consuming [UInt8]) throws(CreditBasedChannel.SendError) {
         guard unit.count <= mtu else { throw .exceedsMTU(mtu) }

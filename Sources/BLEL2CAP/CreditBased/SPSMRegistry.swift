@@ -64,9 +64,9 @@ public struct SPSMRegistry: Sendable {
         public var channelLimit: Int?
         /// Whether a request for several channels is refused if it looks like one of a Linux that mixes them up.
         ///
-        /// Linux 6.1 and 6.12 put the last of several channels at the head of a request, and read the response without this
-        /// change of the order. They then send the data of a channel on another one. In such a request, the first source CID
-        /// is the highest and the others ascend; those of other hosts rarely do.
+        /// Linux 6.1 and 6.12 put the last of several channels at the head of a request, and read the response without
+        /// this change of the order. They then send the data of a channel on another one. In such a request, the first
+        /// source CID is the highest and the others ascend; those of other hosts rarely do.
         public var refusesMixedSources: Bool
 
         /// Creates a service. By default, its channels have the default lengths and require no security.

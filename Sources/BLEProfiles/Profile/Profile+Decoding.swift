@@ -77,7 +77,7 @@ extension Profile.Advertise {
             guard let service = BluetoothUUID(key) else { throw reader.error(BluetoothUUID.problem(of: key)) }
             // The same UUID may be written in several widths.
             guard !serviceData.contains(where: { $0.service == service }) else { throw reader.error("given twice") }
-            let data = try Self.data(reader, after: service.width.octets)
+            let data = try Self.data(reader, after: service.width.byteCount)
             serviceData.append(Profile.ServiceData(service: service, data: data))
         }
         for (key, reader) in try members["manufacturerData"]?.entries() ?? [] {

@@ -21,7 +21,7 @@ public struct PairingPublicKey: SecurityManagerCommand {
 
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(Self.code.rawValue)
-        buffer.append(key.x.octets)
-        buffer.append(key.y.octets)
+        buffer.append(key.x.bytes)
+        buffer.append(key.y.bytes)
     }
 }

@@ -21,7 +21,7 @@ struct KeyDistribution: Sendable {
     init(
         _ agreement: Agreement,
         key: LongTermKey,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
         self.agreement = agreement
         bond = Bond(identity: agreement.terms.peerAddress)
@@ -31,7 +31,7 @@ struct KeyDistribution: Sendable {
             bond.peripheralKey = key
         }
         expected = Self.first(of: agreement.peerKeys)
-        if agreement.terms.role == .responder || expected == nil { distribute(in: &turn) }
+        if agreement.terms.role == .responder || expected == nil { distribute(in: &context) }
     }
 
     /// The outcome of the pairing; nil until all keys are distributed.
@@ -48,7 +48,7 @@ struct KeyDistribution: Sendable {
     /// Takes a key of the peer.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         switch (expected, pdu) {
         case (.longTermKey, .encryptionInformation(let command)):
@@ -87,7 +87,7 @@ struct KeyDistribution: Sendable {
         default:
             throw .unspecifiedReason
         }
-        if expected == nil, agreement.terms.role == .initiator { distribute(in: &turn) }
+        if expected == nil, agreement.terms.role == .initiator { distribute(in: &context) }
     }
 
     private static func first(of keys: DistributedKeys) -> Expected? {
@@ -96,20 +96,22 @@ struct KeyDistribution: Sendable {
         return keys.contains(.signing) ? .signingKey : nil
     }
 
-    private mutating func distribute(in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>) {
+    private mutating func distribute(
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
+    ) {
         let keys = agreement.ownKeys
         if keys.contains(.encryption) {
             let key = LongTermKey(
                 // Zero is a key that the peer may refuse.
-                value: max(agreement.shortened(turn.randomNumber()), 1),
-                encryptedDiversifier: UInt16(truncatingIfNeeded: turn.random.next()),
+                value: max(agreement.shortened(context.randomNumber()), 1),
+                encryptedDiversifier: UInt16(truncatingIfNeeded: context.random.next()),
                 // Zero names a key of LE Secure Connections.
-                randomNumber: max(turn.random.next(), 1),
+                randomNumber: max(context.random.next(), 1),
                 strength: agreement.strength
             )
             bond.peripheralKey = key
-            turn.send(EncryptionInformation(longTermKey: key.value))
-            turn.send(
+            context.send(EncryptionInformation(longTermKey: key.value))
+            context.send(
                 CentralIdentification(
                     encryptedDiversifier: key.encryptedDiversifier,
                     randomNumber: key.randomNumber
@@ -118,16 +120,16 @@ struct KeyDistribution: Sendable {
         }
         if keys.contains(.identity) {
             let identity = agreement.terms.identity
-            turn.send(IdentityInformation(resolvingKey: identity.resolvingKey ?? 0))
-            turn.send(IdentityAddressInformation(address: identity.address))
+            context.send(IdentityInformation(resolvingKey: identity.resolvingKey ?? 0))
+            context.send(IdentityAddressInformation(address: identity.address))
         }
         if keys.contains(.signing) {
             let key = SigningKey(
-                value: max(turn.randomNumber(), 1),
+                value: max(context.randomNumber(), 1),
                 isAuthenticated: agreement.strength.isAuthenticated
             )
             bond.ownSigningKey = key
-            turn.send(SigningInformation(signatureKey: key.value))
+            context.send(SigningInformation(signatureKey: key.value))
         }
     }
 }

@@ -24,22 +24,22 @@ struct LegacyPairing: Sendable {
     /// Begins phase 2.
     init(
         _ agreement: Agreement,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         self.agreement = agreement
         state = .awaitingPasskey(peerConfirm: nil)
         switch agreement.model {
         case .justWorks:
-            commit(to: 0, in: &turn)
+            commit(to: 0, in: &context)
         case .outOfBand:
             guard let temporaryKey = agreement.terms.parameters.temporaryKey else { throw .outOfBandNotAvailable }
-            commit(to: temporaryKey, in: &turn)
+            commit(to: temporaryKey, in: &context)
         case .passkeyShownHere:
-            let passkey = turn.passkey()
-            turn.ask(.showPasskey(passkey))
-            commit(to: UInt128(passkey), in: &turn)
+            let passkey = context.passkey()
+            context.ask(.showPasskey(passkey))
+            commit(to: UInt128(passkey), in: &context)
         case .passkeyTypedHere, .passkeyTypedOnBoth:
-            turn.ask(.enterPasskey)
+            context.ask(.enterPasskey)
         case .numericComparison:
             throw .unspecifiedReason
         }
@@ -50,14 +50,14 @@ struct LegacyPairing: Sendable {
     /// - Returns: the short term key, once both sides have proved that they know the temporary key; nil before.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> UInt128? {
         switch (state, pdu) {
         case (.awaitingPasskey(nil), .pairingConfirm(let command)) where agreement.terms.role == .responder:
             state = .awaitingPasskey(peerConfirm: command.value)
             return nil
         case (.awaitingConfirm(let temporaryKey, let own), .pairingConfirm(let command)):
-            try receive(confirm: command.value, temporaryKey: temporaryKey, own: own, in: &turn)
+            try receive(confirm: command.value, temporaryKey: temporaryKey, own: own, in: &context)
             return nil
         case (.awaitingRandom(let temporaryKey, let own, let confirm), .pairingRandom(let command)):
             return try receive(
@@ -65,7 +65,7 @@ struct LegacyPairing: Sendable {
                 committedBy: confirm,
                 temporaryKey: temporaryKey,
                 own: own,
-                in: &turn
+                in: &context
             )
         default:
             throw .unspecifiedReason
@@ -75,12 +75,12 @@ struct LegacyPairing: Sendable {
     /// Takes the passkey that the user has entered, if it is expected.
     mutating func enter(
         passkey: UInt32,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         guard case .awaitingPasskey(let peerConfirm) = state else { return }
-        commit(to: UInt128(passkey), in: &turn)
+        commit(to: UInt128(passkey), in: &context)
         if let peerConfirm {
-            try receive(confirm: peerConfirm, temporaryKey: UInt128(passkey), own: nil, in: &turn)
+            try receive(confirm: peerConfirm, temporaryKey: UInt128(passkey), own: nil, in: &context)
         }
     }
 
@@ -90,22 +90,22 @@ struct LegacyPairing: Sendable {
 
     private mutating func commit(
         to temporaryKey: UInt128,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
         var own: Commitment?
         if agreement.terms.role == .initiator {
-            own = sendConfirm(temporaryKey: temporaryKey, in: &turn)
+            own = sendConfirm(temporaryKey: temporaryKey, in: &context)
         }
         state = .awaitingConfirm(temporaryKey: temporaryKey, own: own)
     }
 
     private func sendConfirm(
         temporaryKey: UInt128,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) -> Commitment {
-        let random = turn.randomNumber()
-        let confirm = confirm(of: random, temporaryKey: temporaryKey, by: turn.toolbox)
-        turn.send(PairingConfirm(value: confirm))
+        let random = context.randomNumber()
+        let confirm = confirm(of: random, temporaryKey: temporaryKey, by: context.toolbox)
+        context.send(PairingConfirm(value: confirm))
         return Commitment(random: random, confirm: confirm)
     }
 
@@ -114,16 +114,16 @@ struct LegacyPairing: Sendable {
         confirm: UInt128,
         temporaryKey: UInt128,
         own: Commitment?,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         let commitment: Commitment
         if let own {
             // A peer without the key could reflect our own value (2.3.5.5).
             guard confirm != own.confirm else { throw .confirmValueFailed }
-            turn.send(PairingRandom(value: own.random))
+            context.send(PairingRandom(value: own.random))
             commitment = own
         } else {
-            commitment = sendConfirm(temporaryKey: temporaryKey, in: &turn)
+            commitment = sendConfirm(temporaryKey: temporaryKey, in: &context)
         }
         state = .awaitingRandom(temporaryKey: temporaryKey, own: commitment, peerConfirm: confirm)
     }
@@ -133,16 +133,16 @@ struct LegacyPairing: Sendable {
         committedBy confirm: UInt128,
         temporaryKey: UInt128,
         own: Commitment,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> UInt128 {
-        guard random != own.random, self.confirm(of: random, temporaryKey: temporaryKey, by: turn.toolbox) == confirm
+        guard random != own.random, self.confirm(of: random, temporaryKey: temporaryKey, by: context.toolbox) == confirm
         else { throw .confirmValueFailed }
         switch agreement.terms.role {
         case .initiator:
-            return turn.toolbox.s1(k: temporaryKey, r1: random, r2: own.random)
+            return context.toolbox.s1(k: temporaryKey, r1: random, r2: own.random)
         case .responder:
-            turn.send(PairingRandom(value: own.random))
-            return turn.toolbox.s1(k: temporaryKey, r1: own.random, r2: random)
+            context.send(PairingRandom(value: own.random))
+            return context.toolbox.s1(k: temporaryKey, r1: own.random, r2: random)
         }
     }
 

@@ -2,7 +2,8 @@
 enum Pairing: Sendable {
     /// As the initiator: the Pairing Request is sent.
     case awaitingResponse(PairingTerms, PairingRequest)
-    /// The user or the app decides whether to pair with the selected model, or the owner does if the user is asked later.
+    /// The user or the app decides whether to pair with the selected model, or the owner does if the user is asked
+    /// later.
     case awaitingConsent(Agreement)
     case legacy(LegacyPairing)
     case secureConnections(SecureConnectionsPairing)
@@ -11,8 +12,8 @@ enum Pairing: Sendable {
     case distributing(KeyDistribution)
 
     /// Begins as the initiator.
-    init(_ terms: PairingTerms, in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>) {
-        turn.send(terms.request)
+    init(_ terms: PairingTerms, in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>) {
+        context.send(terms.request)
         self = .awaitingResponse(terms, terms.request)
     }
 
@@ -20,20 +21,20 @@ enum Pairing: Sendable {
     init(
         _ terms: PairingTerms,
         request: PairingRequest,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
-        self.init(try Agreement(terms: terms, request: request, response: terms.response(to: request)), in: &turn)
+        self.init(try Agreement(terms: terms, request: request, response: terms.response(to: request)), in: &context)
     }
 
     /// Asks for the consent to the model, or for the owner's decision if the consent is asked for later.
     private init(
         _ agreement: Agreement,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
         if agreement.delaysConsent {
-            turn.checkPolicy(agreement.model, agreement.strength)
+            context.checkPolicy(agreement.model, agreement.strength)
         } else {
-            turn.ask(.consent(agreement.model, agreement.strength))
+            context.ask(.consent(agreement.model, agreement.strength))
         }
         self = .awaitingConsent(agreement)
     }
@@ -41,12 +42,12 @@ enum Pairing: Sendable {
     /// Begins phase 2. The responder sends the Pairing Response before.
     private static func phase2(
         _ agreement: Agreement,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> Pairing {
-        if agreement.terms.role == .responder { turn.send(agreement.response) }
+        if agreement.terms.role == .responder { context.send(agreement.response) }
         return agreement.strength.isSecureConnections
-            ? .secureConnections(try SecureConnectionsPairing(agreement, in: &turn))
-            : .legacy(try LegacyPairing(agreement, in: &turn))
+            ? .secureConnections(try SecureConnectionsPairing(agreement, in: &context))
+            : .legacy(try LegacyPairing(agreement, in: &context))
     }
 
     /// The outcome of the pairing; nil until it has finished.
@@ -60,7 +61,7 @@ enum Pairing: Sendable {
     /// Takes a command of the peer.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         switch (self, pdu) {
         case (.awaitingResponse, .securityRequest):
@@ -70,23 +71,23 @@ enum Pairing: Sendable {
             // The requested encryption has begun (2.4.6).
             break
         case (.awaitingResponse(let terms, let request), .pairingResponse(let response)):
-            self = Pairing(try Agreement(terms: terms, request: request, response: response), in: &turn)
+            self = Pairing(try Agreement(terms: terms, request: request, response: response), in: &context)
         case (.legacy(let pairing), .keypressNotification(let command))
         where pairing.agreement.model.isTypedByPeer:
-            if pairing.agreement.usesKeypressNotifications { turn.report(command.kind) }
+            if pairing.agreement.usesKeypressNotifications { context.report(command.kind) }
         case (.secureConnections(let pairing), .keypressNotification(let command))
         where pairing.agreement.model.isTypedByPeer:
-            if pairing.agreement.usesKeypressNotifications { turn.report(command.kind) }
+            if pairing.agreement.usesKeypressNotifications { context.report(command.kind) }
         case (.legacy(var pairing), _):
-            let key = try pairing.receive(pdu, in: &turn)
+            let key = try pairing.receive(pdu, in: &context)
             self = .legacy(pairing)
-            if let key { encrypt(with: key, by: pairing.agreement, in: &turn) }
+            if let key { encrypt(with: key, by: pairing.agreement, in: &context) }
         case (.secureConnections(var pairing), _):
-            let key = try pairing.receive(pdu, in: &turn)
+            let key = try pairing.receive(pdu, in: &context)
             self = .secureConnections(pairing)
-            if let key { encrypt(with: key, by: pairing.agreement, in: &turn) }
+            if let key { encrypt(with: key, by: pairing.agreement, in: &context) }
         case (.distributing(var distribution), _):
-            try distribution.receive(pdu, in: &turn)
+            try distribution.receive(pdu, in: &context)
             self = .distributing(distribution)
         default:
             throw .unspecifiedReason
@@ -98,7 +99,7 @@ enum Pairing: Sendable {
     /// Sends a keypress notification, if this device awaits a passkey and both sides support these notifications.
     func pressed(
         _ kind: KeypressNotification.Kind,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
         let agreement: Agreement
         switch self {
@@ -106,30 +107,30 @@ enum Pairing: Sendable {
         case .secureConnections(let pairing) where pairing.isAwaitingPasskey: agreement = pairing.agreement
         default: return
         }
-        if agreement.usesKeypressNotifications { turn.send(KeypressNotification(kind: kind)) }
+        if agreement.usesKeypressNotifications { context.send(KeypressNotification(kind: kind)) }
     }
 
     mutating func receive(
         _ answer: PairingAnswer,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         switch (self, answer) {
         case (.awaitingConsent(let agreement), .accept):
-            self = try Pairing.phase2(agreement, in: &turn)
+            self = try Pairing.phase2(agreement, in: &context)
         case (.awaitingConsent(let agreement), .refuse):
             throw agreement.terms.role == .responder ? .pairingNotSupported : .unspecifiedReason
         case (.legacy(var pairing), .passkey(let passkey)) where pairing.isAwaitingPasskey:
             guard passkey <= Passkey.maximum else { throw .passkeyEntryFailed }
-            try pairing.enter(passkey: passkey, in: &turn)
+            try pairing.enter(passkey: passkey, in: &context)
             self = .legacy(pairing)
         case (.secureConnections(var pairing), .passkey(let passkey)) where pairing.isAwaitingPasskey:
             guard passkey <= Passkey.maximum else { throw .passkeyEntryFailed }
-            try pairing.enter(passkey: passkey, in: &turn)
+            try pairing.enter(passkey: passkey, in: &context)
             self = .secureConnections(pairing)
         case (.secureConnections(var pairing), .accept):
-            let key = try pairing.acceptNumber(in: &turn)
+            let key = try pairing.acceptNumber(in: &context)
             self = .secureConnections(pairing)
-            if let key { encrypt(with: key, by: pairing.agreement, in: &turn) }
+            if let key { encrypt(with: key, by: pairing.agreement, in: &context) }
         case (.legacy(let pairing), .refuse)
         where pairing.isAwaitingPasskey || pairing.agreement.model == .passkeyShownHere:
             throw .passkeyEntryFailed
@@ -148,10 +149,10 @@ enum Pairing: Sendable {
     private mutating func encrypt(
         with value: UInt128,
         by agreement: Agreement,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
         let key = agreement.key(value)
-        turn.encrypt(as: agreement.terms.role, with: key)
+        context.encrypt(as: agreement.terms.role, with: key)
         self = .encrypting(agreement, key)
     }
 
@@ -160,12 +161,12 @@ enum Pairing: Sendable {
     /// - Parameter strength: the strength of the link's key; nil if the link is not encrypted.
     mutating func encryptionChanged(
         to strength: KeyStrength?,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailure) {
         switch self {
         case .encrypting(let agreement, let key):
             guard strength == agreement.strength else { throw .encryptionFailed }
-            self = .distributing(KeyDistribution(agreement, key: key, in: &turn))
+            self = .distributing(KeyDistribution(agreement, key: key, in: &context))
         case .distributing(let distribution):
             guard strength == distribution.agreement.strength else { throw .encryptionFailed }
         case .awaitingResponse, .awaitingConsent, .legacy, .secureConnections:

@@ -18,7 +18,7 @@ extension SecureConnectionsPairing {
         ownNonce: UInt128,
         peerNonce: UInt128,
         passkey: UInt32?,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
         let isInitiator = agreement.terms.role == .initiator
         let (initiatorNonce, responderNonce) = isInitiator ? (ownNonce, peerNonce) : (peerNonce, ownNonce)
@@ -27,29 +27,29 @@ extension SecureConnectionsPairing {
             ownNonce: ownNonce,
             peerNonce: peerNonce,
             passkey: passkey,
-            by: turn.toolbox
+            by: context.toolbox
         )
         if agreement.delaysConsent {
-            turn.ask(.consent(agreement.model, agreement.strength))
+            context.ask(.consent(agreement.model, agreement.strength))
             state = .comparing(check, peerCheck: nil)
             return
         }
-        guard agreement.model == .numericComparison else { return begin(check, in: &turn) }
+        guard agreement.model == .numericComparison else { return begin(check, in: &context) }
         let (initiatorKey, responderKey) = isInitiator ? (ownKey, exchange.peerKey) : (exchange.peerKey, ownKey)
-        turn.ask(
-            .compare(turn.toolbox.g2(u: initiatorKey.x, v: responderKey.x, x: initiatorNonce, y: responderNonce))
+        context.ask(
+            .compare(context.toolbox.g2(u: initiatorKey.x, v: responderKey.x, x: initiatorNonce, y: responderNonce))
         )
         state = .comparing(check, peerCheck: nil)
     }
 
     /// Takes the user's confirmation that the numbers are the same, or the delayed consent.
     mutating func acceptNumber(
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> UInt128? {
         guard case .comparing(let check, let peerCheck) = state else { return nil }
-        begin(check, in: &turn)
+        begin(check, in: &context)
         guard let peerCheck else { return nil }
-        return try receive(check: peerCheck, against: check, in: &turn)
+        return try receive(check: peerCheck, against: check, in: &context)
     }
 
     var isComparing: Bool {
@@ -60,18 +60,18 @@ extension SecureConnectionsPairing {
     func receive(
         check: UInt128,
         against expected: KeyCheck,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> UInt128 {
         guard check == expected.peer else { throw .dhKeyCheckFailed }
-        if agreement.terms.role == .responder { turn.send(PairingDHKeyCheck(value: expected.own)) }
+        if agreement.terms.role == .responder { context.send(PairingDHKeyCheck(value: expected.own)) }
         return expected.longTermKey
     }
 
     private mutating func begin(
         _ check: KeyCheck,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
-        if agreement.terms.role == .initiator { turn.send(PairingDHKeyCheck(value: check.own)) }
+        if agreement.terms.role == .initiator { context.send(PairingDHKeyCheck(value: check.own)) }
         state = .checking(check)
     }
 

@@ -14,15 +14,15 @@ struct PasskeyRound: Sendable {
 
     static func first(
         of passkey: UInt32,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) -> PasskeyRound {
-        PasskeyRound(passkey: passkey, index: 0, ownNonce: turn.randomNumber())
+        PasskeyRound(passkey: passkey, index: 0, ownNonce: context.randomNumber())
     }
 
     /// The round for the next bit; nil after the last bit.
-    func next(in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>) -> PasskeyRound? {
+    func next(in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>) -> PasskeyRound? {
         guard index + 1 < Passkey.bitCount else { return nil }
-        return PasskeyRound(passkey: passkey, index: index + 1, ownNonce: turn.randomNumber())
+        return PasskeyRound(passkey: passkey, index: index + 1, ownNonce: context.randomNumber())
     }
 
     func confirm(
@@ -39,12 +39,12 @@ extension SecureConnectionsPairing {
     /// Takes the passkey that the user has entered, if it is expected.
     mutating func enter(
         passkey: UInt32,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         guard case .awaitingPasskey(let exchange, let peerConfirm) = state else { return }
-        let round = PasskeyRound.first(of: passkey, in: &turn)
-        begin(round, of: exchange, in: &turn)
-        if let peerConfirm { try receive(confirm: peerConfirm, in: round, of: exchange, in: &turn) }
+        let round = PasskeyRound.first(of: passkey, in: &context)
+        begin(round, of: exchange, in: &context)
+        if let peerConfirm { try receive(confirm: peerConfirm, in: round, of: exchange, in: &context) }
     }
 
     var isAwaitingPasskey: Bool {
@@ -54,9 +54,9 @@ extension SecureConnectionsPairing {
     mutating func begin(
         _ round: PasskeyRound,
         of exchange: Exchange,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
-        if agreement.terms.role == .initiator { sendConfirm(of: round, of: exchange, in: &turn) }
+        if agreement.terms.role == .initiator { sendConfirm(of: round, of: exchange, in: &context) }
         state = .enteringPasskey(exchange, round)
     }
 
@@ -71,23 +71,23 @@ extension SecureConnectionsPairing {
     private func sendConfirm(
         of round: PasskeyRound,
         of exchange: Exchange,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
-        turn.send(PairingConfirm(value: ownConfirm(of: round, of: exchange, by: turn.toolbox)))
+        context.send(PairingConfirm(value: ownConfirm(of: round, of: exchange, by: context.toolbox)))
     }
 
     mutating func receive(
         confirm: UInt128,
         in round: PasskeyRound,
         of exchange: Exchange,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         guard round.peerConfirm == nil else { throw .unspecifiedReason }
         // A peer that does not know the passkey could reflect our own value.
-        guard confirm != ownConfirm(of: round, of: exchange, by: turn.toolbox) else { throw .confirmValueFailed }
+        guard confirm != ownConfirm(of: round, of: exchange, by: context.toolbox) else { throw .confirmValueFailed }
         switch agreement.terms.role {
-        case .initiator: turn.send(PairingRandom(value: round.ownNonce))
-        case .responder: sendConfirm(of: round, of: exchange, in: &turn)
+        case .initiator: context.send(PairingRandom(value: round.ownNonce))
+        case .responder: sendConfirm(of: round, of: exchange, in: &context)
         }
         var round = round
         round.peerConfirm = confirm
@@ -98,22 +98,22 @@ extension SecureConnectionsPairing {
         random: UInt128,
         in round: PasskeyRound,
         of exchange: Exchange,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         guard let peerConfirm = round.peerConfirm else { throw .unspecifiedReason }
         guard random != round.ownNonce,
-            round.confirm(of: random, from: exchange.peerKey, to: ownKey, by: turn.toolbox) == peerConfirm
+            round.confirm(of: random, from: exchange.peerKey, to: ownKey, by: context.toolbox) == peerConfirm
         else { throw .confirmValueFailed }
-        if agreement.terms.role == .responder { turn.send(PairingRandom(value: round.ownNonce)) }
-        if let next = round.next(in: &turn) {
-            begin(next, of: exchange, in: &turn)
+        if agreement.terms.role == .responder { context.send(PairingRandom(value: round.ownNonce)) }
+        if let next = round.next(in: &context) {
+            begin(next, of: exchange, in: &context)
         } else {
             beginStage2(
                 of: exchange,
                 ownNonce: round.ownNonce,
                 peerNonce: random,
                 passkey: round.passkey,
-                in: &turn
+                in: &context
             )
         }
     }

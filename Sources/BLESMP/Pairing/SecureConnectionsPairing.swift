@@ -19,7 +19,8 @@ struct SecureConnectionsPairing: Sendable {
         /// The user enters the passkey. A confirm value that the peer sends before is kept.
         case awaitingPasskey(Exchange, peerConfirm: UInt128?)
         case enteringPasskey(Exchange, PasskeyRound)
-        /// The user compares the numbers, or is asked for a delayed consent. A check that the peer sends before is kept.
+        /// The user compares the numbers, or is asked for a delayed consent. A check that the peer sends before is
+        /// kept.
         case comparing(KeyCheck, peerCheck: UInt128?)
         case checking(KeyCheck)
     }
@@ -32,11 +33,11 @@ struct SecureConnectionsPairing: Sendable {
     /// Begins phase 2.
     init(
         _ agreement: Agreement,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         self.agreement = agreement
-        (ownPrivateKey, ownKey) = try Self.keyPair(for: agreement, in: &turn)
-        if agreement.terms.role == .initiator { turn.send(PairingPublicKey(key: ownKey)) }
+        (ownPrivateKey, ownKey) = try Self.keyPair(for: agreement, in: &context)
+        if agreement.terms.role == .initiator { context.send(PairingPublicKey(key: ownKey)) }
     }
 
     /// Takes a command of the peer.
@@ -44,13 +45,13 @@ struct SecureConnectionsPairing: Sendable {
     /// - Returns: the long term key, once both sides have proved that they know it; nil before.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> UInt128? {
         switch (state, pdu) {
         case (.awaitingPublicKey, .pairingPublicKey(let command)):
-            try receive(command.key, in: &turn)
+            try receive(command.key, in: &context)
         case (.awaitingCommitment(let exchange, let ownNonce), .pairingConfirm(let command)):
-            turn.send(PairingRandom(value: ownNonce))
+            context.send(PairingRandom(value: ownNonce))
             state = .awaitingNonce(exchange, ownNonce: ownNonce, commitment: command.value)
         case (.awaitingNonce(let exchange, let ownNonce, let commitment), .pairingRandom(let command)):
             try receive(
@@ -58,19 +59,19 @@ struct SecureConnectionsPairing: Sendable {
                 committedBy: commitment,
                 for: ownNonce,
                 of: exchange,
-                in: &turn
+                in: &context
             )
         case (.awaitingPasskey(let exchange, nil), .pairingConfirm(let command))
         where agreement.terms.role == .responder:
             state = .awaitingPasskey(exchange, peerConfirm: command.value)
         case (.enteringPasskey(let exchange, let round), .pairingConfirm(let command)):
-            try receive(confirm: command.value, in: round, of: exchange, in: &turn)
+            try receive(confirm: command.value, in: round, of: exchange, in: &context)
         case (.enteringPasskey(let exchange, let round), .pairingRandom(let command)):
-            try receive(random: command.value, in: round, of: exchange, in: &turn)
+            try receive(random: command.value, in: round, of: exchange, in: &context)
         case (.comparing(let check, nil), .pairingDHKeyCheck(let command)) where agreement.terms.role == .responder:
             state = .comparing(check, peerCheck: command.value)
         case (.checking(let check), .pairingDHKeyCheck(let command)):
-            return try receive(check: command.value, against: check, in: &turn)
+            return try receive(check: command.value, against: check, in: &context)
         default:
             throw .unspecifiedReason
         }
@@ -82,28 +83,28 @@ struct SecureConnectionsPairing: Sendable {
     /// The key pair behind the out-of-band data, if the peer has that data; otherwise a new key pair for each pairing.
     private static func keyPair(
         for agreement: Agreement,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> (P256PrivateKey, P256PublicKey) {
         if let secret = agreement.ownOutOfBandSecret {
-            guard let key = turn.toolbox.functions.publicKey(of: secret.privateKey) else {
+            guard let key = context.toolbox.functions.publicKey(of: secret.privateKey) else {
                 throw .outOfBandNotAvailable
             }
             return (secret.privateKey, key)
         }
         // One in 2^32 numbers is not a valid private key.
         for _ in 0..<4 {
-            let words = (0..<2).map { _ in turn.randomNumber() }
+            let words = (0..<2).map { _ in context.randomNumber() }
             let octets = PacketBuffer.bytes { for word in words { $0.append(word) } }
             guard let number = UInt256Bytes(leastSignificantFirst: octets) else { break }
             let privateKey = P256PrivateKey(number)
-            if let key = turn.toolbox.functions.publicKey(of: privateKey) { return (privateKey, key) }
+            if let key = context.toolbox.functions.publicKey(of: privateKey) { return (privateKey, key) }
         }
         throw .unspecifiedReason
     }
 
     private mutating func receive(
         _ peerKey: P256PublicKey,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         let allowsDebugKey = agreement.terms.parameters.allowsDebugKey
         if peerKey.isDebugKey {
@@ -112,37 +113,37 @@ struct SecureConnectionsPairing: Sendable {
             // Our own key, or its negative, reflected by a peer (2.3.5.6.1).
             throw .invalidParameters
         }
-        guard let sharedKey = turn.toolbox.functions.sharedKey(ownPrivateKey, with: peerKey) else {
+        guard let sharedKey = context.toolbox.functions.sharedKey(ownPrivateKey, with: peerKey) else {
             throw .invalidParameters
         }
         if let data = agreement.peerOutOfBandData {
-            guard turn.toolbox.f4(u: peerKey.x, v: peerKey.x, x: data.random, z: 0) == data.confirm else {
+            guard context.toolbox.f4(u: peerKey.x, v: peerKey.x, x: data.random, z: 0) == data.confirm else {
                 throw .confirmValueFailed
             }
         }
-        if agreement.terms.role == .responder { turn.send(PairingPublicKey(key: ownKey)) }
-        beginStage1(of: Exchange(peerKey: peerKey, sharedKey: sharedKey), in: &turn)
+        if agreement.terms.role == .responder { context.send(PairingPublicKey(key: ownKey)) }
+        beginStage1(of: Exchange(peerKey: peerKey, sharedKey: sharedKey), in: &context)
     }
 
     // MARK: Authentication stage 1
 
     private mutating func beginStage1(
         of exchange: Exchange,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
         switch agreement.model {
         case .justWorks, .numericComparison:
-            beginCommitment(of: exchange, in: &turn)
+            beginCommitment(of: exchange, in: &context)
         case .outOfBand:
-            let nonce = turn.randomNumber()
-            if agreement.terms.role == .initiator { turn.send(PairingRandom(value: nonce)) }
+            let nonce = context.randomNumber()
+            if agreement.terms.role == .initiator { context.send(PairingRandom(value: nonce)) }
             state = .awaitingNonce(exchange, ownNonce: nonce, commitment: nil)
         case .passkeyShownHere:
-            let passkey = turn.passkey()
-            turn.ask(.showPasskey(passkey))
-            begin(PasskeyRound.first(of: passkey, in: &turn), of: exchange, in: &turn)
+            let passkey = context.passkey()
+            context.ask(.showPasskey(passkey))
+            begin(PasskeyRound.first(of: passkey, in: &context), of: exchange, in: &context)
         case .passkeyTypedHere, .passkeyTypedOnBoth:
-            turn.ask(.enterPasskey)
+            context.ask(.enterPasskey)
             state = .awaitingPasskey(exchange, peerConfirm: nil)
         }
     }
@@ -150,15 +151,15 @@ struct SecureConnectionsPairing: Sendable {
     /// Just works and numeric comparison (2.3.5.6.2).
     private mutating func beginCommitment(
         of exchange: Exchange,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) {
-        let nonce = turn.randomNumber()
+        let nonce = context.randomNumber()
         switch agreement.terms.role {
         case .initiator:
             state = .awaitingCommitment(exchange, ownNonce: nonce)
         case .responder:
-            let confirm = turn.toolbox.f4(u: ownKey.x, v: exchange.peerKey.x, x: nonce, z: 0)
-            turn.send(PairingConfirm(value: confirm))
+            let confirm = context.toolbox.f4(u: ownKey.x, v: exchange.peerKey.x, x: nonce, z: 0)
+            context.send(PairingConfirm(value: confirm))
             state = .awaitingNonce(exchange, ownNonce: nonce, commitment: nil)
         }
     }
@@ -168,24 +169,24 @@ struct SecureConnectionsPairing: Sendable {
         committedBy commitment: UInt128?,
         for ownNonce: UInt128,
         of exchange: Exchange,
-        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+        in context: inout PairingContext<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         // A peer could reflect our own nonce.
         guard nonce != ownNonce else { throw .confirmValueFailed }
         if let commitment {
-            guard turn.toolbox.f4(u: exchange.peerKey.x, v: ownKey.x, x: nonce, z: 0) == commitment else {
+            guard context.toolbox.f4(u: exchange.peerKey.x, v: ownKey.x, x: nonce, z: 0) == commitment else {
                 throw .confirmValueFailed
             }
         }
-        if agreement.terms.role == .responder { turn.send(PairingRandom(value: ownNonce)) }
-        beginStage2(of: exchange, ownNonce: ownNonce, peerNonce: nonce, passkey: nil, in: &turn)
+        if agreement.terms.role == .responder { context.send(PairingRandom(value: ownNonce)) }
+        beginStage2(of: exchange, ownNonce: ownNonce, peerNonce: nonce, passkey: nil, in: &context)
     }
 }
 
 extension P256PublicKey {
     /// Whether this is the debug public key, whose private key is public (Vol 3, Part H, 2.3.5.6.1), or its negative.
     var isDebugKey: Bool {
-        x.octets == [
+        x.bytes == [
             0xE6, 0x9D, 0x35, 0x0E, 0x48, 0x01, 0x03, 0xCC, 0xDB, 0xFD, 0xF4, 0xAC, 0x11, 0x91, 0xF4, 0xEF,
             0xB9, 0xA5, 0xF9, 0xE9, 0xA7, 0x83, 0x2C, 0x5E, 0x2C, 0xBE, 0x97, 0xF2, 0xD2, 0x03, 0xB0, 0x20,
         ]

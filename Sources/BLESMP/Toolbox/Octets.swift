@@ -11,7 +11,7 @@ extension [UInt8] {
     }
 
     mutating func append(mostSignificantFirst number: UInt256Bytes) {
-        append(contentsOf: number.octets.reversed())
+        append(contentsOf: number.bytes.reversed())
     }
 
     /// Appends an address with its type, as 56 bits.

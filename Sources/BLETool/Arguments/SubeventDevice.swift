@@ -6,8 +6,8 @@ struct SubeventDevice: Hashable, Sendable {
     let subevent: UInt8
     let address: DeviceAddress
 
-    /// Reads a subevent, 0 to 127, a colon, and an address. An address whose two highest bits are set is a static random one,
-    /// others are public (Vol 6, Part B, 1.3).
+    /// Reads a subevent, 0 to 127, a colon, and an address. An address whose two highest bits are set is a static
+    /// random one, others are public (Vol 6, Part B, 1.3).
     init(argument text: String) throws(ArgumentProblem) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let subevent = UInt8(parts[0]), subevent <= 127,

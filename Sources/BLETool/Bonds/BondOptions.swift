@@ -20,17 +20,19 @@ struct BondOptions: ParsableArguments {
     var json = false
 
     /// Returns the selected hosts.
-    func hosts() throws -> [KeptHost] {
+    func hosts() throws -> [HostStateStore] {
         let directory = try state.directory()
-        return try host.map { [KeptHost($0, in: directory)] } ?? KeptHost.all(in: directory)
+        return try host.map { [HostStateStore($0, in: directory)] } ?? HostStateStore.all(in: directory)
     }
 
     /// Performs `body` with the selected hosts whose bonds can be read, if there are such hosts or no others.
     ///
-    /// - Throws: the error of `body`, or afterwards the reason why the first of the others cannot be read. Further reasons are
-    ///   printed.
-    func withReadable(_ body: ([(host: KeptHost, security: KeptSecurity)]) async throws -> Void) async throws {
-        var readable: [(KeptHost, KeptSecurity)] = []
+    /// - Throws: the error of `body`, or afterwards the reason why the first of the others cannot be read. Further
+    ///   reasons are printed.
+    func withReadable(
+        _ body: ([(host: HostStateStore, security: HostSecurityState)]) async throws -> Void
+    ) async throws {
+        var readable: [(HostStateStore, HostSecurityState)] = []
         var failure: StateFileError?
         for host in try hosts() {
             do throws(StateFileError) {
@@ -54,7 +56,7 @@ struct BondOptions: ParsableArguments {
     /// Returns all selected hosts.
     ///
     /// - Throws: the reason why the first of those that cannot be read cannot be.
-    func allReadable() throws -> [(host: KeptHost, security: KeptSecurity)] {
+    func allReadable() throws -> [(host: HostStateStore, security: HostSecurityState)] {
         try hosts().map { host in (host, try host.read(warn: Output.complainAboutState)) }
     }
 

@@ -19,8 +19,8 @@ final class ChannelTransfer: Sendable {
         self.teller = teller
     }
 
-    /// Transfers bytes in both directions until the channel ends. If this side closes it, waits until the controller has
-    /// sent the last frames.
+    /// Transfers bytes in both directions until the channel ends. If this side closes it, waits until the controller
+    /// has sent the last frames.
     func run() async throws {
         try teller.opened(channel, maximumWriteLength: await channel.maximumWriteLength)
         do {
@@ -43,8 +43,8 @@ final class ChannelTransfer: Sendable {
 
     /// Returns whether the transfer ends with this direction.
     ///
-    /// It does if the peer has closed the channel. If this side has closed it, ``send()`` ends later: when the controller
-    /// has sent the last frames.
+    /// It does if the peer has closed the channel. If this side has closed it, ``send()`` ends later: when the
+    /// controller has sent the last frames.
     private func receive() async throws -> Bool {
         for try await octets in channel {
             try files.output.write(octets)

@@ -72,7 +72,11 @@ struct Bonds: AsyncParsableCommand {
         }
 
         /// - Returns: whether the host had a bond with the address.
-        private func remove(_ value: UInt64, from host: KeptHost, _ security: KeptSecurity) async throws -> Bool {
+        private func remove(
+            _ value: UInt64,
+            from host: HostStateStore,
+            _ security: HostSecurityState
+        ) async throws -> Bool {
             let peers = security.bonds.map(\.bond.identity).filter { $0.value == value }
             guard !peers.isEmpty else { return false }
             try await host.change(warn: Output.complainAboutState) { security in
@@ -101,7 +105,7 @@ struct Bonds: AsyncParsableCommand {
 
         func run() async throws {
             // An export that lacks a host would be taken for a whole one.
-            let hosts = try options.allReadable().filter { $0.security != KeptSecurity() }
+            let hosts = try options.allReadable().filter { $0.security != HostSecurityState() }
             guard let (host, security) = hosts.first else {
                 throw ToolError.noBonds(try options.state.directory())
             }
@@ -146,7 +150,7 @@ struct Bonds: AsyncParsableCommand {
             } catch {
                 throw FileError(path: file, problem: "\(error)")
             }
-            let host = KeptHost(options.host ?? export.host, in: try options.state.directory())
+            let host = HostStateStore(options.host ?? export.host, in: try options.state.directory())
             try await host.change(warn: Output.complainAboutState) { security in
                 do throws(BondExportError) {
                     try export.add(to: &security, takesIdentity: !bondsOnly)

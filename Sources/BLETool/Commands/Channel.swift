@@ -1,7 +1,6 @@
 import ArgumentParser
 import BLE
 import BLEProfiles
-import BluetoothTypes
 
 struct Channel: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -46,13 +45,7 @@ struct Channel: AsyncParsableCommand {
                     psm: psm?.value,
                     configuration: channel.configuration
                 )
-                let advertising = try await adapter.peripheral.startAdvertising(
-                    AdvertisementConfiguration(
-                        interval: .milliseconds(50),
-                        advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])]),
-                        scanResponseData: AdvertisingData([.completeLocalName(name)])
-                    )
-                )
+                let advertising = try await adapter.peripheral.startAdvertising(.connectable(named: name))
                 try teller.listening(psm: listener.psm, at: try await adapter.information.identityAddress)
                 var channels = listener.makeAsyncIterator()
                 guard let opened = await channels.next() else {

@@ -24,16 +24,16 @@ struct Decode: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         try await withTaskCancellationHandler {
             try decode(stop)
         } onCancel: {
-            stop.stop()
+            stop.cancel()
         }
         try Task.checkCancellation()
     }
 
-    private func decode(_ stop: ReadingStop) throws {
+    private func decode(_ stop: CancellationToken) throws {
         var reader =
             try file == "-" ? CaptureFileReader.standardInput(stop: stop) : CaptureFileReader(path: file, stop: stop)
         var printer = PacketPrinter(options, printsPackets: !summary, summarizes: summary)

@@ -1,7 +1,6 @@
 import ArgumentParser
 import BLE
 import BLEProfiles
-import BluetoothTypes
 
 struct Iso: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -38,13 +37,7 @@ struct Iso: AsyncParsableCommand {
                 $0.usesConnectedStreams = true
             } _: { adapter in
                 let requests = try await adapter.peripheral.streamRequests()
-                let advertising = try await adapter.peripheral.startAdvertising(
-                    AdvertisementConfiguration(
-                        interval: .milliseconds(50),
-                        advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])]),
-                        scanResponseData: AdvertisingData([.completeLocalName(name)])
-                    )
-                )
+                let advertising = try await adapter.peripheral.startAdvertising(.connectable(named: name))
                 try teller.ready(at: try await adapter.information.identityAddress)
                 var iterator = requests.makeAsyncIterator()
                 guard let request = await iterator.next() else {

@@ -33,15 +33,15 @@ struct Monitor: AsyncParsableCommand {
     var maskKeys = false
 
     func run() async throws {
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         try await withTaskCancellationHandler {
             try monitor(stop)
         } onCancel: {
-            stop.stop()
+            stop.cancel()
         }
     }
 
-    private func monitor(_ stop: ReadingStop) throws {
+    private func monitor(_ stop: CancellationToken) throws {
         var channel = try MonitorChannel(stop: stop)
         let file = try capture.map { path throws(TransportError) in
             // This command runs on no loop: the kernel keeps the packets, and counts those it drops.
@@ -53,8 +53,8 @@ struct Monitor: AsyncParsableCommand {
 
     /// Prints the records of the channel, and appends them to a capture, until reading is stopped.
     ///
-    /// - Throws: ``OutputError``, or a `TransportError` if the channel or the capture fails. The earlier records and the
-    ///   summary are printed before.
+    /// - Throws: ``OutputError``, or a `TransportError` if the channel or the capture fails. The earlier records and
+    ///   the summary are printed before.
     static func print(
         _ channel: inout MonitorChannel,
         with printer: inout PacketPrinter,

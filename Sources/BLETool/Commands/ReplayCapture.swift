@@ -43,11 +43,11 @@ struct ReplayCapture: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         let recording = try await withTaskCancellationHandler {
             try PacketRecording(path: file, adapter: adapter, stop: stop)
         } onCancel: {
-            stop.stop()
+            stop.cancel()
         }
         try Task.checkCancellation()
         if let damage = recording.damage {

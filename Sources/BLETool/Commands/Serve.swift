@@ -54,7 +54,9 @@ struct Serve: AsyncParsableCommand {
     /// Returns the answer to clients that request pairing, if the policy does not decide it.
     func consent(needsPairing: Bool) -> PairingConsole.Consent {
         let mayPair = pairing.isGiven || admission.isGiven || needsPairing && !pairing.noPair
-        return { [mayReplace = pairing.replaceBond] in mayPair && ($0.replaces == nil || $0.isProven || mayReplace) }
+        return { [mayReplace = pairing.replaceBond] in
+            mayPair && ($0.replaces == nil || $0.isIdentityVerified || mayReplace)
+        }
     }
 
     func run() async throws {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import BLE
 import BLEProfiles
-import BluetoothTypes
 
 struct Sounding: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -34,13 +33,7 @@ struct Sounding: AsyncParsableCommand {
                 try teller.tell(own: try await adapter.channelSoundingCapabilities())
                 let peripheral = adapter.peripheral
                 let events = await peripheral.events()
-                let advertising = try await peripheral.startAdvertising(
-                    AdvertisementConfiguration(
-                        interval: .milliseconds(50),
-                        advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])]),
-                        scanResponseData: AdvertisingData([.completeLocalName(name)])
-                    )
-                )
+                let advertising = try await peripheral.startAdvertising(.connectable(named: name))
                 try teller.ready(at: try await adapter.information.identityAddress)
                 for await event in events {
                     guard case .encryptionChanged(let client, _?) = event else { continue }
@@ -64,7 +57,10 @@ struct Sounding: AsyncParsableCommand {
         @OptionGroup var peer: PeerOptions
 
         @Option(
-            help: ArgumentHelp("The number of procedures, 1 to 65535; 0 to go on until it is stopped.", valueName: "n")
+            help: ArgumentHelp(
+                "The number of procedures, 1 to 65535; 0 to continue until it is stopped.",
+                valueName: "n"
+            )
         )
         var procedures: UInt16 = 1
 

@@ -2,7 +2,6 @@ import ArgumentParser
 import BLE
 import BLEGATT
 import BLEProfiles
-import BluetoothTypes
 
 struct Throughput: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -55,13 +54,7 @@ struct Throughput: AsyncParsableCommand {
                         readLength: readLength,
                         notifyLength: notifyLength
                     )
-                    let advertising = try await adapter.peripheral.startAdvertising(
-                        AdvertisementConfiguration(
-                            interval: .milliseconds(50),
-                            advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])]),
-                            scanResponseData: AdvertisingData([.completeLocalName(name)])
-                        )
-                    )
+                    let advertising = try await adapter.peripheral.startAdvertising(.connectable(named: name))
                     let address = try await adapter.information.identityAddress
                     if options.output.json {
                         try Output.standard.json(ServeEvent.ready(adapter: "\(specification)", address: address).json)

@@ -15,8 +15,8 @@ import Dispatch
 ///
 /// # Hosts that do not read
 /// The data that waits for a host is bounded, for each host (``Configuration/backlogByteLimit``) and for all together
-/// (``Configuration/totalBacklogByteLimit``). The connection of a host that would exceed a bound is closed, and the event
-/// gives this reason.
+/// (``Configuration/totalBacklogByteLimit``). The connection of a host that would exceed a bound is closed, and the
+/// event gives this reason.
 final class ControllerServer: Sendable {
     /// The configuration of the controllers, and the faults of the controllers and the air.
     struct Configuration: Sendable {

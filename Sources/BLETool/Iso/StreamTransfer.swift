@@ -37,10 +37,10 @@ enum StreamFile: Sendable {
 
 /// A transfer of a file over a stream.
 ///
-/// Each SDU begins with the number of its part, four bytes, least significant first. The number ``endMark`` announces the
-/// number of parts, as four bytes. It is repeated until the receiver closes the stream. Empty SDUs precede the first part,
-/// because the receiver may set up its data path later than the sender. One SDU is sent in each SDU interval, also
-/// if the controller takes them faster.
+/// Each SDU begins with the number of its part, four bytes, least significant first. The number ``endMark`` announces
+/// the number of parts, as four bytes. It is repeated until the receiver closes the stream. Empty SDUs precede the
+/// first part, because the receiver may set up its data path later than the sender. One SDU is sent in each SDU
+/// interval, also if the controller takes them faster.
 struct StreamTransfer {
     static let endMark: UInt32 = 0xFFFF_FFFF
     /// The number of empty SDUs before the first part.
@@ -78,38 +78,27 @@ struct StreamTransfer {
 
     private func send(_ input: ByteInput) async throws {
         guard stream.canSend else { throw ToolError.sameDirections }
-        var count: UInt32 = 0
-        var byteCount = 0
-        var rest: [UInt8] = []
         var pace = Pace(interval: stream.sduInterval)
         for _ in 0..<StreamTransfer.preambleLength {
             try await pace.wait()
             try await stream.send([])
         }
-        while true {
-            let bytes = try await input.next()
-            try Task.checkCancellation()
-            rest += bytes
-            while rest.count >= partLength - 4 || bytes.isEmpty && !rest.isEmpty {
-                let part = Array(rest.prefix(partLength - 4))
-                rest.removeFirst(part.count)
-                try await pace.wait()
-                try await stream.send(StreamTransfer.bytes(count) + part)
-                count += 1
-                byteCount += part.count
-            }
-            if bytes.isEmpty { break }
+        var parts = FileParts(input, partLength: partLength)
+        while let part = try await parts.next() {
+            try await pace.wait()
+            try await stream.send(part)
         }
+        let end = StreamTransfer.bytes(StreamTransfer.endMark) + StreamTransfer.bytes(UInt32(parts.count))
         do {
             for _ in 0..<StreamTransfer.endLimit {
                 try await pace.wait()
-                try await stream.send(StreamTransfer.bytes(StreamTransfer.endMark) + StreamTransfer.bytes(count))
+                try await stream.send(end)
             }
             throw ToolError.streamNotClosed
         } catch BLEError.disconnected(.controller(.remoteUserTerminatedConnection)) {
             // The receiver has the end.
         }
-        try teller.sent(parts: Int(count), bytes: byteCount)
+        try teller.sent(parts: parts.count, bytes: parts.byteCount)
     }
 
     private func receive(_ output: ByteOutput) async throws {
@@ -151,50 +140,6 @@ struct StreamTransfer {
     static func number(in bytes: [UInt8], at offset: Int) -> UInt32? {
         guard bytes.count >= offset + 4 else { return nil }
         return (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) }
-    }
-}
-
-/// The parts of a file that a connected stream has delivered, in order.
-private struct ReceivedParts {
-    private(set) var count = 0
-    private(set) var byteCount = 0
-    /// The number of SDUs that the controller has reported as lost.
-    private(set) var reportedLost = 0
-    /// The lowest number of the next part.
-    private var next: UInt32 = 0
-
-    /// Takes an SDU, and writes its part.
-    ///
-    /// - Returns: the number of parts that were sent, if the SDU announces it.
-    mutating func take(_ sdu: IsochronousSDU, _ output: ByteOutput) throws -> Int? {
-        guard sdu.status == .valid else {
-            reportedLost += 1
-            return nil
-        }
-        guard let number = StreamTransfer.number(in: sdu.data, at: 0) else { return nil }
-        if number == StreamTransfer.endMark { return StreamTransfer.number(in: sdu.data, at: 4).map { Int($0) } }
-        guard number >= next else { return nil }
-        next = number + 1
-        count += 1
-        byteCount += sdu.data.count - 4
-        try output.write(Array(sdu.data.dropFirst(4)))
-        return nil
-    }
-}
-
-/// The times at which SDUs are sent: one in each interval.
-struct Pace {
-    let interval: Duration
-    private var next = ContinuousClock.now
-
-    init(interval: Duration) {
-        self.interval = interval
-    }
-
-    /// Waits until the next SDU is to be sent. An SDU that is late does not delay the later ones.
-    mutating func wait() async throws {
-        next += interval
-        try await Task.sleep(until: next, clock: .continuous)
     }
 }
 

@@ -52,10 +52,7 @@ struct OutOfBandFile: Hashable, Sendable {
         }
     }
 
-    private func digits(_ number: UInt128) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: 32 - digits.utf8.count) + digits
-    }
+    private func digits(_ number: UInt128) -> String { hexadecimalDigits(number, count: 32, uppercase: false) }
 
     /// Writes the file, and replaces an existing one. Only its owner can read it. A symbolic link is not followed, and
     /// a file of another user is not written.

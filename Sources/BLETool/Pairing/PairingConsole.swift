@@ -9,13 +9,13 @@ import Synchronization
 /// JSON.
 ///
 /// # Questions
-/// Each question has a number and names its peer. One question is asked at a time; those of further pairings wait until it is
-/// answered, or until its pairing ends. At most ``queueLimit`` questions wait: a pairing beyond that is refused. A peer waits
-/// for 30 seconds, so a pairing may end before its question is asked.
+/// Each question has a number and names its peer. One question is asked at a time; those of further pairings wait until
+/// it is answered, or until its pairing ends. At most ``queueLimit`` questions wait: a pairing beyond that is refused.
+/// A peer waits for 30 seconds, so a pairing may end before its question is asked.
 ///
 /// # Answers
-/// An answer names its question (`passkey 2 012345`, `yes 2`, `no 2`) and is taken for no other. An answer without a number is
-/// for the question that is being asked; only commands with a single peer accept that.
+/// An answer names its question (`passkey 2 012345`, `yes 2`, `no 2`) and is taken for no other. An answer without a
+/// number is for the question that is being asked; only commands with a single peer accept that.
 final class PairingConsole: PairingDelegate {
     /// Whether a pairing is consented to.
     typealias Consent = @Sendable (PairingInquiry) -> Bool
@@ -74,8 +74,9 @@ final class PairingConsole: PairingDelegate {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - passkey: answers the first question for a passkey. It is used for one pairing: each attempt to guess a passkey
-    ///     reveals a part of it to the peer (Vol 3, Part H, 2.3.5.6.3), so that a second attempt needs another one.
+    ///   - passkey: answers the first question for a passkey. It is used for one pairing: each attempt to guess a
+    ///     passkey reveals a part of it to the peer (Vol 3, Part H, 2.3.5.6.3), so that a second attempt needs another
+    ///     one.
     ///   - answers: the source of the answers.
     ///   - output: prints a line.
     ///   - complain: prints a line for the person that is not part of the output.
@@ -107,7 +108,8 @@ final class PairingConsole: PairingDelegate {
         }
     }
 
-    /// Takes the passkey of the command line, or asks for one. Sends keypress notifications if ``followKeys(of:)`` was called.
+    /// Takes the passkey of the command line, or asks for one. Sends keypress notifications if ``followKeys(of:)`` was
+    /// called.
     private func enterPasskey(_ inquiry: PairingInquiry) async -> PairingAnswer {
         await report([.entryStarted], inquiry)
         let answer: PairingAnswer
@@ -128,7 +130,8 @@ final class PairingConsole: PairingDelegate {
 
     // MARK: Keys
 
-    /// Sends keypress notifications for passkeys that are typed here, and shows those of peers, until the adapter is closed.
+    /// Sends keypress notifications for passkeys that are typed here, and shows those of peers, until the adapter is
+    /// closed.
     func followKeys(of adapter: Adapter) async {
         state.withLock { state in
             state.reportsKey = { [weak adapter] in _ = await adapter?.reportKeypress($0, for: $1) }

@@ -136,7 +136,7 @@ struct PairingOptions: ParsableArguments {
         policy.usesKeypressNotifications = keypress
         policy.authenticatedPayloadTimeout = authenticatedPayloadTimeout?.duration
         policy.keyLoss = replaceBond ? .askToPairAgain : .fail
-        policy.bondReplacement = replaceBond ? .whenConsented : .whenProven
+        policy.bondReplacement = replaceBond ? .whenConsented : .whenIdentityVerified
         if let oob {
             let data = try await OutOfBandFile(contentsOf: oob).data
             policy.peerOutOfBandData = data

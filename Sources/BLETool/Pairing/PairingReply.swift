@@ -2,8 +2,8 @@ import BLE
 
 /// An answer to a question about a pairing, as it is typed.
 ///
-/// `yes 2`, `no 2` and `passkey 2 012345` name their question. Without a number (`yes`, `no`, `012345`), the answer is for
-/// the question that is being asked.
+/// `yes 2`, `no 2` and `passkey 2 012345` name their question. Without a number (`yes`, `no`, `012345`), the answer is
+/// for the question that is being asked.
 struct PairingReply: Hashable, Sendable {
     /// The number of the question; nil if the answer names none.
     var question: Int?

@@ -13,8 +13,8 @@ final class PendingValues: Sendable {
 
     private let state = Mutex(State())
 
-    /// Counts a value, which must be followed by ``end(_:)``. If ``limit`` values of the characteristic are pending, waits
-    /// until one is taken.
+    /// Counts a value, which must be followed by ``end(_:)``. If ``limit`` values of the characteristic are pending,
+    /// waits until one is taken.
     ///
     /// - Throws: `CancellationError`.
     func begin(_ handle: AttributeHandle) async throws {

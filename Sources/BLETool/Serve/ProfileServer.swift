@@ -62,8 +62,8 @@ actor ProfileServer {
         train = try await Self.startTrain(of: profile, on: peripheral)
     }
 
-    /// Starts the periodic advertising train in an advertising set of its own, because a set that announces a train accepts no
-    /// connections.
+    /// Starts the periodic advertising train in an advertising set of its own, because a set that announces a train
+    /// accepts no connections.
     private static func startTrain(of profile: Profile, on peripheral: Peripheral) async throws -> AdvertisingSet? {
         guard let periodic = profile.advertise.periodic else { return nil }
         return try await peripheral.startAdvertising(

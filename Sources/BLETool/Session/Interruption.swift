@@ -2,7 +2,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A handler of SIGINT, SIGTERM and SIGHUP: the first signal requests a clean end, a second one ends the process at once.
+/// A handler of SIGINT, SIGTERM and SIGHUP: the first signal requests a clean end, a second one ends the process at
+/// once.
 final class Interruption: Sendable {
     /// Time limit for a clean end.
     private static let patience = DispatchTimeInterval.seconds(10)

@@ -114,7 +114,8 @@ struct PeerOptions: ParsableArguments {
     /// The security that the command requires of the peer.
     ///
     /// A command that pairs when the peer demands it also follows the peer's Security Request. A command that pairs for
-    /// nothing refuses the request with Pairing Not Supported (0x05), and begins no pairing that its consent would refuse.
+    /// nothing refuses the request with Pairing Not Supported (0x05), and begins no pairing that its consent would
+    /// refuse.
     func policy(
         _ usual: PairingOptions.Capability,
         securesOnDemand: Bool,
@@ -130,7 +131,7 @@ struct PeerOptions: ParsableArguments {
     /// The policy decides which pairings begin. A bond is replaced only if an option requests it.
     var consent: PairingConsole.Consent {
         { [replaces = pairing.replaceBond, mayPair = !pairing.noPair] in
-            mayPair && ($0.replaces == nil || $0.isProven || replaces)
+            mayPair && ($0.replaces == nil || $0.isIdentityVerified || replaces)
         }
     }
 

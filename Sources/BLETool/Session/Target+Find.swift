@@ -36,8 +36,8 @@ extension Target {
             ? ToolError.notConnectable(self, patience) : .notSeen(self, patience, scansCoded: options.coded)
     }
 
-    /// - Returns: the result of `accept`, nil if there was none within the patience; and whether an advertisement of the
-    ///   target was received.
+    /// - Returns: the result of `accept`, nil if there was none within the patience; and whether an advertisement of
+    ///   the target was received.
     private func search<Found: Sendable>(
         with central: Central,
         within patience: Seconds,

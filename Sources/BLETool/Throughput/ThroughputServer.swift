@@ -6,8 +6,8 @@ import Synchronization
 
 /// Offers the ``ThroughputService`` until it is stopped.
 struct ThroughputServer: Sendable {
-    /// The number of notifications that are sent before other tasks of the same executor run. Calls for a lost link return
-    /// at once, so without a limit the loop would block the executor.
+    /// The number of notifications that are sent before other tasks of the same executor run. Calls for a lost link
+    /// return at once, so without a limit the loop would block the executor.
     private static let batch = 64
 
     private let peripheral: Peripheral

@@ -39,7 +39,7 @@ struct AdvertisingPayload {
         let fullPDUs = chainLength - 1
         let rest = bytes.count - fullPDUs * Self.bytesPerPDU
         let headers = 255 - Self.bytesPerPDU
-        return fullPDUs * AirTime.microseconds(octets: 255, phy: phy, isEncrypted: false)
-            + AirTime.microseconds(octets: rest + headers, phy: phy, isEncrypted: false) + chainLength * 300
+        return fullPDUs * AirTime.microseconds(byteCount: 255, phy: phy, isEncrypted: false)
+            + AirTime.microseconds(byteCount: rest + headers, phy: phy, isEncrypted: false) + chainLength * 300
     }
 }

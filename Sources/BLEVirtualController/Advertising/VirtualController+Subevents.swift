@@ -27,8 +27,8 @@ extension VirtualController {
 
     /// Sends a subevent, receives its responses, and continues with the next subevent.
     ///
-    /// A subevent without data has an empty packet, and asks for no response. A connection request takes the place of the
-    /// packet, whose data remains for the next event.
+    /// A subevent without data has an empty packet, and asks for no response. A connection request takes the place of
+    /// the packet, whose data remains for the next event.
     func transmit(_ subevent: UInt8, of train: PeriodicTrain, _ run: UInt64) {
         guard train.run == run, let subevents = train.subevents, let index = advertiser.index(of: train.handle) else {
             return

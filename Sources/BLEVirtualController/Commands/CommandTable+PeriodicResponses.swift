@@ -52,7 +52,7 @@ extension VirtualController {
                     Int(content.responseSlotStart) + Int(content.responseSlotCount) <= Int(subevents.responseSlotCount)
                 else { return .invalidHCICommandParameters }
                 let octets = content.data.bytes.count + 10
-                let time = AirTime.microseconds(octets: octets, phy: set.parameters.secondaryPHY, isEncrypted: false)
+                let time = AirTime.microseconds(byteCount: octets, phy: set.parameters.secondaryPHY, isEncrypted: false)
                 guard .microseconds(time) <= room else { return .packetTooLong }
             }
             for content in command.subevents { train.subeventData[content.subevent] = content }
@@ -101,7 +101,7 @@ extension VirtualController {
                 command.responseSlot < subevents.responseSlotCount
             else { return .invalidHCICommandParameters }
             let octets = command.responseData.bytes.count + 10
-            let time = AirTime.microseconds(octets: octets, phy: .le2M, isEncrypted: false)
+            let time = AirTime.microseconds(byteCount: octets, phy: .le2M, isEncrypted: false)
             guard time <= 125 * Int(subevents.responseSlotSpacing) else {
                 return .packetTooLong
             }

@@ -219,8 +219,8 @@ extension CommandTable {
 }
 
 extension ConnectionParameters {
-    /// Whether the supervision timeout is long enough for a link with this subrate factor. The present factor counts, although
-    /// another interval ends subrating (Vol 4, Part E, 7.8.18).
+    /// Whether the supervision timeout is long enough for a link with this subrate factor. The present factor counts,
+    /// although another interval ends subrating (Vol 4, Part E, 7.8.18).
     fileprivate func fit(subrateFactor: UInt16) -> Bool {
         Int(supervisionTimeout) * 4 > (1 + Int(latency)) * Int(subrateFactor) * Int(intervalMax)
     }

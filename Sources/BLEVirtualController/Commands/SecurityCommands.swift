@@ -69,8 +69,8 @@ extension VirtualController {
         self.privateKey = privateKey
         tellLE(
             LEReadLocalP256PublicKeyComplete(
-                keyXCoordinate: publicKey.x.octets.rawSpan,
-                keyYCoordinate: publicKey.y.octets.rawSpan
+                keyXCoordinate: publicKey.x.bytes.rawSpan,
+                keyYCoordinate: publicKey.y.bytes.rawSpan
             )
         )
     }
@@ -92,7 +92,7 @@ extension VirtualController {
             let y = UInt256Bytes(leastSignificantFirst: peer.y),
             let key = SwiftCryptography().sharedKey(privateKey, with: BLESMP.P256PublicKey(x: x, y: y))
         {
-            tellLE(LEGenerateDHKeyComplete(dhKey: key.value.octets.rawSpan))
+            tellLE(LEGenerateDHKeyComplete(dhKey: key.value.bytes.rawSpan))
         } else {
             let none = [UInt8](repeating: 0xFF, count: 32)
             tellLE(LEGenerateDHKeyComplete(status: .invalidHCICommandParameters, dhKey: none.rawSpan))

@@ -46,8 +46,8 @@ final class BroadcastGroup {
         streams = handles.map { Stream(controller: controller, handle: $0, maximumSDU: Int(command.maxSDU)) }
     }
 
-    /// Returns the timing of a group. Returns nil for parameters that no ISO interval fits: a stream has at most 7 PDUs in
-    /// each event.
+    /// Returns the timing of a group. Returns nil for parameters that no ISO interval fits: a stream has at most 7 PDUs
+    /// in each event.
     static func timing(for command: LECreateBIG, _ sdus: SDUTiming) -> BIGTiming? {
         guard let isoInterval = SDUTiming.isoInterval(for: [sdus], burstLimit: 7) else { return nil }
         let bn = sdus.burst(in: isoInterval)

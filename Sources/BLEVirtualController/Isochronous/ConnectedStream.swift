@@ -14,8 +14,9 @@ struct StreamParameters {
     /// The longest time for an SDU in milliseconds.
     let latency: UInt16
 
-    /// The parameters of the streams of a group, which have the same ISO interval. Returns nil for parameters that no ISO
-    /// interval fits: the burst number is at most 15, and with unframed PDUs the SDU intervals divide the ISO interval.
+    /// The parameters of the streams of a group, which have the same ISO interval. Returns nil for parameters that no
+    /// ISO interval fits: the burst number is at most 15, and with unframed PDUs the SDU intervals divide the ISO
+    /// interval.
     ///
     /// - Parameter streams: all streams of the group; nil for those of the command.
     static func all(

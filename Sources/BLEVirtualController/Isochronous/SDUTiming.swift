@@ -61,11 +61,11 @@ struct SDUTiming {
 
     private static func microseconds(_ isoInterval: UInt16) -> UInt64 { UInt64(isoInterval) * 1250 }
 
-    /// The ISO interval that fits all directions, in units of 1.25 ms, or nil if there is none. Directions without SDUs do not
-    /// count.
+    /// The ISO interval that fits all directions, in units of 1.25 ms, or nil if there is none. Directions without SDUs
+    /// do not count.
     ///
-    /// An event has the SDUs of at least 5 ms. With unframed PDUs, the interval is a multiple of the SDU intervals. Framed
-    /// PDUs have the longest interval up to the longest SDU interval that needs no more PDUs than `burstLimit`.
+    /// An event has the SDUs of at least 5 ms. With unframed PDUs, the interval is a multiple of the SDU intervals.
+    /// Framed PDUs have the longest interval up to the longest SDU interval that needs no more PDUs than `burstLimit`.
     static func isoInterval(for directions: [SDUTiming], burstLimit: UInt64) -> UInt16? {
         let used = directions.filter { $0.maximumSDU > 0 }
         guard let longest = used.map(\.sduInterval).max(), let isFramed = used.first?.isFramed else {

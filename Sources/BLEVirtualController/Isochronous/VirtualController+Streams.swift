@@ -6,11 +6,11 @@ import BluetoothTypes
 struct IsochronousState {
     /// The longest load of an ISO packet in bytes.
     static let packetLength: UInt16 = 255
-    /// The number of ISO packets from the host that the controller buffers: enough for two of the longest SDUs. The buffers
-    /// of an SDU are free when all of it was sent.
+    /// The number of ISO packets from the host that the controller buffers: enough for two of the longest SDUs. The
+    /// buffers of an SDU are free when all of it was sent.
     static let packetCount: UInt8 = 34
-    /// The default of Connection Accept Timeout, after which a request that the host has not answered is rejected (Vol 4,
-    /// Part E, 6.7).
+    /// The default of Connection Accept Timeout, after which a request that the host has not answered is rejected (Vol
+    /// 4, Part E, 6.7).
     static let acceptTimeout = Duration.seconds(5)
     /// The handles of streams, which no link has.
     static let handles: ClosedRange<UInt16> = 0x0E60...0x0EFF

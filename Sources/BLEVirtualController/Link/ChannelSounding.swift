@@ -1,8 +1,8 @@
 import BLEHCI
 import BluetoothTypes
 
-// Channel Sounding (Vol 4, Part E, 7.8.130 to 7.8.141): capabilities, configurations and the start of procedures. There are no
-// tones on the air, so each procedure is reported as aborted, without steps.
+// Channel Sounding (Vol 4, Part E, 7.8.130 to 7.8.141): capabilities, configurations and the start of procedures. There
+// are no tones on the air, so each procedure is reported as aborted, without steps.
 
 /// An LL_CS PDU (Vol 6, Part B, 2.4.2), with the values that matter to a host.
 enum ChannelSoundingPDU: Hashable {

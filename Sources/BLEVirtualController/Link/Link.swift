@@ -218,15 +218,15 @@ final class Link {
     }
 
     private func airTime(_ pdu: DataPhysicalChannelPDU?, from end: LinkEnd) -> Int {
-        AirTime.microseconds(octets: pdu?.octets ?? 0, phy: airPHY(from: end), isEncrypted: pdu?.seal != nil)
+        AirTime.microseconds(byteCount: pdu?.octets ?? 0, phy: airPHY(from: end), isEncrypted: pdu?.seal != nil)
     }
 
     /// Whether another exchange of the longest packets ends before the next event begins.
     private var hasTime: Bool {
         guard isPaced else { return true }
         let longest =
-            AirTime.maximum(octets: central.transmitOctets, phy: airPHY(from: central))
-            + AirTime.maximum(octets: peripheral.transmitOctets, phy: airPHY(from: peripheral))
+            AirTime.maximum(byteCount: central.transmitOctets, phy: airPHY(from: central))
+            + AirTime.maximum(byteCount: peripheral.transmitOctets, phy: airPHY(from: peripheral))
         return air.now + .microseconds(longest + 3 * AirTime.interFrameSpace) <= anchor + parameters.intervalDuration
     }
 

@@ -1,8 +1,8 @@
 import BLEHCI
 import BluetoothTypes
 
-/// The Power Control Request and Power Change Indication procedures, and path loss monitoring (Vol 6, Part B, 5.1.17, 5.1.18
-/// and 4.5.16).
+/// The Power Control Request and Power Change Indication procedures, and path loss monitoring (Vol 6, Part B, 5.1.17,
+/// 5.1.18 and 4.5.16).
 extension LinkEnd {
     /// The strengths between which a receiver wants no other power of its peer.
     private static let wantedStrength: ClosedRange<Int> = -70...(-40)
@@ -181,7 +181,8 @@ extension LinkEnd {
         begin(.power(link.airPHY(from: other), delta: Int8(clamping: delta), isWantedByHost: false))
     }
 
-    /// The difference between the power that the peer has reported and the strength of its signal; nil without a report.
+    /// The difference between the power that the peer has reported and the strength of its signal; nil without a
+    /// report.
     private var currentPathLoss: Int? {
         power.peer.map { max(0, Int($0.power) - Int(link.rssi(at: self))) }
     }

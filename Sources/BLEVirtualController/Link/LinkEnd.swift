@@ -90,7 +90,7 @@ final class LinkEnd {
     var transmitOctets: Int {
         min(
             Int(effectiveLength.maxTXOctets),
-            AirTime.octets(fitting: Int(effectiveLength.maxTXTime), phy: link.phy(from: self))
+            AirTime.byteCount(fitting: Int(effectiveLength.maxTXTime), phy: link.phy(from: self))
         )
     }
 
@@ -197,7 +197,7 @@ final class LinkEnd {
         isDelivered = false
         switch pdu.body {
         case .data(_, _, endsPacket: true):
-            giveBackBuffer()
+            recycleBuffer()
         case .control(.terminate): end(.connectionTerminatedByLocalHost)
         case .control(.subrateIndication): subrateWasAcknowledged()
         case .control(let pdu): wasAcknowledged(pdu)
@@ -206,7 +206,7 @@ final class LinkEnd {
     }
 
     /// Returns the buffer of an ACL packet to the host, unless a fault holds it until the link ends.
-    private func giveBackBuffer() {
+    private func recycleBuffer() {
         if controller.faults.bufferLoss > 0, air.random.happens(controller.faults.bufferLoss) { return }
         packetsHeld -= 1
         controller.packetsHeld -= 1

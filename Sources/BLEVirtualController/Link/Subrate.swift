@@ -48,8 +48,8 @@ struct SubrateRange: Hashable {
         Int(supervisionTimeout) * 4 > Int(interval) * Int(maximum) * (Int(latency) + 1)
     }
 
-    /// The parameters that a central chooses for its peer's request; nil if the ranges have nothing in common (Vol 6, Part
-    /// B, 5.1.20).
+    /// The parameters that a central chooses for its peer's request; nil if the ranges have nothing in common (Vol 6,
+    /// Part B, 5.1.20).
     func chosen(for request: SubrateRange, interval: UInt16) -> SubrateIndication? {
         let factor = min(maximum, request.maximum)
         guard factor >= minimum, factor >= request.minimum else { return nil }

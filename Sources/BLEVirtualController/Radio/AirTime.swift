@@ -8,10 +8,10 @@ enum AirTime {
 
     /// Returns the air time of a Data Physical Channel PDU, in microseconds.
     ///
-    /// - Parameter octets: the length of the payload in bytes, without the MIC. On an encrypted link, the MIC adds 4
+    /// - Parameter byteCount: the length of the payload in bytes, without the MIC. On an encrypted link, the MIC adds 4
     ///   bytes to a payload that is not empty.
-    static func microseconds(octets: Int, phy: PHY, isEncrypted: Bool) -> Int {
-        let payload = octets + (isEncrypted && octets > 0 ? 4 : 0)
+    static func microseconds(byteCount: Int, phy: PHY, isEncrypted: Bool) -> Int {
+        let payload = byteCount + (isEncrypted && byteCount > 0 ? 4 : 0)
         // The header has 2 bytes, the CRC 3.
         switch phy {
         case .le2M: return (2 + 4 + 2 + payload + 3) * 4
@@ -24,7 +24,7 @@ enum AirTime {
     }
 
     /// Returns the number of payload bytes that fit a time in microseconds, between 27 and 251.
-    static func octets(fitting time: Int, phy: PHY) -> Int {
+    static func byteCount(fitting time: Int, phy: PHY) -> Int {
         let fitting =
             switch phy {
             case .le2M: time / 4 - 15
@@ -37,7 +37,9 @@ enum AirTime {
 
     /// Returns the air time of the longest PDU with this payload length, including its MIC, in microseconds. The Data
     /// Length Update Procedure uses this value.
-    static func maximum(octets: Int, phy: PHY) -> Int { microseconds(octets: octets, phy: phy, isEncrypted: true) }
+    static func maximum(byteCount: Int, phy: PHY) -> Int {
+        microseconds(byteCount: byteCount, phy: phy, isEncrypted: true)
+    }
 
     /// The receiver sensitivity, in dBm.
     static func sensitivity(_ phy: PHY) -> Int8 {

@@ -7,8 +7,8 @@ public struct RadioConditions: Hashable, Sendable {
     public var loss: Double
     /// A delay added to the time of a packet from one controller's radio to the other's host.
     public var latency: Duration
-    /// Maximum random delay added to ``latency``. Packets of one link stay in order, and so do those of one periodic train
-    /// and the advertisements of one device.
+    /// Maximum random delay added to ``latency``. Packets of one link stay in order, and so do those of one periodic
+    /// train and the advertisements of one device.
     public var jitter: Duration
     /// Whether all packets are lost.
     public var isDead: Bool

@@ -119,8 +119,8 @@ extension LinkEnd {
         return .success(())
     }
 
-    /// Handles a synchronization of the peer (Vol 6, Part B, 5.1.13). One with a train that the controller already receives
-    /// is ignored.
+    /// Handles a synchronization of the peer (Vol 6, Part B, 5.1.13). One with a train that the controller already
+    /// receives is ignored.
     func receive(_ transfer: SyncTransfer) {
         guard controller.configuration.features.contains(.periodicAdvertisingSyncTransferRecipient),
             syncTransfer.mode != .ignore, controller.canReceive(transfer.train),
@@ -143,7 +143,8 @@ extension LinkEnd {
 }
 
 extension VirtualController {
-    /// Waits for an event of a transferred train. Synchronization fails if none of six is received (Vol 6, Part B, 4.4.5).
+    /// Waits for an event of a transferred train. Synchronization fails if none of six is received (Vol 6, Part B,
+    /// 4.4.5).
     fileprivate func acquire(_ transfer: IncomingTransfer) {
         guard let train = transfer.sync.train else { return }
         synchronizer.transfers.append(transfer)
@@ -160,7 +161,8 @@ extension VirtualController {
         synchronizer.transfers.firstIndex { $0.sync === sync }.map { synchronizer.transfers.remove(at: $0) }
     }
 
-    /// Reports a transferred synchronization, or that it has failed, in the newest version of the event that the host wants.
+    /// Reports a transferred synchronization, or that it has failed, in the newest version of the event that the host
+    /// wants.
     ///
     /// - Parameter packet: the first received event of the train; nil if none was received.
     func tellTransferred(_ transfer: IncomingTransfer, _ packet: PeriodicPacket?) {

@@ -117,7 +117,8 @@ extension VirtualController {
         }
     }
 
-    /// Sends a connection request in a subevent instead of data, if the host has requested that. The request is sent once.
+    /// Sends a connection request in a subevent instead of data, if the host has requested that. The request is sent
+    /// once.
     ///
     /// - Returns: whether the subevent was used for a request.
     func connect(inSubevent subevent: UInt8, of train: PeriodicTrain, _ set: AdvertisingSet) -> Bool {

@@ -32,8 +32,8 @@ struct PeriodicAdvertiserList {
 }
 
 extension CommandTable {
-    /// Adds the periodic advertiser list (Vol 4, Part E, 7.8.70 to 7.8.73). It must not change while a synchronization is
-    /// being created.
+    /// Adds the periodic advertiser list (Vol 4, Part E, 7.8.70 to 7.8.73). It must not change while a synchronization
+    /// is being created.
     mutating func addPeriodicAdvertiserList() {
         carryOut(LEAddDeviceToPeriodicAdvertiserList.self, of: .extended, needs: .periodicAdvertising) {
             guard $0.synchronizer.pending == nil else { return .commandDisallowed }

@@ -55,7 +55,8 @@ struct Scanner {
     var lastRun: UInt64 = 0
     /// Fires when a scan ends, or when the next one begins.
     let timer = Air.Timer()
-    /// When the last delayed report about each device reaches the host. Reports of an earlier run may still be on the way.
+    /// When the last delayed report about each device reaches the host. Reports of an earlier run may still be on the
+    /// way.
     private var deliveries: [ObjectIdentifier: Instant] = [:]
 
     var isEnabled: Bool { run != nil }

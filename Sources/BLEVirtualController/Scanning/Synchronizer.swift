@@ -238,7 +238,8 @@ extension VirtualController {
         }
     }
 
-    /// Whether an advertisement announces the train that the host has requested, or one on the periodic advertiser list.
+    /// Whether an advertisement announces the train that the host has requested, or one on the periodic advertiser
+    /// list.
     private func isWanted(
         _ advertisement: Advertisement,
         of identity: Identity,

@@ -18,8 +18,8 @@ import Synchronization
 ///
 /// ## Procedures
 ///
-/// The call of a client procedure has no entry. A ``ProcedureCall`` holds its continuation, and the procedure's run names it:
-/// a cancellation finds the run in its link's lane or client. So a read or write on the loop takes no lock.
+/// The call of a client procedure has no entry. A ``ProcedureCall`` holds its continuation, and the procedure's run
+/// names it: a cancellation finds the run in its link's lane or client. So a read or write on the loop takes no lock.
 final class CallTable: Sendable {
     /// What a call waits for.
     enum Subject: Sendable {

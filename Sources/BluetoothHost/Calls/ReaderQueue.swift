@@ -8,9 +8,9 @@ package protocol WakingReaders: AnyObject, Sendable {
 
 /// The readers of sequences on other threads than the loop's for which elements have arrived.
 ///
-/// To wake a thread costs more than to receive a packet. So the readers are woken at the end of the loop's turn, when all
-/// packets that were read together have been received. A call that ends earlier, the end of a sequence, or another kind of
-/// event wakes them first. So tasks learn of elements and outcomes in the order of the packets.
+/// To wake a thread costs more than to receive a packet. So the readers are woken at the end of the loop's turn, when
+/// all packets that were read together have been received. A call that ends earlier, the end of a sequence, or another
+/// kind of event wakes them first. So tasks learn of elements and outcomes in the order of the packets.
 package final class ReaderQueue: Sendable {
     private let loop: any EventLoop
     private let waiting = Mutex<[any WakingReaders]>([])

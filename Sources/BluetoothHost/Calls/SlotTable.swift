@@ -1,7 +1,8 @@
 /// Entries that are found by their tokens in constant time, without hashing.
 ///
-/// The place of a removed entry is used again under another generation. So a token finds its own entry or none, and the memory
-/// is bounded by the greatest number of entries at one time. The generations of a place repeat after 2^32 entries.
+/// The place of a removed entry is used again under another generation. So a token finds its own entry or none, and the
+/// memory is bounded by the greatest number of entries at one time. The generations of a place repeat after 2^32
+/// entries.
 struct SlotTable<Element> {
     fileprivate struct Slot {
         var generation: UInt32 = 0

@@ -13,8 +13,8 @@ extension BluetoothHost {
         throw port.failure.map { .transport($0) } ?? .host(error)
     }
 
-    /// Ends every link, scan and advertisement, resets the controller and closes the transport. A second call returns when
-    /// the host is closed as well, or when its task is cancelled.
+    /// Ends every link, scan and advertisement, resets the controller and closes the transport. A second call returns
+    /// when the host is closed as well, or when its task is cancelled.
     package func close() async {
         guard power != .closed else { return await waitUntilClosed() }
         let mayAdvertise = gap.advertising.mayAdvertise

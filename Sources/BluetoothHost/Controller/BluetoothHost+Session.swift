@@ -10,8 +10,23 @@ extension BluetoothHost {
     /// The properties of the controller, from when it was last up.
     var information: ControllerInformation? { session.information }
 
-    /// Incremented for each transport and each failure of a controller. What began in an earlier generation is ignored.
-    var generation: UInt64 { session.generation }
+    /// Returns the properties of a controller that is on.
+    ///
+    /// - Throws: ``HostError/closed`` after ``close()``, otherwise ``HostError/notReady`` unless the controller is on.
+    func usableInformation() throws(HostError) -> ControllerInformation {
+        guard let information, power == .on else { throw power == .closed ? .closed : .notReady }
+        return information
+    }
+
+    /// Returns the properties of the controller, also during a recovery.
+    ///
+    /// - Throws: ``HostError/closed`` after ``close()``, otherwise ``HostError/notReady`` if the controller is off or
+    ///   was never up.
+    func latestInformation() throws(HostError) -> ControllerInformation {
+        guard power != .closed else { throw .closed }
+        guard power != .off, let information else { throw .notReady }
+        return information
+    }
 
     // MARK: Inputs
 
@@ -165,10 +180,10 @@ extension BluetoothHost {
         let (earlierProblem, earlierRefusal) = (bonds.problem, bonds.controller.refusal)
         let isFirst = !bonds.isLoaded
         if isFirst, let store = configuration.bondStore {
-            let kept = await store.load(for: publicAddress)
+            let saved = await store.load(for: publicAddress)
             // If the host was closed during the load, it must not save: another host may use the store.
             guard session.awaitsBonds else { return }
-            bonds.load(kept, problem: store.problem)
+            bonds.load(saved, problem: store.problem)
         }
         // Peers know a host with an address of its own by that address, whatever its controller is.
         let hasOwnAddress = configuration.identityAddress != nil

@@ -8,7 +8,8 @@ struct TransportPort {
     private(set) var transport: (any Transport)?
     /// Sends a packet through the open transport.
     ///
-    /// A call keeps this closure alive, not the transport. That costs less, because others refer to the transport weakly.
+    /// A call keeps this closure alive, not the transport. That costs less, because others refer to the transport
+    /// weakly.
     private(set) var send: (@Sendable (RawSpan) -> Void)?
     /// Why the last attempt to open a transport has failed; nil if it has not.
     private(set) var failure: TransportError?

@@ -5,7 +5,8 @@ import BluetoothTypes
 extension BluetoothHost {
     /// Starts an advertisement, which continues after connections and recoveries of the controller until it is stopped.
     ///
-    /// - Throws: ``HostError/cancelled`` at once if the task is cancelled. The advertisement is then stopped, or never starts.
+    /// - Throws: ``HostError/cancelled`` at once if the task is cancelled. The advertisement is then stopped, or never
+    ///   starts.
     package func startAdvertising(
         _ configuration: AdvertisementConfiguration
     ) async throws(HostError) -> AdvertisementIdentifier {
@@ -25,8 +26,7 @@ extension BluetoothHost {
         _ configuration: AdvertisementConfiguration,
         for call: CallToken
     ) throws(HostError) {
-        guard power != .closed else { throw .closed }
-        guard power != .off, let information else { throw .notReady }
+        let information = try latestInformation()
         perform(try gap.startAdvertising(identifier, configuration, on: information, for: call, gapContext))
     }
 
@@ -35,13 +35,12 @@ extension BluetoothHost {
         _ data: AdvertisingData,
         of identifier: AdvertisementIdentifier
     ) throws(HostError) {
-        guard power != .closed else { throw .closed }
-        guard power != .off, let information else { throw .notReady }
+        let information = try latestInformation()
         perform(try gap.setPeriodicData(data, of: identifier, on: information, gapContext))
     }
 
-    /// Stops an advertisement; connections made through it stay. Cancelling the task ends the wait; the advertisement is
-    /// stopped nevertheless.
+    /// Stops an advertisement; connections made through it stay. Cancelling the task ends the wait; the advertisement
+    /// is stopped nevertheless.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
         beginStoppingAdvertising(identifier)
         _ = try? await wait(for: .endOfAdvertisement(identifier)) { host, call in

@@ -231,11 +231,11 @@ extension BluetoothHost {
     }
 
     /// Ends a link once all packets written to it are sent, or after ``LinkControl/flushLimit``: the peer may not take
-    /// them, or not answer the requests before them. Connections that are requested from now on do not use this link; they
-    /// are made after its end. Does nothing if the link is ending already.
+    /// them, or not answer the requests before them. Connections that are requested from now on do not use this link;
+    /// they are made after its end. Does nothing if the link is ending already.
     ///
-    /// - Parameter isServer: whether the values are those of the server. Then they include indications that wait for the
-    ///   confirmations of earlier ones.
+    /// - Parameter isServer: whether the values are those of the server. Then they include indications that wait for
+    ///   the confirmations of earlier ones.
     package func disconnectAfterFlush(_ identifier: LinkIdentifier, isServer: Bool = false) {
         guard let link = links[identifier], link.control.release(isLimited: true, controlContext) else { return }
         armTimer(of: link)

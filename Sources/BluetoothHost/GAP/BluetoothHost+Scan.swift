@@ -102,14 +102,14 @@ extension BluetoothHost {
         }
     }
 
-    /// The identity address of the device that uses an address, if a bond has its key; otherwise the address itself. Only
-    /// private addresses need access to the engine.
+    /// The identity address of the device that uses an address, if a bond has its key; otherwise the address itself.
+    /// Only private addresses need access to the engine.
     private func identity(of received: DeviceAddress) -> DeviceAddress {
         received.kind == .resolvablePrivate ? gap.identity(of: received) : received
     }
 
-    /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``. Only this mode
-    /// needs access to the engine.
+    /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``. Only this
+    /// mode needs access to the engine.
     private func isSilenced(_ received: DeviceAddress) -> Bool { usesNetworkPrivacy && gap.isSilenced(received) }
 
     private func deliver(_ receipt: borrowing AdvertisingReceipt) {

@@ -8,8 +8,8 @@ extension BluetoothHost {
 
     /// Queues data for subevents of an advertisement's train, and waits until the controller has accepted it.
     ///
-    /// - Throws: ``HostError/cancelled`` at once if the task is cancelled. Data that the controller does not have is not sent
-    ///   then.
+    /// - Throws: ``HostError/cancelled`` at once if the task is cancelled. Data that the controller does not have is
+    ///   not sent then.
     package func sendSubeventData(
         _ data: [PeriodicSubeventData],
         of identifier: AdvertisementIdentifier
@@ -27,8 +27,8 @@ extension BluetoothHost {
     /// Calls `observer` on the loop with each event of the subevents of an advertisement's train from now on, until the
     /// advertisement has ended or ``removeSubeventObserver(_:of:)``. The first event has the requests that are open.
     ///
-    /// - Throws: ``HostError/closed`` if the advertisement has ended, and ``HostError/invalidArgument(_:)`` if it has no
-    ///   subevents.
+    /// - Throws: ``HostError/closed`` if the advertisement has ended, and ``HostError/invalidArgument(_:)`` if it has
+    ///   no subevents.
     package func observeSubevents(
         of identifier: AdvertisementIdentifier,
         _ observer: @escaping @Sendable (SubeventEvent) -> Void
@@ -81,7 +81,7 @@ extension BluetoothHost {
         subevent: UInt8?,
         slot: UInt8
     ) async throws(HostError) {
-        guard power == .on else { throw power == .closed ? .closed : .notReady }
+        _ = try usableInformation()
         guard let place = advertisement.place, let requestSubevent = place.subevent else {
             throw .invalidArgument("the advertisement was not received in a subevent")
         }

@@ -34,8 +34,8 @@ package enum SyncTransferEvent: Sendable {
     case ended(HostError)
 }
 
-/// Handles an event of a reception on the loop. For a received synchronization it returns the closure for its events; nil
-/// ends the synchronization.
+/// Handles an event of a reception on the loop. For a received synchronization it returns the closure for its events;
+/// nil ends the synchronization.
 package typealias SyncTransferObserver =
     @Sendable (SyncTransferEvent) -> (@Sendable (SynchronizationEvent) -> Void)?
 
@@ -53,8 +53,8 @@ extension BluetoothHost {
 
     /// Transfers the synchronization with a train to the peer of a link.
     ///
-    /// A controller transfers nothing to a peer that has not reported the feature (Vol 4, Part E, 7.8.89). So the peer's
-    /// features are read first, unless they are known. Cancelling the task ends the wait for them.
+    /// A controller transfers nothing to a peer that has not reported the feature (Vol 4, Part E, 7.8.89). So the
+    /// peer's features are read first, unless they are known. Cancelling the task ends the wait for them.
     ///
     /// - Parameter serviceData: a value for the peer's app.
     package func transfer(
@@ -62,7 +62,7 @@ extension BluetoothHost {
         serviceData: UInt16,
         on identifier: LinkIdentifier
     ) async throws(HostError) {
-        guard let information, power == .on else { throw power == .closed ? .closed : .notReady }
+        let information = try usableInformation()
         let isSupported =
             switch source {
             case .synchronization: information.canTransferSynchronizations
@@ -109,8 +109,8 @@ extension BluetoothHost {
 
     // MARK: Receiving
 
-    /// Starts to receive the synchronizations that connected devices transfer, until it is stopped, the link has ended, or
-    /// the host is closed.
+    /// Starts to receive the synchronizations that connected devices transfer, until it is stopped, the link has ended,
+    /// or the host is closed.
     ///
     /// - Parameters:
     ///   - identifier: the link whose peer may transfer synchronizations; nil for all links, also later ones.
@@ -122,8 +122,7 @@ extension BluetoothHost {
     ) -> SyncTransferReceptionIdentifier {
         let reception = SyncTransferReceptionIdentifier(value: observers.makeIdentifier())
         do throws(HostError) {
-            guard power != .closed else { throw .closed }
-            guard power != .off, let information else { throw .notReady }
+            let information = try latestInformation()
             if let identifier { _ = try link(identifier) }
             let receiver = SyncTransferReception.Receiver(
                 identifier: reception,

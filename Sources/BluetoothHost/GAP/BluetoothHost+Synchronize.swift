@@ -13,8 +13,7 @@ extension BluetoothHost {
     ) -> SynchronizationIdentifier {
         let identifier = SynchronizationIdentifier(value: observers.makeIdentifier())
         do throws(HostError) {
-            guard power != .closed else { throw .closed }
-            guard power != .off, let information else { throw .notReady }
+            let information = try latestInformation()
             let effects = try gap.startSynchronization(identifier, request, on: information, gapContext)
             observers.synchronizations[identifier] = deliver
             perform(effects)

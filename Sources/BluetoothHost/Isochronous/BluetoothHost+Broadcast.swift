@@ -31,18 +31,13 @@ extension BluetoothHost {
         return number
     }
 
-    private func usableInformation() throws(HostError) -> ControllerInformation {
-        guard let information, power == .on else { throw power == .closed ? .closed : .notReady }
-        return information
-    }
-
     // MARK: Receiving
 
     /// Starts to receive the broadcast isochronous group that a train announces, as soon as the train is received and
     /// announces it.
     ///
-    /// The host uses the synchronization of an app with the train, if there is one. Otherwise it synchronizes itself, until
-    /// the group has ended.
+    /// The host uses the synchronization of an app with the train, if there is one. Otherwise it synchronizes itself,
+    /// until the group has ended.
     ///
     /// - Returns: the number of the opening, for ``cancelStreamOpening(_:)``.
     package func receiveBroadcast(

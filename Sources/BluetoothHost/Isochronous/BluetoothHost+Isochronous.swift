@@ -81,7 +81,7 @@ extension BluetoothHost {
     }
 
     private func requireStreams(asCentral: Bool) throws(HostError) -> ControllerInformation {
-        guard let information, power == .on else { throw power == .closed ? .closed : .notReady }
+        let information = try usableInformation()
         guard configuration.hostFeatures.contains(.connectedIsochronousStreamHostSupport) else {
             throw .notSupported("connected isochronous streams; enable them in the configuration of the adapter")
         }
@@ -156,7 +156,8 @@ extension BluetoothHost {
     ///
     /// - Parameters:
     ///   - sdu: at most the maximum of the stream.
-    ///   - timeStamp: the time of the SDU by the controller's clock, in microseconds; nil to send it as soon as possible.
+    ///   - timeStamp: the time of the SDU by the controller's clock, in microseconds; nil to send it as soon as
+    ///     possible.
     package nonisolated(nonsending) func sendSDU(
         _ sdu: [UInt8],
         timeStamp: UInt32?,

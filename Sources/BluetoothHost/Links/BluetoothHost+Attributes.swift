@@ -19,7 +19,7 @@ extension BluetoothHost {
             advanceClient(of: link, opcode, consume buffer)
             if !link.att.lanes.isEmpty { pumpLanes(of: link) }
         case .unverifiedResponse(let opcode):
-            metrics.unprovenValues.increment()
+            metrics.unverifiedValues.increment()
             advanceClient(of: link, opcode, consume buffer)
         case .server(let action):
             performServerEffects(of: link)

@@ -2,7 +2,8 @@ import BLEByteCoding
 import BLEL2CAP
 import BluetoothTypes
 
-// The connection between the host and the channels of its links: frames in both directions, and the effects of all inputs.
+// The connection between the host and the channels of its links: frames in both directions, and the effects of all
+// inputs.
 extension BluetoothHost {
     // MARK: Receiving
 

@@ -24,8 +24,7 @@ extension BluetoothHost {
     }
 
     private func checkChannelSounding() throws(HostError) {
-        guard let information, power == .on else { throw power == .closed ? .closed : .notReady }
-        guard information.supportsChannelSounding else {
+        guard try usableInformation().supportsChannelSounding else {
             throw .notSupported("this controller does not support channel sounding")
         }
     }

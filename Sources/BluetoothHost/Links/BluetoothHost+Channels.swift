@@ -106,11 +106,12 @@ extension BluetoothHost {
 
     /// Returns and removes all received SDUs, which lets the peer send more.
     package func readAll(from name: HostChannelIdentifier) -> [[UInt8]] {
-        read(from: name, octets: .max)
+        read(from: name, byteLimit: .max)
     }
 
-    /// Returns and removes received SDUs, oldest first, until their total length reaches `limit` or none is left.
-    package func read(from name: HostChannelIdentifier, octets limit: Int) -> [[UInt8]] {
+    /// Returns and removes received SDUs, oldest first, until their total length in bytes reaches `limit` or none is
+    /// left.
+    package func read(from name: HostChannelIdentifier, byteLimit limit: Int) -> [[UInt8]] {
         guard let link = links[name.link] else { return [] }
         let units = link.channels.read(from: name, limit: limit)
         guard !units.isEmpty else { return [] }

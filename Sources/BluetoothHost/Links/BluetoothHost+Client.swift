@@ -31,9 +31,9 @@ extension BluetoothHost {
     /// Runs a procedure to its end. Cancelling the task cancels it.
     ///
     /// - Parameters:
-    ///   - characteristic: the value handle of the characteristic that the procedure is for. Procedures and writes of one
-    ///     characteristic keep the order of the calls. Procedures of different ones may run at the same time, on enhanced
-    ///     bearers. A procedure for no single characteristic runs on the fixed channel.
+    ///   - characteristic: the value handle of the characteristic that the procedure is for. Procedures and writes of
+    ///     one characteristic keep the order of the calls. Procedures of different ones may run at the same time, on
+    ///     enhanced bearers. A procedure for no single characteristic runs on the fixed channel.
     ///   - characteristics: the value handles, if the procedure is for several characteristics.
     /// - Returns: why the link could not be made as secure as the server requires, if the procedure failed for that
     ///   reason.
@@ -129,8 +129,9 @@ extension BluetoothHost {
         if let deadline = link.att.deadline { armTimer(of: link, by: deadline) }
     }
 
-    /// Sends a Write Command as soon as the link's outbound queue has room (Vol 3, Part G, 4.9.1). Cancelling the task ends
-    /// the wait. On other threads than the loop's, the write can be submitted; the call then returns before it is sent.
+    /// Sends a Write Command as soon as the link's outbound queue has room (Vol 3, Part G, 4.9.1). Cancelling the task
+    /// ends the wait. On other threads than the loop's, the write can be submitted; the call then returns before it is
+    /// sent.
     package nonisolated(nonsending) func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,

@@ -303,8 +303,8 @@ extension BluetoothHost {
     ) {
         let pdu = [UInt8](copying: buffer.bytes)
         sender.recycle(buffer)
-        // The queue of the channel has room for one PDU of each kind, and the bearer sends no second one before the peer
-        // has received the first.
+        // The queue of the channel has room for one PDU of each kind, and the bearer sends no second one before the
+        // peer has received the first.
         guard link.channels.send(pdu[...], on: bearer.channel) == pdu.count else { return }
         bearer.willQueue(kind)
         pumpChannels(of: link)

@@ -1,11 +1,11 @@
 import BluetoothTypes
 
-// A controller may report a connection as soon as it has sent the request for it. The connection is established when the
-// peer has answered. Without an answer within six connection events, the link ends with Connection Failed to be Established
-// (Vol 6, Part B, 4.5 and 4.5.2).
+// A controller may report a connection as soon as it has sent the request for it. The connection is established when
+// the peer has answered. Without an answer within six connection events, the link ends with Connection Failed to be
+// Established (Vol 6, Part B, 4.5 and 4.5.2).
 extension BluetoothHost {
-    /// The number of connection intervals after which the peer of a link that has not ended must have been heard: six, and
-    /// one for the start of the connection.
+    /// The number of connection intervals after which the peer of a link that has not ended must have been heard: six,
+    /// and one for the start of the connection.
     private static let establishmentIntervals = 7
 
     /// Whether the peer of a link has been heard. A link that has ended counts as established.
@@ -13,8 +13,8 @@ extension BluetoothHost {
         links[identifier]?.isEstablished ?? true
     }
 
-    /// Calls `observer` on the loop once the peer of a link has been heard, or the link has lasted so long that it must have
-    /// been. If the link ends before that, `observer` is released without a call.
+    /// Calls `observer` on the loop once the peer of a link has been heard, or the link has lasted so long that it must
+    /// have been. If the link ends before that, `observer` is released without a call.
     package func observeEstablishment(of identifier: LinkIdentifier, _ observer: @escaping @Sendable () -> Void) {
         guard let link = links[identifier] else { return }
         guard !link.isEstablished else {

@@ -246,7 +246,7 @@ extension BluetoothHost {
         guard links[link.identifier] != nil else { return }
         switch result {
         case .success: _ = link.att.verificationEnded(isVerified: true)
-        // The policy or the bonds have changed meanwhile, and the calls need no verification.
+        // The policy or bonds changed during the verification, and the calls need no verification.
         case .failure where !link.isGateClosed: _ = link.att.verificationEnded(isVerified: true)
         case .failure(let error):
             for item in link.att.verificationEnded(isVerified: false) { end(item.work, error, on: link) }
@@ -260,8 +260,8 @@ extension BluetoothHost {
     /// Waits until the controller has sent all packets that were written to the link before this call. Cancelling the
     /// task ends the wait.
     ///
-    /// - Parameter includingIndications: whether the call also waits for indications that cannot be sent before earlier ones
-    ///   are confirmed.
+    /// - Parameter includingIndications: whether the call also waits for indications that cannot be sent before earlier
+    ///   ones are confirmed.
     package func flush(_ identifier: LinkIdentifier, includingIndications: Bool = false) async {
         _ = try? await wait(for: .lane(identifier)) { host, call in
             guard let link = host.links[identifier] else { return host.end(call, .success(())) }
@@ -274,7 +274,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Ends the calls that wait until earlier packets of their link are sent, after the controller has reported some as sent.
+    /// Ends the calls that wait until earlier packets of their link are sent, after the controller has reported some as
+    /// sent.
     func packetsSent(_ count: Int, of link: Link) {
         resumeDrains(of: link)
         guard !link.att.drains.isEmpty else { return }

@@ -201,15 +201,15 @@ extension BluetoothHost {
 
     /// Requests a longer or shorter maximum Link Layer payload.
     ///
-    /// - Parameter octets: the maximum payload in bytes, 27 to 251.
-    package func setDataLength(octets: UInt16, of identifier: LinkIdentifier) async throws(HostError) {
+    /// - Parameter bytes: the maximum payload in bytes, 27 to 251.
+    package func setDataLength(bytes: UInt16, of identifier: LinkIdentifier) async throws(HostError) {
         let link = try link(identifier)
-        guard (27...251).contains(octets) else { throw .invalidArgument("a data length is 27 to 251 bytes") }
+        guard (27...251).contains(bytes) else { throw .invalidArgument("a data length is 27 to 251 bytes") }
         do throws(CommandFailure) {
-            // On the 1M PHY a byte takes 8 us; 14 bytes surround the payload (Vol 6, Part B, 4.5.10). On the Coded PHY, that
-            // time is enough for few bytes. So only the number of bytes is limited.
-            let time = max((octets + 14) * 8, information?.maximumTransmitTime ?? 0)
-            try await perform(LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: time))
+            // On the 1M PHY a byte takes 8 us; 14 bytes surround the payload (Vol 6, Part B, 4.5.10). On the Coded PHY,
+            // that time is enough for few bytes. So only the number of bytes is limited.
+            let time = max((bytes + 14) * 8, information?.maximumTransmitTime ?? 0)
+            try await perform(LESetDataLength(connectionHandle: link.handle, txOctets: bytes, txTime: time))
         } catch {
             throw linkError(error, on: identifier)
         }

@@ -9,11 +9,11 @@ struct LinkDefaults {
 }
 
 extension BluetoothHost {
-    /// Sets the subrate parameters that this host, as the central, accepts from the peers of later links. Without a call,
-    /// peers cannot have a subrate factor above 1 (Vol 4, Part E, 7.8.123).
+    /// Sets the subrate parameters that this host, as the central, accepts from the peers of later links. Without a
+    /// call, peers cannot have a subrate factor above 1 (Vol 4, Part E, 7.8.123).
     package func setDefaultSubrate(_ parameters: SubrateParameters) async throws(HostError) {
         guard parameters.isValid else { throw .invalidArgument("subrate parameters out of range: \(parameters)") }
-        guard power == .on, let information else { throw power == .closed ? .closed : .notReady }
+        let information = try usableInformation()
         guard information.canSubrate, information.commands.contains(LESetDefaultSubrate.self) else {
             throw .notSupported(subratingObstacle)
         }
@@ -25,14 +25,13 @@ extension BluetoothHost {
         linkDefaults.subrate = parameters
     }
 
-    /// Tells the controller which data channels may be used on links on which this host is the central. The controller avoids
-    /// the others, for example because of a wireless network. A controller takes one classification a second; a newer one
-    /// replaces one that waits.
+    /// Tells the controller which data channels may be used on links on which this host is the central. The controller
+    /// avoids the others, for example because of a wireless network. A controller takes one classification a second; a
+    /// newer one replaces one that waits.
     ///
     /// - Parameter map: two channels or more.
     package func classifyChannels(_ map: ChannelMap) async throws(HostError) {
-        guard power == .on, let information else { throw power == .closed ? .closed : .notReady }
-        guard information.commands.contains(LESetHostChannelClassification.self) else {
+        guard try usableInformation().commands.contains(LESetHostChannelClassification.self) else {
             throw .notSupported("this controller takes no classification of channels")
         }
         try await wait { host, call in

@@ -15,8 +15,8 @@ extension BluetoothHost {
 
     /// Requests a subrate for a link. An earlier request of the link is finished first.
     ///
-    /// The central decides: as the peripheral, this host gets the parameters that the peer accepts. The peer's features are
-    /// read first, unless they are known. Cancelling the task ends the wait; the subrate may change nevertheless.
+    /// The central decides: as the peripheral, this host gets the parameters that the peer accepts. The peer's features
+    /// are read first, unless they are known. Cancelling the task ends the wait; the subrate may change nevertheless.
     package func requestSubrate(_ parameters: SubrateParameters, of identifier: LinkIdentifier) async throws(HostError)
     {
         let interval = try link(identifier).control.parameters.interval
@@ -101,7 +101,8 @@ extension BluetoothHost {
 
     // MARK: Observers
 
-    /// Calls `observer` on the loop with each event about the Link Layer of a link, until it is stopped or the link ends.
+    /// Calls `observer` on the loop with each event about the Link Layer of a link, until it is stopped or the link
+    /// ends.
     ///
     /// - Parameters:
     ///   - request: what is reported besides changes of parameters and PHYs. The controller reports it only while an

@@ -10,8 +10,8 @@ extension BluetoothHost {
     static let securityReplyLimit = 16
     /// Maximum number of unsent signaling commands per link.
     static let signalingReplyLimit = 8
-    /// Maximum number of unsent signaling commands with which the peer is granted credits. Half of the limit of replies is
-    /// left for these.
+    /// Maximum number of unsent signaling commands with which the peer is granted credits. Half of the limit of replies
+    /// is left for these.
     static let creditGrantLimit = signalingReplyLimit / 2
 
     func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {

@@ -131,8 +131,8 @@ extension BluetoothHost {
     /// Publishes services.
     ///
     /// - Parameters:
-    ///   - owner: the object that receives the accesses, if it publishes services by several calls. Only then can a client
-    ///     write values of several calls together.
+    ///   - owner: the object that receives the accesses, if it publishes services by several calls. Only then can a
+    ///     client write values of several calls together.
     ///   - handler: receives the accesses to values that the app provides.
     package func publish(
         _ definitions: [ServiceDefinition],

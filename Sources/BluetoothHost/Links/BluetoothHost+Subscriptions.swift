@@ -51,10 +51,12 @@ package final class ValueSubscription: @unchecked Sendable {
 // changes, and a subscription that starts while the configuration is being cleared ends up subscribed.
 //
 // An API of the host may have subscribers that are no subscriptions, and write the configuration for them. If one of
-// them outlives the last subscription, the configuration is cleared when it is removed, unless that API clears it itself.
+// them outlives the last subscription, the configuration is cleared when it is removed, unless that API clears it
+// itself.
 //
-// Two configurations are never cleared. One is that of an attribute which the server has reported as changed since: another
-// attribute may have its handle now. The other is that of Service Changed, if the host's cache needs its indications.
+// Two configurations are never cleared. One is that of an attribute which the server has reported as changed since:
+// another attribute may have its handle now. The other is that of Service Changed, if the host's cache needs its
+// indications.
 extension BluetoothHost {
     /// Starts a subscription, and waits until the peer has confirmed the write of the configuration.
     ///
@@ -122,7 +124,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Ends a subscription without waiting for the peer. Does nothing if the subscription or its link has already ended.
+    /// Ends a subscription without waiting for the peer. Does nothing if the subscription or its link has already
+    /// ended.
     ///
     /// - Parameter completion: called once the peer has responded, or immediately if no request is sent to it.
     package func beginUnsubscribing(
@@ -170,8 +173,8 @@ extension BluetoothHost {
         withExtendedLifetime(before) {}
     }
 
-    /// Returns the configuration of an attribute that is to be cleared at the peer. A subscription has set it, no subscriber
-    /// is left, and the host's client does not need the values.
+    /// Returns the configuration of an attribute that is to be cleared at the peer. A subscription has set it, no
+    /// subscriber is left, and the host's client does not need the values.
     private func takeUnusedConfiguration(
         of handle: AttributeHandle,
         on identifier: LinkIdentifier

@@ -2,8 +2,8 @@ import BluetoothTypes
 
 /// Links that the controller no longer handles.
 ///
-/// Controllers have defects, and their events can be lost. Without a time limit, a link that the controller has forgotten
-/// would stay forever.
+/// Controllers have defects, and their events can be lost. Without a time limit, a link that the controller has
+/// forgotten would stay forever.
 extension BluetoothHost {
     /// Schedules the next check for stalled links, while the controller holds packets.
     func watchForStall() {

@@ -33,8 +33,8 @@ package typealias ChannelCompletion = @Sendable (Result<OpenedChannel, HostError
 
 /// The closures of an app that observe one channel. The channel's ``ChannelEngine`` names them by their token.
 ///
-/// A closure that is no longer needed is moved out of the table and released afterwards. So code of an app that runs at its
-/// release finds no access to the host's state in progress.
+/// A closure that is no longer needed is moved out of the table and released afterwards. So code of an app that runs at
+/// its release finds no access to the host's state in progress.
 enum ChannelObserver: Sendable {
     /// The channel is being opened by this host.
     case opening(ChannelCompletion)

@@ -4,10 +4,11 @@ import BLEGATT
 import BLEL2CAP
 import BluetoothTypes
 
-/// What a host serves: its attributes, the services that accept channels, and the closures of apps that answer for them.
+/// What a host serves: its attributes, the services that accept channels, and the closures of apps that answer for
+/// them.
 ///
-/// A closure may hold the last reference to an object whose end calls the host. So removed closures are returned, and the
-/// caller releases them when this value is no longer being accessed.
+/// A closure may hold the last reference to an object whose end calls the host. So removed closures are returned, and
+/// the caller releases them when this value is no longer being accessed.
 struct PublishedServices {
     /// The part of an app that receives the accesses of clients.
     private enum Receiver: Hashable {
@@ -62,8 +63,8 @@ struct PublishedServices {
             services?.first?.characteristics.first { $0.uuid == .centralAddressResolution }?.valueHandle
     }
 
-    /// The services of the host itself that accept channels: enhanced ATT bearers, on encrypted links only (Vol 3, Part G,
-    /// 5.3.2).
+    /// The services of the host itself that accept channels: enhanced ATT bearers, on encrypted links only (Vol 3, Part
+    /// G, 5.3.2).
     private static func channels(_ configuration: BluetoothHost.Configuration) -> SPSMRegistry {
         var channels = SPSMRegistry()
         guard configuration.enhancedBearerLimit > 0 else { return channels }
@@ -100,8 +101,8 @@ struct PublishedServices {
     /// The closure that receives accesses to the attribute with this handle.
     func accessHandler(of handle: AttributeHandle) -> AccessHandler? { accessHandlers[handle]?.handler }
 
-    /// The closure that receives writes that belong together; nil if they have several receivers. One cannot carry out the
-    /// writes of another, and the writes are carried out all or not at all.
+    /// The closure that receives writes that belong together; nil if they have several receivers. One cannot carry out
+    /// the writes of another, and the writes are carried out all or not at all.
     func accessHandler(of handles: [AttributeHandle]) -> AccessHandler? {
         guard let first = handles.first, let handler = accessHandlers[first] else { return nil }
         let isOne = handles.allSatisfy { accessHandlers[$0]?.receiver == handler.receiver }

@@ -11,8 +11,8 @@ import Synchronization
 /// ## Batches
 ///
 /// The loop is woken once for each batch, and takes the batch whole. A submission joins the last batch while the loop
-/// has not taken it. A call that is queued on the loop ends the batch (``endBatch()``). So a thread's submissions before a
-/// call are taken before it, and its later submissions after it.
+/// has not taken it. A call that is queued on the loop ends the batch (``endBatch()``). So a thread's submissions
+/// before a call are taken before it, and its later submissions after it.
 ///
 /// ## The fast path
 ///
@@ -67,8 +67,8 @@ final class SubmissionQueue: Sendable {
 
     /// Maximum number of unsent writes per link, and of unsent notifications.
     ///
-    /// A controller often has 32 buffers or fewer. With several times as many submissions, a caller is suspended once for
-    /// several rounds of the controller.
+    /// A controller often has 32 buffers or fewer. With several times as many submissions, a caller is suspended once
+    /// for several rounds of the controller.
     static let limit = 128
 
     private let state = Mutex(State())

@@ -15,8 +15,8 @@ package final class DispatchEventLoop: EventLoop {
     private static let lastNumber = Atomic<UInt64>(0)
 
     package init(label: String) {
-        // An adapter has one transport. A hold writes its bytes, and ends when it is closed or an alarm is due. So hardly
-        // any work waits for the end of a hold.
+        // An adapter has one transport. A hold writes its bytes, and ends when it is closed or an alarm is due. So
+        // hardly any work waits for the end of a hold.
         queue = LoopQueue(DispatchQueue(label: label, qos: .userInitiated), holdLimit: .seconds(1))
         tasks = QueueTaskExecutor(queue: queue)
         number = DispatchEventLoop.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue

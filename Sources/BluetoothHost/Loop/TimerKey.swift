@@ -2,8 +2,8 @@ import BluetoothTypes
 
 /// The purpose of a timer of the host.
 ///
-/// A key names its subject by an identifier. When the timer fires, the host looks the subject up. A key whose link or call
-/// has ended does nothing. An engine whose deadline has moved does nothing either.
+/// A key names its subject by an identifier. When the timer fires, the host looks the subject up. A key whose link or
+/// call has ended does nothing. An engine whose deadline has moved does nothing either.
 enum TimerKey {
     /// The deadline of an engine was reached.
     case engine(TimerQueue.Engine)

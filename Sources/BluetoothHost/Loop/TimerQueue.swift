@@ -120,8 +120,8 @@ struct TimerQueue {
 
     // MARK: The alarm
 
-    /// The instant to which the alarm must be set now; nil if it fires early enough. An alarm that fires too early is set
-    /// again.
+    /// The instant to which the alarm must be set now; nil if it fires early enough. An alarm that fires too early is
+    /// set again.
     mutating func nextAlarm() -> Instant? {
         guard let due = nextDue else { return nil }
         if let alarmDue, alarmDue <= due { return nil }

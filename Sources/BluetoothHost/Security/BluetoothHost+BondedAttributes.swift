@@ -8,8 +8,8 @@ extension BluetoothHost {
     ///
     /// Called after a link was encrypted with the key of a bond, or a bond was made on it, and the link's security is
     /// published. Later calls for the same link only store the changes of the time in which the peer was not verified.
-    /// They also repeat Service Changed if the peer has not confirmed it. If the client's knowledge of the peer's database has
-    /// changed in that time, any device may have caused that, so the client learns the database again.
+    /// They also repeat Service Changed if the peer has not confirmed it. If the client's knowledge of the peer's
+    /// database has changed in that time, any device may have caused that, so the client learns the database again.
     ///
     /// The server restores the peer's configurations, and sends Service Changed if services have changed since the last
     /// connection. The client validates its cache of the peer's database. If the cache is valid, discovery uses it.
@@ -29,7 +29,7 @@ extension BluetoothHost {
         }
         // A central is rarely a server too, so its database is read only if there is a cache.
         if isFirst, link.role == .central || record.clientCache != nil {
-            link.client.trust(record.clientCache)
+            link.client.validate(record.clientCache)
             pumpClient(of: link)
         }
     }

@@ -52,7 +52,7 @@ extension BluetoothHost {
     ///
     /// Operations that wait for the peer's identity end, and are not sent.
     ///
-    /// The call returns once the removal is on the disk. If it could not be saved, ``SecurityEvent/bondsNotKept`` was
+    /// The call returns once the removal is on the disk. If it could not be saved, ``SecurityEvent/bondsNotSaved`` was
     /// emitted.
     ///
     /// - Returns: whether there was such a bond.
@@ -86,7 +86,7 @@ extension BluetoothHost {
     private func perform(_ effect: BondEffect) {
         switch effect {
         case .save(let security, let number): save(security, number)
-        case .gather(let security): configuration.bondStore?.gather(security)
+        case .saveSoon(let security): configuration.bondStore?.saveSoon(security)
         case .bondChanged(let identity):
             perform(gap.bondsChanged(gapContext))
             for link in links.values where link.identity == identity { keysChanged(of: link) }
@@ -98,8 +98,8 @@ extension BluetoothHost {
         }
     }
 
-    private func save(_ security: KeptSecurity, _ number: UInt64?) {
-        configuration.bondStore?.keep(security) { [weak self] isSaved in
+    private func save(_ security: HostSecurityState, _ number: UInt64?) {
+        configuration.bondStore?.save(security) { [weak self] isSaved in
             guard number != nil || !isSaved else { return }
             self?.spawn { host in
                 host.perform(host.bonds.saved(number, isSaved))

@@ -89,7 +89,7 @@ extension BluetoothHost {
     /// need not be.
     func acceptsValues(on link: Link) -> Bool {
         guard link.isGateClosed else { return true }
-        metrics.unprovenValues.increment()
+        metrics.unverifiedValues.increment()
         return false
     }
 

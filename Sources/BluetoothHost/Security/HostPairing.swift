@@ -1,7 +1,7 @@
 import BluetoothTypes
 
-/// The part of pairing that concerns all links of a host: the policy, the app's handler, failed attempts and the pairing
-/// window.
+/// The part of pairing that concerns all links of a host: the policy, the app's handler, failed attempts and the
+/// pairing window.
 ///
 /// A removed handler is returned, and the caller releases it when this value is no longer being accessed.
 struct HostPairing {

@@ -1,3 +1,5 @@
+import BluetoothTypes
+
 /// The kinds of fields that the tables of layouts use.
 extension LayoutField {
     /// A number: the integer times `times` · 10^`exponent` / 2^`binary`, in `unit`.
@@ -105,7 +107,4 @@ extension LayoutPart {
 }
 
 /// An integer of `size` bytes as `0x` and all its hexadecimal digits.
-func hexadecimalNumber(_ number: UInt64, size: Int) -> String {
-    let digits = String(number, radix: 16, uppercase: true)
-    return "0x" + String(repeating: "0", count: max(0, size * 2 - digits.utf8.count)) + digits
-}
+func hexadecimalNumber(_ number: UInt64, size: Int) -> String { "0x" + hexadecimalDigits(number, count: size * 2) }

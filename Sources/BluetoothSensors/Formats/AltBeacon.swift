@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BluetoothTypes
 
 /// AltBeacon: manufacturer data of any company (https://github.com/AltBeacon/spec).
 ///
@@ -18,7 +19,7 @@ enum AltBeacon {
         return SensorReport(
             format: .altbeacon,
             readings: [
-                SensorReading(.identifier, .text(hexadecimal([UInt8](copying: identifier))), name: "identifier"),
+                SensorReading(.identifier, .text([UInt8](copying: identifier).hexadecimal), name: "identifier"),
                 SensorReading(.identifier, .number(Double(company)), name: "company"),
                 SensorReading(.signalStrength, Double(power), name: "power_at_1m"),
                 SensorReading(.raw, .number(Double(reserved)), name: "reserved"),

@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BluetoothTypes
 
 /// The objects of BTHome version 2 (https://bthome.io/format, "Sensor data", "Binary sensor data", "Events").
 enum BTHomeObject {
@@ -135,9 +136,9 @@ enum BTHomeObject {
         case .command:
             commandEvent(bytes[0]).map { append(.event($0, count: bytes.count > 1 ? Int(bytes[1]) : nil)) }
         case .text: if !bytes.isEmpty { append(.text(printableText(value))) }
-        case .raw: if !bytes.isEmpty { append(.text(hexadecimal(bytes))) }
+        case .raw: if !bytes.isEmpty { append(.text(bytes.hexadecimal)) }
         case .timestamp: append(.number(Double(unsigned)))
-        case .deviceType: report.model = "0x" + hexadecimal(bytes.reversed())
+        case .deviceType: report.model = "0x" + [UInt8](bytes.reversed()).hexadecimal
         case .firmware: report.firmware = bytes.reversed().map(String.init).joined(separator: ".")
         }
     }
@@ -212,10 +213,4 @@ enum BTHomeObject {
         default: nil
         }
     }
-}
-
-/// Lower-case hexadecimal digits.
-func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
 }

@@ -1,4 +1,5 @@
 import BLEByteCoding
+import BluetoothTypes
 
 /// Eddystone: service data 0xFEAA (https://github.com/google/eddystone). The first byte is the frame type.
 ///
@@ -29,8 +30,8 @@ enum Eddystone {
         let namespace = [UInt8](copying: try reader.readBytes(count: 10))
         let instance = [UInt8](copying: try reader.readBytes(count: 6))
         return report([
-            SensorReading(.identifier, .text(hexadecimal(namespace)), name: "namespace"),
-            SensorReading(.identifier, .text(hexadecimal(instance)), name: "instance"),
+            SensorReading(.identifier, .text(namespace.hexadecimal), name: "namespace"),
+            SensorReading(.identifier, .text(instance.hexadecimal), name: "instance"),
             SensorReading(.signalStrength, Double(power), name: "power_at_0m"),
         ])
     }
@@ -78,7 +79,7 @@ enum Eddystone {
         let power = try reader.readInt8()
         let identifier = [UInt8](copying: try reader.readBytes(count: 8))
         return report([
-            SensorReading(.identifier, .text(hexadecimal(identifier)), name: "ephemeral_identifier"),
+            SensorReading(.identifier, .text(identifier.hexadecimal), name: "ephemeral_identifier"),
             SensorReading(.signalStrength, Double(power), name: "power_at_0m"),
         ])
     }

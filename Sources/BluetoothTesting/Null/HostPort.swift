@@ -17,7 +17,7 @@ struct HostPort {
     var receiver: PacketReceiver?
     var isAdvertising = false
     /// The peer that the host wants to connect to.
-    var soughtPeer: PeerAddress?
+    var targetPeer: PeerAddress?
     private var queued = PacketQueue()
     /// The queue of the last delivery, which is empty again once that has ended.
     private var spare = PacketQueue()

@@ -66,10 +66,10 @@ final class NullAir {
         /// Ends the search of a host if there is a peer for it.
         ///
         /// - Parameter isScripted: whether a script is the peer of each host.
-        /// - Returns: the address that the host wants to connect to, and the peer that now has this address. Nil if there
-        ///   is no such peer, or no free connection handle.
+        /// - Returns: the address that the host wants to connect to, and the peer that now has this address. Nil if
+        ///   there is no such peer, or no free connection handle.
         mutating func endSearch(ofHost number: Int, _ isScripted: Bool) -> (PeerAddress, Party)? {
-            guard let peer = ports[number].soughtPeer, !isFull else { return nil }
+            guard let peer = ports[number].targetPeer, !isFull else { return nil }
             let party: Party
             if isScripted {
                 party = .script
@@ -79,7 +79,7 @@ final class NullAir {
             } else {
                 return nil
             }
-            ports[number].soughtPeer = nil
+            ports[number].targetPeer = nil
             return (peer, party)
         }
 
@@ -151,13 +151,13 @@ final class NullAir {
 
     /// Makes a host seek a peer.
     func seek(_ peer: PeerAddress?, fromHost number: Int) {
-        traffic.ports[number].soughtPeer = peer
+        traffic.ports[number].targetPeer = peer
         connect(from: number)
     }
 
-    /// Ends the search of a host, and returns the peer that it sought.
+    /// Ends a host's search, and returns its target.
     func endSearch(ofHost number: Int) -> PeerAddress? {
-        traffic.ports[number].soughtPeer.take()
+        traffic.ports[number].targetPeer.take()
     }
 
     // MARK: Links
@@ -199,7 +199,8 @@ final class NullAir {
 
     // MARK: Encryption
 
-    /// Asks the peripheral of a link for the key. Links with a script have no encryption. Packets are not changed by it.
+    /// Asks the peripheral of a link for the key. Links with a script have no encryption. Packets are not changed by
+    /// it.
     func requestKey(_ command: LEEnableEncryption, by number: Int) {
         let link = traffic[command.connectionHandle]
         guard case .host(let peripheral)? = link?.peer(of: .host(number)) else { return }

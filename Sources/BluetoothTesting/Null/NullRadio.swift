@@ -24,9 +24,9 @@ import Synchronization
 /// ```
 ///
 /// It holds one host or two. A host that connects reaches the other host, once that host advertises, under any address.
-/// So the two may have many links, and each host sees the other as many devices. Hosts that pair connect by the address of
-/// the other adapter, which is part of what they check. If ``scriptedAnswer`` is set, links
-/// end at peers that only answer requests, so that one host is measured alone.
+/// So the two may have many links, and each host sees the other as many devices. Hosts that pair connect by the address
+/// of the other adapter, which is part of what they check. If ``scriptedAnswer`` is set, links end at peers that only
+/// answer requests, so that one host is measured alone.
 ///
 /// At most ``linkLimit`` links are open at a time. The controllers refuse a host's further connection attempts.
 ///
@@ -43,8 +43,8 @@ public final class NullRadio: Sendable {
     public let dataLength: Int
     /// The number of ACL packet buffers that a controller reports.
     public let packetCount: Int
-    /// The features of the controllers. With periodic advertising, a host can synchronize with trains; ``inject(_:toHost:)``
-    /// delivers the events of the controller.
+    /// The features of the controllers. With periodic advertising, a host can synchronize with trains;
+    /// ``inject(_:toHost:)`` delivers the events of the controller.
     public let features: LEFeatures
     /// Answers the packets of a host on links that it creates from now on; nil if the links end at the other host.
     public var scriptedAnswer: ScriptedAnswer? {

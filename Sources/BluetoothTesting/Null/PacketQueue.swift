@@ -14,7 +14,8 @@ final class PacketQueue {
 
     var isEmpty: Bool { ends.isEmpty }
 
-    /// Adds the packet that `encode` appends to the buffer; none if it appends nothing. `encode` must not use the queue.
+    /// Adds the packet that `encode` appends to the buffer; none if it appends nothing. `encode` must not use the
+    /// queue.
     func append(_ encode: (inout PacketBuffer) -> Void) {
         encode(&buffer)
         if buffer.count > ends.last ?? 0 { ends.append(buffer.count) }

@@ -107,7 +107,7 @@ extension AdvertisingData {
 
         /// Whether a structure has room for a whole list of UUIDs.
         private static func fits(_ uuids: [BluetoothUUID]) -> Bool {
-            list(uuids).reduce(0) { $0 + $1.width.octets } <= maximumLength
+            list(uuids).reduce(0) { $0 + $1.width.byteCount } <= maximumLength
         }
 
         /// The first characters of a text, as many as fit.
@@ -124,7 +124,7 @@ extension AdvertisingData {
             case .flags(let flags): buffer.append(flags.rawValue)
             case .serviceUUIDs(let uuids, _), .solicitedServiceUUIDs(let uuids):
                 let list = Self.list(uuids)
-                guard let width = list.first?.width.octets else { return }
+                guard let width = list.first?.width.byteCount else { return }
                 for uuid in list.prefix(Self.maximumLength / width) { uuid.encode(into: &buffer) }
             case .serviceData(let uuid, let data):
                 uuid.encode(into: &buffer)

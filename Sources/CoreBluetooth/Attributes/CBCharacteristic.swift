@@ -135,8 +135,8 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
         set { change { $0.properties = newValue } }
     }
 
-    /// The value. If the app answers reads and writes, the host does not use it after the publication: it is then a place
-    /// where the app can keep its value. It stays such a place when the service is removed, and published again.
+    /// The value. If the app answers reads and writes, the host does not use it after the publication: it is then a
+    /// place where the app can keep its value. It stays such a place when the service is removed, and published again.
     open override var value: Data? {
         get { content.withLock { $0.keptValue ?? $0.value } }
         set {

@@ -5,7 +5,7 @@ import Foundation
 // called.
 extension CBCentralManager: EventReceiver {
     func hasRoom(before event: CentralEvent) {
-        if case .discovered = event { engine?.reportDroppedDiscoveries() }
+        if case .discovered = event { backend?.reportDroppedDiscoveries() }
     }
 
     func handle(_ event: CentralEvent) {
@@ -22,8 +22,9 @@ extension CBCentralManager: EventReceiver {
             connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
         case .connectionFailed(let connection, let error):
             let peripheral = kept(connection.peripheral).flatMap { $0.connectionFailed(connection) ? $0 : nil }
-            // From now on the app cannot cancel the connection. The engine answers an earlier cancellation before this.
-            engine?.release(connection)
+            // From now on the app cannot cancel the connection. The backend answers an earlier cancellation before
+            // the release.
+            backend?.release(connection)
             guard let peripheral else { return }
             delegate?.centralManager(self, didFailToConnect: peripheral, error: error?.error)
             connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .failed(error?.error)))
@@ -46,12 +47,12 @@ extension CBCentralManager: EventReceiver {
 
     /// Discards the scan and the connections. Below `poweredOff`, discards the peripherals too.
     ///
-    /// The host has ended those that existed before it lost the controller. The engine ends those that the app has begun
-    /// since then, while the state of the manager was still `poweredOn`.
+    /// The host has ended those that existed before it lost the controller. The backend ends those that the app has
+    /// begun since then, while the state of the manager was still `poweredOn`.
     func discardConnections(for state: CBManagerState) {
         let forgetsPeripherals = state != .poweredOff
         let peripherals = content.withLock { content in
-            if content.scan != nil { engine?.stopScan() }
+            if content.scan != nil { backend?.stopScan() }
             content.scan = nil
             defer { if forgetsPeripherals { content.peripherals.removeAll() } }
             return content.peripherals.values.compactMap(\.object)

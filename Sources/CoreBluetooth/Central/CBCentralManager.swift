@@ -32,7 +32,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         var sweepSize = CBCentralManager.leastSweepSize
     }
 
-    let engine: (any CentralEngine)?
+    let backend: (any CentralBackend)?
     let content: Mutex<Content>
     let discoveries = Broadcast<CBDiscovery>()
     let backlog = DeliveryBacklog<CentralEvent>()
@@ -60,24 +60,24 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         queue: DispatchQueue?,
         options: [String: Any]? = nil
     ) {
-        engine = EngineFactory.makeCentralEngine(options)
+        backend = BackendFactory.makeCentralBackend(options)
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        begin(engine.map { $0.start })
+        begin(backend.map { $0.start })
     }
 
-    init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, engine: (any CentralEngine)?) {
-        self.engine = engine
+    init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, backend: (any CentralBackend)?) {
+        self.backend = backend
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        begin(engine.map { $0.start })
+        begin(backend.map { $0.start })
     }
 
     deinit {
         for peripheral in content.withLock({ $0.peripherals.values.compactMap(\.object) }) {
             peripheral.discardConnection(isInvalidated: true)
         }
-        engine?.stop()
+        backend?.stop()
     }
 
     /// The object that receives the manager's events, held weakly. Another delegate receives the events from then on.
@@ -92,8 +92,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     /// Returns whether all of `features` are supported.
     ///
-    /// ``Feature/extendedScanAndConnect`` does not depend on a controller: the host uses it if the controller supports it.
-    /// ``Feature/channelSounding`` is supported if a controller that a manager of this process uses now supports it.
+    /// ``Feature/extendedScanAndConnect`` does not depend on a controller: the host uses it if the controller supports
+    /// it. ``Feature/channelSounding`` is supported if a controller that a manager of this process uses now supports
+    /// it.
     open class func supports(_ features: Feature) -> Bool {
         var supported: Feature = .extendedScanAndConnect
         if features.contains(.channelSounding), HostRegistry.supportsChannelSounding {
@@ -106,17 +107,17 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     /// Returns the peripherals with these identifiers that the host knows.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
-        (engine?.knownPeripherals(identifiers) ?? []).map(retrieved)
+        (backend?.knownPeripherals(identifiers) ?? []).map(retrieved)
     }
 
     /// Returns the peripherals that this host is connected to, for any manager of this process, and that have one of
     /// the services. This manager must connect to a peripheral too before it can use it.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
-        (engine?.connectedPeripherals(withServices: serviceUUIDs.values) ?? []).map(retrieved)
+        (backend?.connectedPeripherals(withServices: serviceUUIDs.values) ?? []).map(retrieved)
     }
 
-    /// Returns the object for a peripheral that the app retrieves. An object that the app keeps gets the name that the host
-    /// knows now, and its delegate is called soon after.
+    /// Returns the object for a peripheral that the app retrieves. An object that the app keeps gets the name that the
+    /// host knows now, and its delegate is called soon after.
     private func retrieved(_ known: KnownPeripheral) -> CBPeripheral {
         let peripheral = peripheral(known)
         if let name = known.name, peripheral.setName(name) {
@@ -136,7 +137,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         content.withLock { content in
             content.lastScan += 1
             content.scan = content.lastScan
-            engine?.scan(request, number: content.lastScan)
+            backend?.scan(request, number: content.lastScan)
         }
     }
 
@@ -145,7 +146,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         guard acceptsCommands() else { return }
         content.withLock { content in
             content.scan = nil
-            engine?.stopScan()
+            backend?.stopScan()
         }
     }
 
@@ -190,7 +191,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// this process; nil stops that.
     open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
         guard acceptsCommands() else { return }
-        engine?.registerForConnectionEvents(options.map(ConnectionEventFilter.init))
+        backend?.registerForConnectionEvents(options.map(ConnectionEventFilter.init))
     }
 
     func manages(_ peripheral: CBPeripheral) -> Bool {

@@ -26,12 +26,12 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
 
     /// A peripheral is connected, and accepts commands.
     ///
-    /// Called when the peripheral has answered the request for a longer ATT_MTU, or after seven connection intervals. After
-    /// the latter, the ATT_MTU may grow without a further call.
+    /// Called when the peripheral has answered the request for a longer ATT_MTU, or after seven connection intervals.
+    /// After the latter, the ATT_MTU may grow without a further call.
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
 
-    /// A connection attempt has failed and is not repeated. Before that, the host repeats an attempt three times if its link
-    /// is not established: the peripheral has not received the request for the connection.
+    /// A connection attempt has failed and is not repeated. Before that, the host repeats an attempt three times if its
+    /// link is not established: the peripheral has not received the request for the connection.
     ///
     /// An attempt that the app cancels is reported as a disconnection without an error.
     func centralManager(

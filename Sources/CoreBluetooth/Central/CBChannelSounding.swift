@@ -9,7 +9,8 @@ open class CBChannelSoundingSessionConfiguration: NSObject, @unchecked Sendable 
     ///
     /// Apple's documentation describes the type and names no cases. The raw values are those of the Core Specification.
     public enum Role: Int, Sendable {
-        /// The peripheral sends first in each step. It configures and starts the procedures, and this host waits for it.
+        /// The peripheral sends first in each step. It configures and starts the procedures, and this host waits for
+        /// it.
         case initiator = 0
         /// The peripheral answers. This host configures and starts the procedures.
         case reflector = 1
@@ -42,15 +43,15 @@ extension CBPeripheral {
     /// Starts a session of channel sounding. There is one session at a time. The link must be encrypted.
     ///
     /// ``CBPeripheralDelegate/peripheral(_:didReceive:error:)`` reports each procedure, and
-    /// ``CBPeripheralDelegate/peripheral(_:didCompleteChannelSoundingSession:)`` the end. If the peripheral is the reflector,
-    /// a session has one procedure. If it is the initiator, it decides.
+    /// ``CBPeripheralDelegate/peripheral(_:didCompleteChannelSoundingSession:)`` the end. If the peripheral is the
+    /// reflector, a session has one procedure. If it is the initiator, it decides.
     public func startChannelSoundingSession(_ configuration: CBChannelSoundingSessionConfiguration) {
         guard let target = commandTarget() else { return }
         let procedureEnded: Completion<Void> = answer(for: target) { peripheral, _ in
             let error = CBError.described(.channelSoundingProcedureFailed)
             peripheral.tell { $0.peripheral(peripheral, didReceive: nil, error: error) }
         }
-        engine?.startChannelSounding(
+        backend?.startChannelSounding(
             as: configuration.role == .initiator ? .reflector : .initiator,
             with: target.peripheral,
             procedureEnded: { procedureEnded(.success(())) },
@@ -62,10 +63,10 @@ extension CBPeripheral {
     }
 
     /// Ends the session of channel sounding with the peripheral.
-    /// ``CBPeripheralDelegate/peripheral(_:didCompleteChannelSoundingSession:)`` reports the end. Does nothing if there is no
-    /// session.
+    /// ``CBPeripheralDelegate/peripheral(_:didCompleteChannelSoundingSession:)`` reports the end. Does nothing if there
+    /// is no session.
     public func cancelChannelSoundingSession() {
         guard commandTarget() != nil else { return }
-        engine?.cancelChannelSounding(with: identifier)
+        backend?.cancelChannelSounding(with: identifier)
     }
 }

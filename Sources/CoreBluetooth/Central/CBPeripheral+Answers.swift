@@ -18,8 +18,8 @@ extension CBPeripheral {
 
     /// The target of a command to the host; nil if the peripheral is not connected.
     ///
-    /// Read it before the check that an attribute was discovered on this connection. The attribute then never belongs to an
-    /// earlier link than the command.
+    /// Read it before the check that an attribute was discovered on this connection. The attribute then never belongs
+    /// to an earlier link than the command.
     var currentTarget: CommandTarget? {
         content.withLock { content in
             guard content.state == .connected, let link = content.link else { return nil }
@@ -57,7 +57,7 @@ extension CBPeripheral {
         guard data.count <= CBPeripheral.longestValue else {
             return answerInOrder(.failure(.attribute(.invalidAttributeValueLength)), of: target, answer)
         }
-        engine?.write(Array(data), to: handle, of: target, answer)
+        backend?.write(Array(data), to: handle, of: target, answer)
     }
 
     func writeWithoutResponse(
@@ -84,7 +84,7 @@ extension CBPeripheral {
         }
         // The connection may have ended in the meantime.
         guard isConnected else { return }
-        engine?.writeWithoutResponse(
+        backend?.writeWithoutResponse(
             Array(data),
             to: characteristic.valueHandle,
             of: target.peripheral,
@@ -104,11 +104,11 @@ extension CBPeripheral {
 
     // MARK: Answers
 
-    /// Returns a completion for a command of the engine. It runs `body` on the manager's queue, unless the connection
+    /// Returns a completion for a command of the backend. It runs `body` on the manager's queue, unless the connection
     /// of `target` has ended by then.
     func answer<Value>(
         for target: CommandTarget,
-        _ body: @escaping @Sendable (CBPeripheral, Result<Value, EngineError>) -> Void
+        _ body: @escaping @Sendable (CBPeripheral, Result<Value, BackendError>) -> Void
     ) -> Completion<Value> where Value: Sendable {
         { [weak self, deliveryQueue] result in
             deliveryQueue.async { [weak self] in
@@ -121,11 +121,11 @@ extension CBPeripheral {
     /// Delivers a result that needs no request, after the results of the earlier calls of GATT. The app may have made
     /// these calls for the same attribute.
     func answerInOrder<Value: Sendable>(
-        _ result: Result<Value, EngineError>,
+        _ result: Result<Value, BackendError>,
         of target: ConnectedPeripheral,
         _ answer: @escaping Completion<Value>
     ) {
-        engine?.completeInOrder(of: target) { ended in
+        backend?.completeInOrder(of: target) { ended in
             // The link may have ended.
             answer(ended.flatMap { _ in result })
         }
@@ -133,12 +133,12 @@ extension CBPeripheral {
 
     /// Stores the value of a successful result. Returns the error for the delegate, or nil.
     func take<Value>(
-        _ result: Result<Value, EngineError>,
-        _ body: (inout RemoteDatabase, Value) throws(EngineError) -> Void
+        _ result: Result<Value, BackendError>,
+        _ body: (inout RemoteDatabase, Value) throws(BackendError) -> Void
     ) -> (any Error)? {
-        do throws(EngineError) {
+        do throws(BackendError) {
             let value = try result.get()
-            try content.withLock { content throws(EngineError) in try body(&content.database, value) }
+            try content.withLock { content throws(BackendError) in try body(&content.database, value) }
             return nil
         } catch {
             return error.error

@@ -5,8 +5,8 @@ import Foundation
 
 // The phases of a connection. Used on the manager's queue, except for the app's calls.
 extension CBPeripheral {
-    /// Handles the app's call to connect. The engine is called under the lock, so that calls from several threads reach
-    /// it in the order of the resulting states.
+    /// Handles the app's call to connect. The backend is called under the lock, so that calls from several threads
+    /// reach it in the order of the resulting states.
     ///
     /// - Returns: whether the connection exists already, so that the delegate is to be called; nil if the peripheral is
     ///   no longer valid.
@@ -20,7 +20,7 @@ extension CBPeripheral {
             case .connected:
                 // The other options concern attempts.
                 if let reconnects = request.reconnects, let connection = content.requested {
-                    engine?.setReconnects(reconnects, of: connection)
+                    backend?.setReconnects(reconnects, of: connection)
                 }
                 return true
             case .disconnecting: content.nextConnection = request
@@ -30,18 +30,18 @@ extension CBPeripheral {
         }
     }
 
-    /// Asks the engine for a connection, under the lock.
+    /// Asks the backend for a connection, under the lock.
     private func beginConnecting(_ request: ConnectionRequest, _ content: inout Content) {
         let connection = ConnectionIdentifier(newTo: identifier)
         content.state = .connecting
         content.nextConnection = nil
         content.requested = connection
-        engine?.connect(connection, request)
+        backend?.connect(connection, request)
     }
 
     /// Handles the app's call to disconnect.
     ///
-    /// - Returns: whether the engine was not asked for the connection yet, so that it does not report the end either.
+    /// - Returns: whether the backend was not asked for the connection yet, so that it does not report the end either.
     func wishDisconnection() -> Bool {
         content.withLock { content in
             content.nextConnection = nil
@@ -51,23 +51,24 @@ extension CBPeripheral {
                 return true
             }
             content.state = .disconnecting
-            engine?.cancelConnection(connection)
+            backend?.cancelConnection(connection)
             return false
         }
     }
 
     /// Discards the connection and any attempt, because the manager is no longer powered on or was released. No event
-    /// reports the end. The engine ends what the app has requested after the links ended.
+    /// reports the end. The backend ends what the app has requested after the links ended.
     ///
     /// - Parameter isInvalidated: whether the peripheral is no longer valid.
     /// - Returns: whether there was a connection or an attempt.
     @discardableResult
     func discardConnection(isInvalidated: Bool) -> Bool {
-        // In one step, so that a connection that the app requests on another thread is discarded too, or begins after it.
+        // In one step, so that a connection that the app requests on another thread is discarded too, or begins after
+        // it.
         let (hadConnection, values) = content.withLock { content in
             if isInvalidated { content.manager = nil }
             content.nextConnection = nil
-            if let connection = content.requested { engine?.release(connection) }
+            if let connection = content.requested { backend?.release(connection) }
             let hadConnection = content.state != .disconnected
             content.endConnection(isReconnecting: false)
             return (hadConnection, content.values)
@@ -106,8 +107,8 @@ extension CBPeripheral {
         }
     }
 
-    /// Returns whether the end of a connection is to be reported. If the app has cancelled the connection, its answer is
-    /// reported, and not the loss of the link before it.
+    /// Returns whether the end of a connection is to be reported. If the app has cancelled the connection, its answer
+    /// is reported, and not the loss of the link before it.
     func awaitsEnd(of connection: ConnectionIdentifier, isReconnecting: Bool) -> Bool {
         content.withLock { content in
             content.requested == connection && !(isReconnecting && content.state == .disconnecting)

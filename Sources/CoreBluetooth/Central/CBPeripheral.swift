@@ -37,7 +37,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         var mtu = 23
         /// Incremented when a connection ends. Results of commands on an earlier connection are ignored.
         var connection: UInt64 = 0
-        /// The connection that the engine was last asked for, until it has ended or failed. Events of earlier ones are
+        /// The connection that the backend was last asked for, until it has ended or failed. Events of earlier ones are
         /// ignored.
         var requested: ConnectionIdentifier?
         /// The connection that the app requested while the previous one was still ending.
@@ -59,14 +59,14 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// value.
     static func longestPacketValue(mtu: Int) -> Int { min(longestValue, max(0, mtu - 3)) }
 
-    let engine: (any CentralEngine)?
+    let backend: (any CentralBackend)?
     let deliveryQueue: DispatchQueue
     let content: Mutex<Content>
     /// The host knows the peripheral as long as this object lives.
     private let hold: PeerHold
 
     init(_ known: KnownPeripheral, manager: CBCentralManager) {
-        engine = manager.engine
+        backend = manager.backend
         deliveryQueue = manager.deliveryQueue
         hold = known.hold
         content = Mutex(Content(manager: manager, name: known.name))
@@ -74,7 +74,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
 
     deinit {
-        if let connection = content.withLock({ $0.requested }) { engine?.release(connection) }
+        if let connection = content.withLock({ $0.requested }) { backend?.release(connection) }
     }
 
     /// The object that receives the peripheral's events, held weakly. Another delegate receives the events from then
@@ -129,7 +129,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
         guard let target = commandTarget() else { return }
         let wanted = wanted(serviceUUIDs)
-        engine?.discoverServices(
+        backend?.discoverServices(
             wanted,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
@@ -143,11 +143,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
         guard let target = commandTarget(), let range = range(of: service) else { return }
         let wanted = wanted(includedServiceUUIDs)
-        engine?.discoverIncludedServices(
+        backend?.discoverIncludedServices(
             in: range,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
-                let error = peripheral.take(result) { database, found throws(EngineError) in
+                let error = peripheral.take(result) { database, found throws(BackendError) in
                     try database.add(found, wanted: wanted, to: service)
                 }
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverIncludedServicesFor: service, error: error) }
@@ -160,11 +160,11 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
         guard let target = commandTarget(), let range = range(of: service) else { return }
         let wanted = wanted(characteristicUUIDs)
-        engine?.discoverCharacteristics(
+        backend?.discoverCharacteristics(
             in: range,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
-                let error = peripheral.take(result) { database, found throws(EngineError) in
+                let error = peripheral.take(result) { database, found throws(BackendError) in
                     try database.add(found, wanted: wanted, to: service)
                 }
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverCharacteristicsFor: service, error: error) }
@@ -176,7 +176,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
         guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         let answer: Completion<[DiscoveredDescriptor]> = answer(for: target) { peripheral, result in
-            let error = peripheral.take(result) { database, found throws(EngineError) in
+            let error = peripheral.take(result) { database, found throws(BackendError) in
                 try database.add(found, to: characteristic)
             }
             peripheral.tell { $0.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error) }
@@ -184,7 +184,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         guard let range = discovered.descriptorRange else {
             return answerInOrder(.success([]), of: target.peripheral, answer)
         }
-        engine?.discoverDescriptors(in: range, of: target.peripheral, answer)
+        backend?.discoverDescriptors(in: range, of: target.peripheral, answer)
     }
 
     // MARK: Values
@@ -192,7 +192,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Reads a whole value; see ``CBPeripheralDelegate/peripheral(_:didUpdateValueFor:error:)-(_,CBCharacteristic,_)``.
     open func readValue(for characteristic: CBCharacteristic) {
         guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
-        engine?.read(
+        backend?.read(
             discovered.valueHandle,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
@@ -207,7 +207,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Reads a descriptor.
     open func readValue(for descriptor: CBDescriptor) {
         guard let target = commandTarget(), let handle = handle(of: descriptor) else { return }
-        engine?.read(
+        backend?.read(
             handle,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
@@ -272,7 +272,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         } else {
             return answerInOrder(.failure(.attribute(.requestNotSupported)), of: target.peripheral, answer)
         }
-        engine?.setConfiguration(enabled ? configuration : [], of: discovered, on: target.peripheral, answer)
+        backend?.setConfiguration(enabled ? configuration : [], of: discovered, on: target.peripheral, answer)
     }
 
     // MARK: The link
@@ -280,7 +280,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Reads the link's RSSI; see ``CBPeripheralDelegate/peripheral(_:didReadRSSI:error:)``.
     open func readRSSI() {
         guard let target = commandTarget() else { return }
-        engine?.readRSSI(
+        backend?.readRSSI(
             of: target.peripheral,
             answer(for: target) { peripheral, result in
                 let rssi = (try? result.get()).flatMap { $0 } ?? Discovery.unknownRSSI
@@ -294,7 +294,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// ``CBPeripheralDelegate/peripheral(_:didOpen:error:)``.
     open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
         guard let target = commandTarget() else { return }
-        engine?.openChannel(
+        backend?.openChannel(
             psm,
             to: target.peripheral,
             answer(for: target) { peripheral, result in

@@ -54,7 +54,7 @@ struct RemoteDatabase {
         _ found: [IncludedService],
         wanted: [BluetoothUUID]?,
         to service: CBService
-    ) throws(EngineError) {
+    ) throws(BackendError) {
         guard contains(service) else { throw .core(.invalidHandle) }
         let objects = found.filter { RemoteDatabase.isWanted($0.uuid, wanted) }.map { included in
             object(
@@ -100,7 +100,7 @@ struct RemoteDatabase {
         _ found: [DiscoveredCharacteristic],
         wanted: [BluetoothUUID]?,
         to service: CBService
-    ) throws(EngineError) {
+    ) throws(BackendError) {
         guard contains(service) else { throw .core(.invalidHandle) }
         var objects: [CBCharacteristic] = []
         for discovered in found where RemoteDatabase.isWanted(discovered.uuid, wanted) {
@@ -130,7 +130,7 @@ struct RemoteDatabase {
     mutating func add(
         _ found: [DiscoveredDescriptor],
         to characteristic: CBCharacteristic
-    ) throws(EngineError) {
+    ) throws(BackendError) {
         guard contains(characteristic) else { throw .core(.invalidHandle) }
         let objects = found.map { discovered in
             if let same = descriptors[discovered.handle], same.uuid.value == discovered.uuid,

@@ -9,7 +9,7 @@ final class ChannelPipe: @unchecked Sendable {
 
     enum End {
         case closed
-        case failed(EngineError)
+        case failed(BackendError)
     }
 
     /// The state that several threads use.
@@ -24,21 +24,21 @@ final class ChannelPipe: @unchecked Sendable {
     /// Signaled on each change. The state of the pipe and of the streams is used under its lock only.
     let condition = NSCondition()
     var state = State()
-    private let engine: any ChannelEngine
+    private let backend: any ChannelBackend
     weak var input: ChannelDirection?
     weak var output: ChannelDirection?
 
-    init(_ engine: any ChannelEngine) {
-        self.engine = engine
+    init(_ backend: any ChannelBackend) {
+        self.backend = backend
     }
 
-    /// Begins to receive the engine's events.
+    /// Begins to receive the backend's events.
     func start() {
-        engine.start { [weak self] event in self?.take(event) }
+        backend.start { [weak self] event in self?.take(event) }
     }
 
     deinit {
-        engine.close()
+        backend.close()
     }
 
     private func take(_ event: ChannelEvent) {
@@ -59,13 +59,13 @@ final class ChannelPipe: @unchecked Sendable {
 
     /// Sends as many bytes as there is space for, and returns their number.
     func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int {
-        let (count, hasRoom) = unsafe engine.send(octets)
+        let (count, hasRoom) = unsafe backend.send(octets)
         state.hasRoom = hasRoom
         return count
     }
 
     func consumed(_ count: Int) {
-        engine.consumed(count)
+        backend.consumed(count)
     }
 
     func close(_ direction: ChannelDirection.Kind) {
@@ -73,7 +73,7 @@ final class ChannelPipe: @unchecked Sendable {
         case .input: state.isInputClosed = true
         case .output: state.isOutputClosed = true
         }
-        if state.isInputClosed, state.isOutputClosed { engine.close() }
+        if state.isInputClosed, state.isOutputClosed { backend.close() }
     }
 }
 
@@ -125,8 +125,8 @@ struct ReceivedBytes {
 
 extension ChannelStreams {
     /// Creates the streams of a channel.
-    init(_ engine: any ChannelEngine) {
-        let pipe = ChannelPipe(engine)
+    init(_ backend: any ChannelBackend) {
+        let pipe = ChannelPipe(backend)
         let input = ChannelInputStream(pipe)
         let output = ChannelOutputStream(pipe)
         pipe.input = input.direction

@@ -8,7 +8,7 @@ struct StreamEvents {
         case notOpen
         case open
         /// The end was reached: an error, or no more bytes.
-        case ended(EngineError?)
+        case ended(BackendError?)
         case closed
     }
 

@@ -15,8 +15,8 @@
 /// process that contains both ends of an app, such as a test, can connect them there.
 ///
 /// The value may also be an `Adapter` of the module BLE that is open already. It is not closed with the managers. Do
-/// not use an adapter of a `World` of the module BluetoothTesting: the world's time does not wait for the queues on which
-/// managers call their delegates.
+/// not use an adapter of a `World` of the module BluetoothTesting: the world's time does not wait for the queues on
+/// which managers call their delegates.
 public let CBCentralManagerOptionAdapterKey = "swift-ble.adapter"
 
 /// An option of ``CBPeripheralManager``: the adapter to use; see ``CBCentralManagerOptionAdapterKey``.

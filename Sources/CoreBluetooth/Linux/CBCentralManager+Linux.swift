@@ -87,8 +87,8 @@ extension CBCentralManager {
                 throw CBError.described(.operationNotSupported)
             }
             if peripheral.state == .connected { return }
-            // The end of an earlier connection does not matter: this one begins after it. That is decided when the end is
-            // reported. When this task runs, this connection may have ended too.
+            // The end of an earlier connection does not matter: this one begins after it. That is decided when the end
+            // is reported. When this task runs, this connection may have ended too.
             let changes = manager.connectionChanges.sequence(limit: Linux.limit) { change in
                 guard change.peripheral === peripheral else { return false }
                 guard case .disconnected = change.kind else { return true }

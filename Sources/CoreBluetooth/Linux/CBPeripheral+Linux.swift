@@ -31,12 +31,14 @@ extension CBPeripheral {
         // MARK: The link
 
         /// The address by which the host knows the peripheral.
-        public var address: DeviceAddress? { peripheral.engine?.address(of: peripheral.identifier) }
+        public var address: DeviceAddress? { peripheral.backend?.address(of: peripheral.identifier) }
 
         /// ATT_MTU in bytes: 23 without a connection.
         public var mtu: Int { peripheral.content.withLock { $0.mtu } }
 
         /// Returns the current parameters, PHYs and data lengths of the link.
+        ///
+        /// - Throws: `CBError.notConnected` without a connection, or another `CBError` if the connection ends.
         public func link() async throws -> LinkInformation {
             try await ask(peripheral.currentTarget) {
                 $0.readLink(of: $1, $2)
@@ -46,6 +48,12 @@ extension CBPeripheral {
         }
 
         /// Changes the connection's parameters. Returns when they are in effect.
+        ///
+        /// - Throws:
+        ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - `CBError.invalidParameters` if the parameters are out of range
+        ///   - `CBError.connectionTimeout` after 40 s
+        ///   - another `CBError` if the controller or the peripheral refuses
         public func update(_ parameters: ConnectionParameters) async throws {
             try await ask(peripheral.currentTarget) {
                 $0.updateParameters(parameters, of: $1, $2)
@@ -55,6 +63,12 @@ extension CBPeripheral {
         }
 
         /// Requests other PHYs. The link continues with PHYs that both sides support.
+        ///
+        /// - Throws:
+        ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - `CBError.operationNotSupported` if the controller has LE 1M only
+        ///   - `CBError.connectionTimeout` after 40 s
+        ///   - another `CBError` if the controller or the peripheral refuses
         public func setPHYs(transmit: PHYSet, receive: PHYSet) async throws {
             try await ask(peripheral.currentTarget) {
                 $0.setPHYs(transmit: transmit, receive: receive, of: $1, $2)
@@ -90,6 +104,12 @@ extension CBPeripheral {
         }
 
         /// Starts or stops notifications or indications. Returns when the peripheral has agreed.
+        ///
+        /// - Throws:
+        ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - `CBError.invalidHandle` if this connection does not have the characteristic
+        ///   - `CBATTError.requestNotSupported` if the characteristic has neither notifications nor indications
+        ///   - another `CBATTError` if the peripheral refuses
         public func setNotifying(_ isNotifying: Bool, for characteristic: CBCharacteristic) async throws {
             let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
@@ -108,6 +128,11 @@ extension CBPeripheral {
         }
 
         /// Reads a whole value.
+        ///
+        /// - Throws:
+        ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - `CBError.invalidHandle` if this connection does not have the characteristic
+        ///   - a `CBATTError` if the peripheral refuses
         public func read(_ characteristic: CBCharacteristic) async throws -> Data {
             let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
@@ -120,6 +145,11 @@ extension CBPeripheral {
         }
 
         /// Writes a value of up to 512 bytes with a response. A long value is written in parts.
+        ///
+        /// - Throws:
+        ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - `CBError.invalidHandle` if this connection does not have the characteristic
+        ///   - a `CBATTError` if the value is too long, or the peripheral refuses
         public func write(_ value: Data, to characteristic: CBCharacteristic) async throws {
             let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
@@ -133,6 +163,10 @@ extension CBPeripheral {
         // MARK: Discovery
 
         /// Discovers services of some types; of all types if `types` is nil or empty.
+        ///
+        /// - Throws:
+        ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - a `CBATTError` if the peripheral refuses
         public func discoverServices(_ types: [CBUUID]? = nil) async throws -> [CBService] {
             let wanted = peripheral.wanted(types)
             return try await ask(peripheral.currentTarget) {
@@ -146,6 +180,11 @@ extension CBPeripheral {
         }
 
         /// Discovers the characteristics of a service, of some types; of all types if `types` is nil or empty.
+        ///
+        /// - Throws:
+        ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - `CBError.invalidHandle` if this connection does not have the service
+        ///   - a `CBATTError` if the peripheral refuses
         public func discoverCharacteristics(
             _ types: [CBUUID]? = nil,
             for service: CBService
@@ -155,8 +194,8 @@ extension CBPeripheral {
             let wanted = peripheral.wanted(types)
             return try await ask(target) {
                 $0.discoverCharacteristics(in: range, of: $1, $2)
-            } finish: { found throws(EngineError) in
-                try peripheral.content.withLock { content throws(EngineError) in
+            } finish: { found throws(BackendError) in
+                try peripheral.content.withLock { content throws(BackendError) in
                     try content.database.add(found, wanted: wanted, to: service)
                 }
                 return service.characteristics ?? []
@@ -167,9 +206,9 @@ extension CBPeripheral {
 
         private static var notDiscovered: any Error { CBError.described(.invalidHandle) }
 
-        /// Sends a command to the engine and waits for the result. The result is handled on the manager's queue, unless
-        /// the connection has ended by then. The call keeps the manager, and with it the host, until the result is
-        /// handled.
+        /// Sends a command to the backend and waits for the result. The result is handled on the manager's queue,
+        /// unless the connection has ended by then. The call keeps the manager, and with it the host, until the result
+        /// is handled.
         ///
         /// - Parameters:
         ///   - target: the peripheral on its link; nil if it is not connected.
@@ -177,21 +216,21 @@ extension CBPeripheral {
         ///   - finish: makes the call's result of the command's result.
         private func ask<Value: Sendable, Output: Sendable>(
             _ target: CBPeripheral.CommandTarget?,
-            _ command: (any CentralEngine, ConnectedPeripheral, @escaping Completion<Value>) -> Void,
-            finish: @escaping @Sendable (Value) throws(EngineError) -> Output
+            _ command: (any CentralBackend, ConnectedPeripheral, @escaping Completion<Value>) -> Void,
+            finish: @escaping @Sendable (Value) throws(BackendError) -> Output
         ) async throws -> Output {
-            guard let engine = peripheral.engine, let target else { throw CBError.described(.notConnected) }
+            guard let backend = peripheral.backend, let target else { throw CBError.described(.notConnected) }
             let manager = peripheral.content.withLock { $0.manager }
             let answer = AwaitedAnswer<Output>()
             return try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     guard answer.begin(continuation) else { return }
-                    command(engine, target.peripheral) { [peripheral] result in
+                    command(backend, target.peripheral) { [peripheral] result in
                         peripheral.deliveryQueue.async {
                             guard peripheral.content.withLock({ $0.connection }) == target.connection else {
                                 return answer.end(.failure(CBError.described(.notConnected)))
                             }
-                            do throws(EngineError) {
+                            do throws(BackendError) {
                                 answer.end(.success(try finish(try result.get())))
                             } catch {
                                 answer.end(.failure(error.error))

@@ -33,14 +33,16 @@ extension CBPeripheralManager {
         public var centralChanges: Events<CBCentralChange> { manager.centralChanges.sequence(limit: Linux.limit) }
 
         /// Returns the address by which the host knows a central.
-        public func address(of central: CBCentral) -> DeviceAddress? { manager.engine?.address(of: central.identifier) }
+        public func address(of central: CBCentral) -> DeviceAddress? {
+            manager.backend?.address(of: central.identifier)
+        }
 
         /// Ends all links of a central, after the values of earlier calls of
         /// `updateValue(_:for:onSubscribedCentrals:)`.
         ///
         /// A central that does not take these values delays the end of its links by at most 2 s. Calls that follow have
         /// no effect on the links.
-        public func disconnect(_ central: CBCentral) { manager.engine?.disconnect(central.identifier) }
+        public func disconnect(_ central: CBCentral) { manager.backend?.disconnect(central.identifier) }
 
         /// Advertises exactly this data; see
         /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``.

@@ -21,7 +21,7 @@ public struct CBSecurity: Sendable {
     /// An `Adapter` that the app has opened and given to a manager has its own policy again once the last manager on it
     /// is released.
     public func setPolicy(_ policy: SecurityPolicy) {
-        post { host, open in open.setSecurityPolicy(policy, on: host) }
+        submit { host, open in open.setSecurityPolicy(policy, on: host) }
     }
 
     /// Sets the delegate that answers for a person when devices pair; nil if managers answer by themselves.
@@ -35,11 +35,11 @@ public struct CBSecurity: Sendable {
         // The call may wait until the adapter is open. A strong reference to an object that owns a manager would keep
         // the manager until then.
         let delegate = Pairing.withoutRetaining(delegate)
-        post { host, open in open.setPairingDelegate(delegate, on: host) }
+        submit { host, open in open.setPairingDelegate(delegate, on: host) }
     }
 
-    private func post(_ call: String = #function, _ action: @escaping SharedHost.Action) {
-        if !shared.post(action) { reportClosed(call) }
+    private func submit(_ call: String = #function, _ action: @escaping SharedHost.Action) {
+        if !shared.submit(action) { reportClosed(call) }
     }
 
     private func reportClosed(_ call: String = #function) {
@@ -49,12 +49,12 @@ public struct CBSecurity: Sendable {
     /// Lets peers begin pairings for `duration`, if the policy is `SecurityPolicy.Pairable.duringWindow`. Replaces an
     /// open window.
     public func openPairingWindow(for duration: Duration) {
-        post { host, _ in host.openPairingWindow(for: duration) }
+        submit { host, _ in host.openPairingWindow(for: duration) }
     }
 
     /// Ends the pairing window. Pairings under way continue.
     public func closePairingWindow() {
-        post { host, _ in host.closePairingWindow() }
+        submit { host, _ in host.closePairingWindow() }
     }
 
     /// Sends a keypress notification to a peer while `PairingQuestion.enterPasskey` is open (Vol 3, Part H, 3.5.8).
@@ -162,7 +162,7 @@ public typealias CBOutOfBandData = OutOfBandData
 
 extension CBCentralManager.Linux {
     /// The security of the manager's host; nil if there is no adapter.
-    public var security: CBSecurity? { (manager.engine as? any HostMember).map { CBSecurity(shared: $0.shared) } }
+    public var security: CBSecurity? { (manager.backend as? any HostMember).map { CBSecurity(shared: $0.shared) } }
 
     /// The events of the manager's adapter, from now on.
     ///
@@ -181,16 +181,16 @@ extension CBCentralManager.Linux {
     ///     let events = manager.linux.adapterEvents
     ///     Task { for await event in events { print(event) } }
     public var adapterEvents: Events<CBAdapterEvent> {
-        ((manager.engine as? any HostMember)?.shared.events ?? HostEvents()).adapterEvents()
+        ((manager.backend as? any HostMember)?.shared.events ?? HostEvents()).adapterEvents()
     }
 }
 
 extension CBPeripheralManager.Linux {
     /// The security of the manager's host; nil if there is no adapter.
-    public var security: CBSecurity? { (manager.engine as? any HostMember).map { CBSecurity(shared: $0.shared) } }
+    public var security: CBSecurity? { (manager.backend as? any HostMember).map { CBSecurity(shared: $0.shared) } }
 
     /// The events of the manager's adapter, from now on; see ``CBCentralManager/Linux/adapterEvents``.
     public var adapterEvents: Events<CBAdapterEvent> {
-        ((manager.engine as? any HostMember)?.shared.events ?? HostEvents()).adapterEvents()
+        ((manager.backend as? any HostMember)?.shared.events ?? HostEvents()).adapterEvents()
     }
 }

@@ -72,7 +72,7 @@ struct AdvertisementPayload: Hashable, Sendable {
         var lists: [BluetoothUUID.Width: List] = [:]
         services.removeAll { uuid in
             let isNew = lists[uuid.width] == nil
-            let needed = uuid.width.octets + (isNew ? 2 : 0)
+            let needed = uuid.width.byteCount + (isNew ? 2 : 0)
             guard needed <= room else { return false }
             room -= needed
             lists[uuid.width, default: List(uuids: [])].uuids.append(uuid)

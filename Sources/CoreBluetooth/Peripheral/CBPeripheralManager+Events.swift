@@ -35,11 +35,11 @@ extension CBPeripheralManager: EventReceiver {
     /// Discards the advertisement, the connections and the services for channels. Below `poweredOff`, discards the
     /// services too.
     ///
-    /// The host has ended the advertisement that existed before it lost the controller. The engine ends one that the app has
-    /// started since then, while the state of the manager was still `poweredOn`.
+    /// The host has ended the advertisement that existed before it lost the controller. The backend ends one that
+    /// the app has started since then, while the state of the manager was still `poweredOn`.
     func discardConnections(for state: CBManagerState) {
         let characteristics = content.withLock { content in
-            if content.advertising != .off { engine?.stopAdvertising() }
+            if content.advertising != .off { backend?.stopAdvertising() }
             content.advertising = .off
             content.waitingStarts = []
             content.session += 1
@@ -48,7 +48,7 @@ extension CBPeripheralManager: EventReceiver {
             return content.database.allCharacteristics
         }
         for characteristic in characteristics { characteristic.content.withLock { $0.subscriptions = [] } }
-        engine?.unpublishAllChannels()
+        backend?.unpublishAllChannels()
         if state != .poweredOff { removePublishedServices() }
     }
 
@@ -57,14 +57,14 @@ extension CBPeripheralManager: EventReceiver {
             defer { content.database.removeAll() }
             return content.database.handles
         }
-        for handle in handles.reversed() { engine?.removeService(at: handle) }
+        for handle in handles.reversed() { backend?.removeService(at: handle) }
     }
 
     // MARK: Answers to commands
 
     /// Handles the result of a start of advertising, and the starts that have waited for it. After a failure the next
     /// one begins. After a success they all fail.
-    func startedAdvertising(_ result: Result<Void, EngineError>, _ advertisement: UInt64) {
+    func startedAdvertising(_ result: Result<Void, BackendError>, _ advertisement: UInt64) {
         var next: AdvertisementPayload?
         var waitingCount = 0
         let isCurrent = content.withLock { content in
@@ -116,12 +116,12 @@ extension CBPeripheralManager: EventReceiver {
     func published(
         _ service: CBMutableService,
         _ number: UInt64,
-        _ result: Result<PublishedService, EngineError>
+        _ result: Result<PublishedService, BackendError>
     ) {
         switch result {
         case .success(let published):
             guard content.withLock({ $0.database.publish(number, published) }) else {
-                engine?.removeService(at: published.handle)
+                backend?.removeService(at: published.handle)
                 return
             }
         case .failure:
@@ -184,7 +184,7 @@ extension CBPeripheralManager: EventReceiver {
     /// Answers an access for which there is no delegate or characteristic.
     private func refuse(_ request: AccessRequest, on link: LinkIdentifier) {
         if request.commandLength != nil { return }
-        engine?.answer(request.identifier, on: link, .failure(.unlikelyError))
+        backend?.answer(request.identifier, on: link, .failure(.unlikelyError))
     }
 }
 

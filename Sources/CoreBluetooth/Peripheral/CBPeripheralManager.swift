@@ -44,7 +44,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Maximum number of values that wait in the host before updates are refused.
     static let updateLimit = 16
 
-    let engine: (any PeripheralEngine)?
+    let backend: (any PeripheralBackend)?
     let content: Mutex<Content>
     let backlog = DeliveryBacklog<PeripheralEvent>()
     let centralChanges = Broadcast<CBCentralChange>()
@@ -71,23 +71,23 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         queue: DispatchQueue?,
         options: [String: Any]? = nil
     ) {
-        engine = EngineFactory.makePeripheralEngine(options)
+        backend = BackendFactory.makePeripheralBackend(options)
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        begin(engine.map { $0.start })
+        begin(backend.map { $0.start })
     }
 
-    init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, engine: (any PeripheralEngine)?) {
-        self.engine = engine
+    init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, backend: (any PeripheralBackend)?) {
+        self.backend = backend
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        begin(engine.map { $0.start })
+        begin(backend.map { $0.start })
     }
 
     deinit {
         // Another manager may publish the services.
         content.withLock { $0.database.removeAll() }
-        engine?.stop()
+        backend?.stop()
     }
 
     /// The object that receives the manager's events, held weakly. Another delegate receives the events from then on.
@@ -135,12 +135,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         }
     }
 
-    /// Asks the engine to advertise. Called under the lock, so that starts and stops from several threads reach the
-    /// engine in the order of the states.
+    /// Asks the backend to advertise. Called under the lock, so that starts and stops from several threads reach the
+    /// backend in the order of the states.
     func beginAdvertising(_ payload: AdvertisementPayload, _ content: inout Content) {
         content.advertising = .starting
         content.advertisement += 1
-        engine?.startAdvertising(payload) { [weak self, advertisement = content.advertisement] result in
+        backend?.startAdvertising(payload) { [weak self, advertisement = content.advertisement] result in
             self?.onQueue { $0.startedAdvertising(result, advertisement) }
         }
     }
@@ -152,7 +152,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             guard content.advertising != .off else { return }
             content.advertising = .off
             content.waitingStarts = []
-            engine?.stopAdvertising()
+            backend?.stopAdvertising()
         }
     }
 
@@ -176,7 +176,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
                     + "not local"
             )
             // The result follows those of earlier calls, which may be for the same service.
-            engine?.completeInOrder { [weak self] _ in
+            backend?.completeInOrder { [weak self] _ in
                 self?.onQueue { manager in
                     let error = CBError.described(.invalidParameters)
                     manager.delegate?.peripheralManager(manager, didAdd: service, error: error)
@@ -185,7 +185,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             return
         }
         service.setPublished(true)
-        engine?.publish(addition.definition, including: addition.included) { [weak self] result in
+        backend?.publish(addition.definition, including: addition.included) { [weak self] result in
             // At once, because services that include this one may be published next.
             if case .success(let published) = result { addition.handle.set(published.handle) }
             self?.onQueue { $0.published(service, addition.number, result) }
@@ -199,7 +199,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             defer { content.database.remove(service) }
             return content.database.handle(of: service)
         }
-        if let handle { engine?.removeService(at: handle) }
+        if let handle { backend?.removeService(at: handle) }
     }
 
     /// Removes all services of this manager.
@@ -225,7 +225,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             } else {
                 .failure(errorCode(result))
             }
-        engine?.answer(request.access.identifier, on: request.access.link, answer)
+        backend?.answer(request.access.identifier, on: request.access.link, answer)
     }
 
     /// Returns the error code to send for `result`.
@@ -272,7 +272,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             return content.session
         }
         guard let session else { return false }
-        engine?.update(Array(value), of: handle, to: targets) { [weak self] _ in
+        backend?.update(Array(value), of: handle, to: targets) { [weak self] _ in
             self?.onQueue { $0.updateHasLeft(session) }
         }
         return true
@@ -283,16 +283,16 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Requests a shorter or longer latency of a central's connection. The central decides.
     open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
         guard acceptsCommands() else { return }
-        engine?.setLatency(latency, of: central.identifier)
+        backend?.setLatency(latency, of: central.identifier)
     }
 
     /// Publishes a service for L2CAP channels; see
-    /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)``. The service is removed when the
-    /// manager is no longer powered on.
+    /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)``. The service is removed when
+    /// the manager is no longer powered on.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
         guard acceptsCommands() else { return }
         let session = content.withLock { $0.session }
-        engine?.publishChannel(requiresEncryption: encryptionRequired) { [weak self] result in
+        backend?.publishChannel(requiresEncryption: encryptionRequired) { [weak self] result in
             self?.onQueue { manager in
                 // The service was removed when the manager was no longer powered on.
                 guard manager.content.withLock({ $0.session }) == session else { return }
@@ -305,7 +305,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Removes a service for L2CAP channels. Open channels stay open.
     open func unpublishL2CAPChannel(_ psm: CBL2CAPPSM) {
         guard acceptsCommands() else { return }
-        engine?.unpublishChannel(psm) { [weak self] result in
+        backend?.unpublishChannel(psm) { [weak self] result in
             self?.onQueue { manager in
                 manager.delegate?.peripheralManager(manager, didUnpublishL2CAPChannel: psm, error: result.error)
             }
@@ -313,7 +313,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 }
 
-extension Result where Failure == EngineError {
+extension Result where Failure == BackendError {
     /// The error that the app receives; nil for success.
     var error: (any Error)? {
         if case .failure(let error) = self { error.error } else { nil }

@@ -18,7 +18,7 @@ import Synchronization
 ///   central may connect under many addresses. The app decides how many peripherals it connects to.
 /// - In total: discoveries and connection events.
 ///
-/// An event beyond a limit is not delivered. The engine then acts by the kind of event. A command, a value or a
+/// An event beyond a limit is not delivered. The backend then acts by the kind of event. A command, a value or a
 /// discovery is dropped and counted. A connection event is dropped. A channel is closed. A peer that causes other
 /// events is disconnected. When there is room for discoveries again, peripherals whose discovery was dropped are
 /// discovered when they are heard next.
@@ -26,7 +26,7 @@ import Synchronization
 /// ## Threading
 ///
 /// The host's loop adds events, and the manager's queue removes them.
-final class DeliveryBacklog<Event: EngineEvent>: Sendable {
+final class DeliveryBacklog<Event: BackendEvent>: Sendable {
     typealias Source = Event.Source
 
     private struct State {

@@ -1,7 +1,7 @@
 import Dispatch
 
-/// An event of an engine, on its way to the delegate of a manager.
-protocol EngineEvent: Sendable {
+/// An event of a backend, on its way to the delegate of a manager.
+protocol BackendEvent: Sendable {
     associatedtype Source: Hashable & Sendable
 
     /// The amount by which the event counts while it waits; nil if it has no limit of its own.
@@ -10,12 +10,12 @@ protocol EngineEvent: Sendable {
     static func stateChanged(_ state: CBManagerState) -> Self
 }
 
-extension CentralEvent: EngineEvent {}
-extension PeripheralEvent: EngineEvent {}
+extension CentralEvent: BackendEvent {}
+extension PeripheralEvent: BackendEvent {}
 
-/// A manager that handles the events of its engine on the queue on which its delegate is called.
+/// A manager that handles the events of its backend on the queue on which its delegate is called.
 protocol EventReceiver: CBManager {
-    associatedtype Event: EngineEvent
+    associatedtype Event: BackendEvent
 
     /// The events that wait for the queue.
     var backlog: DeliveryBacklog<Event> { get }
@@ -40,17 +40,17 @@ protocol EventReceiver: CBManager {
 extension EventReceiver {
     func hasRoom(before event: Event) {}
 
-    /// Starts the engine.
+    /// Starts the backend.
     ///
-    /// - Parameter start: starts the engine with the closure that receives its events; nil if the process has no
-    ///   engine.
+    /// - Parameter start: starts the backend with the closure that receives its events; nil if the process has no
+    ///   backend.
     func begin(_ start: ((@escaping @Sendable (Event) -> Bool) -> Void)?) {
         guard let start else {
             ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
             return onQueue { $0.handle(.stateChanged(.unsupported)) }
         }
-        // A block, which the queue only retains. A work item must not be enqueued again while it runs: it keeps its queue
-        // only once, and releases it at its end.
+        // A block, which the queue only retains. A work item must not be enqueued again while it runs: it keeps its
+        // queue only once, and releases it at its end.
         let deliver: @Sendable @convention(block) () -> Void = { [weak self] in self?.deliverNext() }
         start { [weak self] event in self?.receive(event, deliver) ?? true }
     }

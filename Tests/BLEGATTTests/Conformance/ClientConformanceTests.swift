@@ -49,7 +49,7 @@ private final class RawClient {
             case .ended(let run): completions.removeValue(forKey: ObjectIdentifier(run))?()
             case .securityRequired:
                 opcode = client.securityElevated(.success(()), handle: .invalid, mtu: bearer.mtu, into: &buffer)
-            case .cacheChanged: Issue.record("a server that is not trusted is learnt")
+            case .cacheChanged: Issue.record("the database of an unverified server is cached")
             }
         }
         guard let opcode else { return try next() }

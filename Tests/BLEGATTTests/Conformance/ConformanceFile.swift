@@ -1,5 +1,6 @@
 import BLEGATT
 import BluetoothTypes
+import ConformanceFolder
 import Foundation
 import Testing
 
@@ -76,26 +77,17 @@ struct ConformanceFile: Decodable {
         var isToTester: Bool { direction == "from_iut" }
     }
 
-    /// The folder that `SWIFT_BLE_CONFORMANCE` names.
-    private static let namedFolder = ProcessInfo.processInfo.environment["SWIFT_BLE_CONFORMANCE"]
-
-    /// The location of `gatt.json`: in the named folder, otherwise in `shared/conformance` beside the package.
-    private static let location: URL = {
-        let beside = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("shared/conformance")
-        let folder = namedFolder.map { URL(fileURLWithPath: $0) } ?? beside
-        return folder.appendingPathComponent("gatt.json")
-    }()
-
-    /// Whether the tests of the exchanges run. They are skipped only if no folder is named and the file does not exist.
-    static var isExpected: Bool { namedFolder != nil || FileManager.default.fileExists(atPath: location.path) }
+    /// Whether the tests of the exchanges run.
+    static var isExpected: Bool { ConformanceFolder.isExpected("gatt.json") }
 
     /// Reads the file.
     static func read() throws -> ConformanceFile {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try decoder.decode(ConformanceFile.self, from: Data(contentsOf: location))
+        return try decoder.decode(
+            ConformanceFile.self,
+            from: Data(contentsOf: ConformanceFolder.location(of: "gatt.json"))
+        )
     }
 
     /// The file, nil if it cannot be read.

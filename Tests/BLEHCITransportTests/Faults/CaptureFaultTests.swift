@@ -194,7 +194,7 @@ struct CaptureFaultTests {
     func stopEndsTheWaitForTheReaderOfAPipe() throws {
         let path = path
         try #require(mkfifo(path, 0o600) == 0)
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         let failure = Mutex<TransportError?>(nil)
         let isDone = DispatchSemaphore(value: 0)
         DispatchQueue.global().async {
@@ -205,7 +205,7 @@ struct CaptureFaultTests {
             }
             isDone.signal()
         }
-        stop.stop()
+        stop.cancel()
         let result = isDone.wait(timeout: .now() + .seconds(60))
         // A thread that waits for a reader gets one.
         withExtendedLifetime(OwnedDescriptor(open(path, O_RDWR | O_NONBLOCK))) {}
@@ -229,7 +229,7 @@ struct CaptureFaultTests {
     func callerThatMayWaitWaitsForRoomUntilTheStop() throws {
         try #require(mkfifo(path, 0o600) == 0)
         let end = OwnedDescriptor(open(path, O_RDONLY | O_NONBLOCK))
-        let stop = ReadingStop()
+        let stop = CancellationToken()
         let file = try CaptureFile(path: path, mayWait: true, stop: stop)
         // These packets are more than a pipe holds.
         let count = 500
@@ -253,7 +253,7 @@ struct CaptureFaultTests {
         #expect(file.failure == nil)
         #expect(total.withLock { $0 } == 16 + count * (24 + packet.count))
         // The reader has stopped reading.
-        stop.stop()
+        stop.cancel()
         for _ in 0..<1000 where file.failure == nil { append(packet, to: file) }
         #expect(file.failure == .captureFile(path, errno: EAGAIN))
     }

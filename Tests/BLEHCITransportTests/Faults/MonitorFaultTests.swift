@@ -56,7 +56,7 @@ struct MonitorFaultTests {
     func readingFailsWithItsReason(item: Case) throws {
         let (socket, kernel) = try sockets()
         item.run {
-            var channel = MonitorChannel(socket, stop: ReadingStop())
+            var channel = MonitorChannel(socket, stop: CancellationToken())
             let adapter = try channel.next()?.adapterIndex
             let drops = channel.drops
             #expect(adapter == 1)
@@ -67,8 +67,8 @@ struct MonitorFaultTests {
 
     @Test("that leaves no descriptor for the stop does not prevent it")
     func stopWorksWithoutADescriptor() async throws {
-        var stop: ReadingStop?
-        let trial = FaultRun([Fault(.eventfd, .fails(EMFILE))]) { stop = ReadingStop() }
+        var stop: CancellationToken?
+        let trial = FaultRun([Fault(.eventfd, .fails(EMFILE))]) { stop = CancellationToken() }
         #expect(trial.unused.isEmpty)
         let (socket, kernel) = try sockets()
         let made = try #require(stop)
@@ -76,7 +76,7 @@ struct MonitorFaultTests {
             var channel = MonitorChannel(socket, stop: made)
             let isFirst = (try? channel.next()) != nil
             // Another thread stops it, at the latest while it waits.
-            let second = try? channel.next(beforeWaiting: { DispatchQueue.global().async { made.stop() } })
+            let second = try? channel.next(beforeWaiting: { DispatchQueue.global().async { made.cancel() } })
             return isFirst && second == nil
         }
         #expect(isEnded)

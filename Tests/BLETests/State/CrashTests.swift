@@ -25,21 +25,21 @@ struct CrashTests {
                 untilKept: Int.random(in: 0...4, using: &dice),
                 thenFor: UInt32.random(in: 0...2000, using: &dice)
             )
-            var (begun, kept) = (before, before)
+            var (begun, saved) = (before, before)
             for line in lines {
                 let words = line.split(separator: " ")
                 let number = words.count == 2 ? UInt32(words[1]) : nil
                 switch (words.first, number) {
                 case ("+", let number?): begun = max(begun, number)
-                case ("=", let number?): kept = max(kept, number)
+                case ("=", let number?): saved = max(saved, number)
                 default: Issue.record("round \(round) of \(seed): the writer says: \(line)")
                 }
             }
             let (security, warnings) = await CrashTests.open(directory)
             #expect(warnings == [])
-            if begun > 0, !(kept == 0 && security == KeptSecurity()) {
+            if begun > 0, !(saved == 0 && security == HostSecurityState()) {
                 let generation = try #require(Generation(of: security), "round \(round) of \(seed): \(security)")
-                #expect((kept...begun).contains(generation.number), "round \(round) of \(seed)")
+                #expect((saved...begun).contains(generation.number), "round \(round) of \(seed)")
                 before = generation.number
             }
         }
@@ -49,10 +49,10 @@ struct CrashTests {
         #expect(Set(left) == ["00-11-22-33-44-55.json", "00-11-22-33-44-55.json.lock"])
     }
 
-    private static func open(_ directory: String) async -> (KeptSecurity, [String]) {
+    private static func open(_ directory: String) async -> (HostSecurityState, [String]) {
         let warnings = Warnings()
         let store = await KeyStore.open(adapter: BondWriter.host, in: directory) { warnings.add($0) }
-        let security = await KeptBonds(store) { warnings.add($0) }.load(for: nil)
+        let security = await BondFileStore(store) { warnings.add($0) }.load(for: nil)
         await store.close()
         return (security, warnings.all)
     }

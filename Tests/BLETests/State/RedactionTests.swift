@@ -25,9 +25,9 @@ struct RedactionTests {
         return bond
     }
 
-    private static var security: KeptSecurity {
-        KeptSecurity(
-            identity: KeptIdentity(
+    private static var security: HostSecurityState {
+        HostSecurityState(
+            identity: HostIdentity(
                 staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true),
                 resolvingKey: secret
             ),

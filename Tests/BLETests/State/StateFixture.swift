@@ -20,8 +20,8 @@ final class StateFixture: Sendable {
     /// The directory of the controller's database caches.
     var caches: String { directory + "/00-1A-7D-DA-71-13.caches" }
 
-    func bonds(_ warnings: Warnings = Warnings()) -> KeptBonds {
-        KeptBonds { [directory] address in
+    func bonds(_ warnings: Warnings = Warnings()) -> BondFileStore {
+        BondFileStore { [directory] address in
             await .open(adapter: address.map { "\($0)" } ?? "hci0", in: directory) { warnings.add($0) }
         } warn: {
             warnings.add($0)
@@ -29,7 +29,7 @@ final class StateFixture: Sendable {
     }
 
     /// Loads the state as the next host does.
-    func load(_ warnings: Warnings = Warnings()) async -> KeptSecurity {
+    func load(_ warnings: Warnings = Warnings()) async -> HostSecurityState {
         let bonds = bonds(warnings)
         let security = await bonds.load(for: controller)
         await bonds.close()
@@ -37,11 +37,11 @@ final class StateFixture: Sendable {
     }
 }
 
-extension KeptBonds {
-    /// Keeps the state, and returns whether it was written.
-    func save(_ security: KeptSecurity) async -> Bool {
+extension BondFileStore {
+    /// Saves the state, and returns whether it was written.
+    func saveAndWait(_ security: HostSecurityState) async -> Bool {
         await withCheckedContinuation { continuation in
-            keep(security) { continuation.resume(returning: $0) }
+            save(security) { continuation.resume(returning: $0) }
         }
     }
 }

@@ -23,7 +23,7 @@ struct StateLimitTests {
     }
 
     /// A bond with a database of `count` characteristics, each with a descriptor.
-    private func security(characteristics count: Int, hash: UInt128? = 7) -> KeptSecurity {
+    private func security(characteristics count: Int, hash: UInt128? = 7) -> HostSecurityState {
         var record = BondRecord(bond: Bond(identity: peer))
         record.clientCache = DatabaseCache(
             hash: hash,
@@ -52,8 +52,8 @@ struct StateLimitTests {
                 )
             ]
         )
-        return KeptSecurity(
-            identity: KeptIdentity(staticAddress: DeviceAddress(0xC012_3456_789A, isRandom: true), resolvingKey: 3),
+        return HostSecurityState(
+            identity: HostIdentity(staticAddress: DeviceAddress(0xC012_3456_789A, isRandom: true), resolvingKey: 3),
             bonds: [record]
         )
     }
@@ -64,11 +64,11 @@ struct StateLimitTests {
     func largestDatabaseIsReadAgain() async throws {
         let security = security(characteristics: (DiscoveryLimits.attributes - 1) / 2)
         let store = await openStore()
-        let bonds = KeptBonds(store) { Issue.record("\($0)") }
+        let bonds = BondFileStore(store) { Issue.record("\($0)") }
         _ = await bonds.load(for: state.controller)
-        #expect(await bonds.save(security))
+        #expect(await bonds.saveAndWait(security))
         await bonds.close()
-        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let again = BondFileStore(await openStore()) { Issue.record("\($0)") }
         #expect(await again.load(for: state.controller) == security)
         await again.close()
         #expect(try #require(try state.file.read()).data.count < 1000, "the bonds' file holds no database")
@@ -78,9 +78,9 @@ struct StateLimitTests {
     func cachesCanBeDropped(damage: Int) async throws {
         let security = security(characteristics: damage == 0 ? 65_534 : 3)
         let warnings = Warnings()
-        let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
+        let bonds = BondFileStore(await openStore(warnings)) { warnings.add($0) }
         _ = await bonds.load(for: state.controller)
-        #expect(await bonds.save(security))
+        #expect(await bonds.saveAndWait(security))
         await bonds.close()
         let names = (try? FileManager.default.contentsOfDirectory(atPath: state.caches)) ?? []
         #expect(names.count == (damage == 0 ? 0 : 1))
@@ -92,29 +92,29 @@ struct StateLimitTests {
             default: unlink(cache.path)
             }
         }
-        let again = KeptBonds(await openStore(warnings)) { warnings.add($0) }
+        let again = BondFileStore(await openStore(warnings)) { warnings.add($0) }
         #expect(await again.load(for: state.controller) == security.withoutCaches)
         #expect(again.problem == nil)
-        #expect(await again.save(security), "it is written again once it was learnt again")
+        #expect(await again.saveAndWait(security), "it is written again once it was discovered again")
         await again.close()
         #expect(warnings.all == [])
     }
 
     @Test("A cache is removed with its bond, and one without a bond is removed")
     func cachesGoWithTheirBonds() async throws {
-        let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let bonds = BondFileStore(await openStore()) { Issue.record("\($0)") }
         _ = await bonds.load(for: state.controller)
         let security = security(characteristics: 3)
-        #expect(await bonds.save(security))
+        #expect(await bonds.saveAndWait(security))
         // The peer has paired again, so its old database may be outdated.
-        #expect(await bonds.save(security.withoutCaches))
+        #expect(await bonds.saveAndWait(security.withoutCaches))
         #expect(try FileManager.default.contentsOfDirectory(atPath: state.caches) == [])
-        #expect(await bonds.save(security))
+        #expect(await bonds.saveAndWait(security))
         await bonds.close()
-        try await KeptHost("\(state.controller)", in: state.directory).change(warn: recordIssue) { $0.bonds = [] }
+        try await HostStateStore("\(state.controller)", in: state.directory).change(warn: recordIssue) { $0.bonds = [] }
         #expect(try FileManager.default.contentsOfDirectory(atPath: state.caches) == [])
         try StateFile(directory: state.caches, name: "stranger.json").replace(with: Data("{}".utf8))
-        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let again = BondFileStore(await openStore()) { Issue.record("\($0)") }
         _ = await again.load(for: state.controller)
         #expect(try FileManager.default.contentsOfDirectory(atPath: state.caches) == [])
         await again.close()
@@ -129,13 +129,13 @@ struct StateLimitTests {
             "0123456789abcdef0123456789abcdef","services":[{"uuid":"180F","isPrimary":true,"handle":1,"endHandle":3,"includedServices":[],"characteristics":[]}]}}]}
             """
         try state.file.replace(with: Data(text.utf8))
-        let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let bonds = BondFileStore(await openStore()) { Issue.record("\($0)") }
         let security = await bonds.load(for: state.controller)
         #expect(security.bonds.first?.clientCache?.services.map(\.uuid) == ["180F"])
-        #expect(await bonds.save(security))
+        #expect(await bonds.saveAndWait(security))
         await bonds.close()
         #expect(!String(decoding: try #require(try state.file.read()).data, as: UTF8.self).contains("180F"))
-        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let again = BondFileStore(await openStore()) { Issue.record("\($0)") }
         #expect(await again.load(for: state.controller) == security)
         await again.close()
     }
@@ -148,7 +148,7 @@ struct StateLimitTests {
         let text = #"{"format":1,"bonds":[\#(bond)]}"#
         try state.file.replace(with: Data(text.utf8))
         let warnings = Warnings()
-        let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
+        let bonds = BondFileStore(await openStore(warnings)) { warnings.add($0) }
         let security = await bonds.load(for: state.controller)
         #expect(security.identity == nil)
         #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01"])
@@ -163,8 +163,8 @@ struct StateLimitTests {
     func fileWithoutBondsNeedsNoIdentity(text: String) async throws {
         try state.file.replace(with: Data(text.utf8))
         let warnings = Warnings()
-        let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
-        #expect(await bonds.load(for: state.controller) == KeptSecurity())
+        let bonds = BondFileStore(await openStore(warnings)) { warnings.add($0) }
+        #expect(await bonds.load(for: state.controller) == HostSecurityState())
         await bonds.close()
         #expect(warnings.all == [])
     }
@@ -175,16 +175,16 @@ struct StateLimitTests {
     func nothingIsWrittenThatCannotBeRead() async throws {
         let warnings = Warnings()
         let store = await openStore(warnings)
-        let bonds = KeptBonds(store) { warnings.add($0) }
+        let bonds = BondFileStore(store) { warnings.add($0) }
         _ = await bonds.load(for: state.controller)
-        #expect(await bonds.save(.sample))
+        #expect(await bonds.saveAndWait(.sample))
         let before = try state.file.read()
         let long = String(repeating: "x", count: KeyStore.sectionSizeLimit)
         for name in ["a", "b"] {
-            let isKept = await withCheckedContinuation { continuation in
-                store.keep([name: { long }]) { continuation.resume(returning: $0) }
+            let isSaved = await withCheckedContinuation { continuation in
+                store.save([name: { long }]) { continuation.resume(returning: $0) }
             }
-            #expect(!isKept)
+            #expect(!isSaved)
         }
         #expect(warnings.all.count == 2)
         #expect(warnings.all.allSatisfy { $0.contains("is larger than 4 MB") })
@@ -199,16 +199,16 @@ struct StateLimitTests {
     @Test("A client that toggles its configuration causes two writes, and the last value is saved")
     func toggledConfigurationsAreGathered() async throws {
         let store = await openStore()
-        let bonds = KeptBonds(store) { Issue.record("\($0)") }
+        let bonds = BondFileStore(store) { Issue.record("\($0)") }
         _ = await bonds.load(for: state.controller)
         var security = security(characteristics: 0)
-        #expect(await bonds.save(security))
+        #expect(await bonds.saveAndWait(security))
         #expect(store.writeCount == 1)
         for toggle in 1...10_001 {
             security.bonds[0].serverState = ServerSession.PersistentState(
                 configurations: toggle.isMultiple(of: 2) ? [] : [.init(handle: 3, configuration: .notification)]
             )
-            bonds.gather(security)
+            bonds.saveSoon(security)
             // The first is written at once.
             if toggle == 1 { while store.writeCount < 2 { await Task.yield() } }
         }
@@ -216,11 +216,11 @@ struct StateLimitTests {
         await bonds.close()
         #expect(store.writeCount == 2, "the last value is the one that was written first")
         security.bonds[0].serverState = ServerSession.PersistentState(clientFeatures: 1)
-        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let again = BondFileStore(await openStore()) { Issue.record("\($0)") }
         #expect(await again.load(for: state.controller).bonds[0].serverState?.configurations.count == 1)
-        again.gather(security)
+        again.saveSoon(security)
         await again.close()
-        let last = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let last = BondFileStore(await openStore()) { Issue.record("\($0)") }
         #expect(await last.load(for: state.controller).bonds[0].serverState?.clientFeatures == 1)
         await last.close()
     }

@@ -185,7 +185,7 @@ struct ATTRouterTests {
         #expect(fixture.takeSent().count == 1)
     }
 
-    @Test func serverStateIsKeptOfTrustedPeersOnly() throws {
+    @Test func serverStateIsStoredOfVerifiedPeersOnly() throws {
         let fixture = try ATTRouterFixture()
         fixture.receive([0x12, 4, 0, 0, 0])
         #expect(fixture.effects.isEmpty)

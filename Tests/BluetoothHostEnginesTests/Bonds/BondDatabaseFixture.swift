@@ -6,7 +6,7 @@ import BluetoothTypes
 
 /// Bonds, pairings and databases for the tests of ``BondDatabase``.
 enum BondSample {
-    static let identity = KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_00FF, isRandom: true), resolvingKey: 9)
+    static let identity = HostIdentity(staticAddress: DeviceAddress(0xC000_0000_00FF, isRandom: true), resolvingKey: 9)
     static let authenticated = KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
     static let unauthenticated = KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)
     static let call = SaveWaiter.call(CallToken(index: 1, generation: 0))
@@ -45,12 +45,14 @@ enum BondSample {
         )
     }
 
-    static func kept(_ records: BondRecord...) -> KeptSecurity { KeptSecurity(identity: identity, bonds: records) }
+    static func saved(_ records: BondRecord...) -> HostSecurityState {
+        HostSecurityState(identity: identity, bonds: records)
+    }
 
     /// A database that has loaded bonds.
     static func database(_ records: BondRecord..., limit: Int = 3, isPersistent: Bool = true) -> BondDatabase {
         var database = BondDatabase(identity: identity, limit: limit, isPersistent: isPersistent)
-        database.load(KeptSecurity(identity: identity, bonds: records))
+        database.load(HostSecurityState(identity: identity, bonds: records))
         return database
     }
 

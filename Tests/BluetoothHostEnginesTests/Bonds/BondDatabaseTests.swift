@@ -29,17 +29,17 @@ struct BondDatabaseTests {
     func newIdentityIsSavedOnce() {
         var database = BondDatabase(identity: Sample.identity, limit: 3, isPersistent: true)
         #expect(!database.isLoaded)
-        database.load(KeptSecurity())
+        database.load(HostSecurityState())
         #expect(database.isLoaded)
-        #expect(database.begin() == [.save(Sample.kept(), number: nil)])
+        #expect(database.begin() == [.save(Sample.saved(), number: nil)])
         #expect(database.begin() == [])
     }
 
     @Test("The identity that the store has is used and not saved again")
     func storedIdentityIsUsed() {
-        let other = KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true), resolvingKey: 1)
+        let other = HostIdentity(staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true), resolvingKey: 1)
         var database = BondDatabase(identity: other, limit: 3, isPersistent: true)
-        database.load(Sample.kept(record(1)))
+        database.load(Sample.saved(record(1)))
         #expect(database.identity == Sample.identity)
         #expect(database.begin() == [])
         #expect(database.order == [1])
@@ -48,7 +48,7 @@ struct BondDatabaseTests {
     @Test("A generated identity has a random static address and a key")
     func generatedIdentityHasARandomStaticAddressAndAKey() {
         var random = SeededGenerator(seed: 1)
-        let identity = KeptIdentity(random: &random)
+        let identity = HostIdentity(random: &random)
         #expect(identity.staticAddress.kind == .randomStatic)
         #expect(identity.resolvingKey != 0)
     }
@@ -63,7 +63,7 @@ struct BondDatabaseTests {
         #expect(decision == .bonded)
         #expect(
             effects == [
-                .save(Sample.kept(record(1), expected), number: nil), .bondChanged(address(2)),
+                .save(Sample.saved(record(1), expected), number: nil), .bondChanged(address(2)),
                 .report(.bondAdded(BondInformation(expected))),
             ]
         )
@@ -214,13 +214,15 @@ struct BondDatabaseTests {
             let expected = usesOldBondAgain ? 2 : value
             #expect(decision == .bonded)
             #expect(database.records.filter(\.isPrivileged).map(\.bond.identity) == [address(expected)])
-            let saves: [KeptSecurity] = effects.compactMap { if case .save(let kept, _) = $0 { kept } else { nil } }
+            let saves: [HostSecurityState] = effects.compactMap {
+                if case .save(let saved, _) = $0 { saved } else { nil }
+            }
             #expect(saves.last?.bonds.filter(\.isPrivileged).map(\.bond.identity) == [address(expected)])
         }
     }
 
     @Test("The state of a peer is kept when it pairs again, if it had verified its bond")
-    func attributesOfProvenPeerStay() {
+    func attributesOfVerifiedPeerStay() {
         let cache = Sample.cache(attributes: 1)
         let known = Sample.record(1) {
             $0.serverState = ServerSession.PersistentState(clientFeatures: 1)
@@ -274,7 +276,7 @@ struct BondDatabaseTests {
     @Test("The order of use is saved, and decides evictions after a restart")
     func orderOfUseIsSaved() {
         var first = Sample.database(record(1), record(2), limit: 2)
-        #expect(first.update(address(1), .used) == [.gather(Sample.kept(record(2), record(1)))])
+        #expect(first.update(address(1), .used) == [.saveSoon(Sample.saved(record(2), record(1)))])
         #expect(first.update(address(1), .used) == [])
         #expect(first.flush() == [], "a use alone is not worth a save")
         var second = Sample.database(record(2), record(1), limit: 2)
@@ -293,7 +295,7 @@ struct BondDatabaseTests {
         let effects = try database.insert(imported, inUse: [])
         #expect(
             effects == [
-                .save(Sample.kept(expected), number: nil), .bondChanged(address(1)),
+                .save(Sample.saved(expected), number: nil), .bondChanged(address(1)),
                 .report(.bondAdded(BondInformation(expected))),
             ]
         )
@@ -304,10 +306,10 @@ struct BondDatabaseTests {
         var database = Sample.database(record(1))
         let changed = Sample.record(1) { $0.serverState = ServerSession.PersistentState(clientFeatures: 7) }
         let state = ServerSession.PersistentState(clientFeatures: 7)
-        #expect(database.update(address(1), .serverState(state)) == [.gather(Sample.kept(changed))])
+        #expect(database.update(address(1), .serverState(state)) == [.saveSoon(Sample.saved(changed))])
         #expect(database.update(address(1), .serverState(state)) == [], "nothing has changed")
         #expect(database.update(address(9), .serverState(state)) == [], "there is no such bond")
-        #expect(database.flush() == [.save(Sample.kept(changed), number: nil)])
+        #expect(database.flush() == [.save(Sample.saved(changed), number: nil)])
         #expect(database.flush() == [])
     }
 
@@ -316,17 +318,17 @@ struct BondDatabaseTests {
         var database = Sample.database(record(1))
         _ = database.update(address(1), .clientCache(Sample.cache(attributes: 2)))
         let expected = Sample.record(1, isPrivileged: true) { $0.clientCache = Sample.cache(attributes: 2) }
-        #expect(database.update(address(1), .privileged(true)) == [.save(Sample.kept(expected), number: nil)])
+        #expect(database.update(address(1), .privileged(true)) == [.save(Sample.saved(expected), number: nil)])
         #expect(database.flush() == [])
     }
 
     @Test("A cache that is too large to be loaded again is not stored")
-    func oversizedCacheIsNotKept() {
+    func oversizedCacheIsNotSaved() {
         var database = Sample.database(record(1))
         _ = database.update(address(1), .clientCache(Sample.cache(attributes: DiscoveryLimits.attributes)))
         #expect(database[address(1)]?.clientCache?.attributeCount == DiscoveryLimits.attributes)
         let oversized = Sample.cache(attributes: DiscoveryLimits.attributes + 1)
-        #expect(database.update(address(1), .clientCache(oversized)) == [.gather(Sample.kept(record(1)))])
+        #expect(database.update(address(1), .clientCache(oversized)) == [.saveSoon(Sample.saved(record(1)))])
         #expect(database[address(1)]?.clientCache == nil)
     }
 
@@ -335,14 +337,14 @@ struct BondDatabaseTests {
         var database = Sample.database(record(1), record(2))
         #expect(
             database.remove(address(1), notifying: Sample.call) == [
-                .save(Sample.kept(record(2)), number: 1), .bondChanged(address(1)),
+                .save(Sample.saved(record(2)), number: 1), .bondChanged(address(1)),
                 .report(.bondRemoved(identity: address(1))),
             ]
         )
         #expect(database.pendingSaveCount == 1)
         let finish = BondEffect.finish(Sample.call, isSaved: isSaved)
-        #expect(database.saved(1, isSaved) == (isSaved ? [finish] : [.report(.bondsNotKept), finish]))
-        #expect(database.saved(1, isSaved) == (isSaved ? [] : [.report(.bondsNotKept)]), "it has ended")
+        #expect(database.saved(1, isSaved) == (isSaved ? [finish] : [.report(.bondsNotSaved), finish]))
+        #expect(database.saved(1, isSaved) == (isSaved ? [] : [.report(.bondsNotSaved)]), "it has ended")
         #expect(database.pendingSaveCount == 0)
         #expect(database.remove(address(1), notifying: Sample.call) == [.finish(Sample.call, isSaved: true)])
     }
@@ -351,7 +353,7 @@ struct BondDatabaseTests {
     func failedSaveIsReported() {
         var database = Sample.database(record(1))
         #expect(database.saved(nil, true) == [])
-        #expect(database.saved(nil, false) == [.report(.bondsNotKept)])
+        #expect(database.saved(nil, false) == [.report(.bondsNotSaved)])
     }
 
     @Test("Without a store, nothing is saved and each change finishes at once")

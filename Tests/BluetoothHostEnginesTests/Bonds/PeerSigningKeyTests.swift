@@ -34,7 +34,7 @@ struct PeerSigningKeyTests {
     @Test func counterIsUsedForAllIdentitiesWithTheKey() {
         var database = Sample.database(record(1, 3), record(2, 3), record(9, 3, of: 6))
         let effects = database.update(address(1), .counterUsed(next: 8, write))
-        #expect(effects == [.save(Sample.kept(record(1, 8), record(2, 8), record(9, 3, of: 6)), number: 1)])
+        #expect(effects == [.save(Sample.saved(record(1, 8), record(2, 8), record(9, 3, of: 6)), number: 1)])
     }
 
     @Test func differentCountersOfOneKeyAreRaisedWhenTheyAreLoaded() {
@@ -43,10 +43,10 @@ struct PeerSigningKeyTests {
     }
 
     @Test func counterOfARetiredKeyIsUsedForABondThatIsLoaded() {
-        var kept = Sample.kept(record(1, 0))
-        kept.retiredSigningKeys.add(SigningKey(value: Self.value, isAuthenticated: false, nextCounter: 30))
+        var saved = Sample.saved(record(1, 0))
+        saved.retiredSigningKeys.add(SigningKey(value: Self.value, isAuthenticated: false, nextCounter: 30))
         var database = BondDatabase(identity: Sample.identity, limit: 3, isPersistent: true)
-        database.load(kept)
+        database.load(saved)
         #expect(counter(1, in: database) == 30)
     }
 
@@ -82,19 +82,19 @@ struct PeerSigningKeyTests {
 
     @Test func counterOfARemovedBondIsSaved() {
         var database = Sample.database(record(1, 30), record(2, 0, of: 6))
-        var kept = Sample.kept(record(2, 0, of: 6))
-        kept.retiredSigningKeys.add(SigningKey(value: Self.value, isAuthenticated: false, nextCounter: 30))
-        #expect(database.remove(address(1), notifying: Sample.call).first == .save(kept, number: 1))
+        var saved = Sample.saved(record(2, 0, of: 6))
+        saved.retiredSigningKeys.add(SigningKey(value: Self.value, isAuthenticated: false, nextCounter: 30))
+        #expect(database.remove(address(1), notifying: Sample.call).first == .save(saved, number: 1))
         #expect(
             database.remove(address(2), notifying: Sample.call).first
                 == .save(
-                    KeptSecurity(identity: Sample.identity, retiredSigningKeys: kept.retiredSigningKeys),
+                    HostSecurityState(identity: Sample.identity, retiredSigningKeys: saved.retiredSigningKeys),
                     number: 2
                 ),
             "no counter of the other key was used"
         )
         var next = BondDatabase(identity: Sample.identity, limit: 3, isPersistent: true)
-        next.load(kept)
+        next.load(saved)
         _ = next.admit(outcome(1))
         #expect(counter(1, in: next) == 30)
     }
@@ -102,7 +102,7 @@ struct PeerSigningKeyTests {
     @Test func keyThatAnotherBondHasIsNotRetired() {
         var database = Sample.database(record(1, 30), record(2, 30))
         #expect(
-            database.remove(address(1), notifying: Sample.call).first == .save(Sample.kept(record(2, 30)), number: 1)
+            database.remove(address(1), notifying: Sample.call).first == .save(Sample.saved(record(2, 30)), number: 1)
         )
     }
 

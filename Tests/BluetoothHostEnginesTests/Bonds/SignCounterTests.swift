@@ -27,7 +27,7 @@ struct SignCounterTests {
         #expect(database.takeSignCounter(for: identity) == .noneReserved)
         #expect(
             database.reserveSignCounters(for: identity, notifying: Sample.call) == [
-                .save(Sample.kept(record(own: 19)), number: 1)
+                .save(Sample.saved(record(own: 19)), number: 1)
             ]
         )
         #expect(database.takeSignCounter(for: identity) == .noneReserved)
@@ -49,7 +49,7 @@ struct SignCounterTests {
     func unsavedCountersAreNotUsed() {
         var database = Sample.database(record(own: 0))
         _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
-        #expect(database.saved(1, false) == [.report(.bondsNotKept), .finish(Sample.call, isSaved: false)])
+        #expect(database.saved(1, false) == [.report(.bondsNotSaved), .finish(Sample.call, isSaved: false)])
         #expect(database.takeSignCounter(for: identity) == .noneReserved)
         _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
         _ = database.saved(2, true)
@@ -142,7 +142,7 @@ struct SignCounterTests {
         let write = SaveWaiter.signedWrite(7, LinkIdentifier(handle: 0x0040, serial: 1))
         var database = Sample.database(record(peer: 0))
         #expect(
-            database.update(identity, .counterUsed(next: 5, write)) == [.save(Sample.kept(record(peer: 5)), number: 1)]
+            database.update(identity, .counterUsed(next: 5, write)) == [.save(Sample.saved(record(peer: 5)), number: 1)]
         )
         #expect(database.saved(1, true) == [.finish(write, isSaved: true)])
         let refused = [BondEffect.finish(write, isSaved: false)]

@@ -39,7 +39,7 @@ struct ChannelEngineModelTests {
             self.names += names
         }
 
-        /// An app that rejects a channel is told nothing more about it.
+        /// An app that rejects a channel gets no further events.
         func tell(_ observer: ObserverToken, while state: Observer) {
             if observers[observer] != .rejected { #expect(observers[observer] == state) }
         }

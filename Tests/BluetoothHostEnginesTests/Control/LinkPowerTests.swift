@@ -277,7 +277,8 @@ struct LinkPowerTests {
         for number in 0..<LinkReports.limit {
             _ = try link.control.observe(observation(UInt64(number)), LinkEventRequest())
         }
-        #expect(throws: HostError.self) { try link.control.observe(observation(99), LinkEventRequest()) }
+        let error = HostError.limitReached("32 observers receive the events of the link, the maximum; end one first")
+        #expect(throws: error) { try link.control.observe(observation(99), LinkEventRequest()) }
     }
 
     @Test func endOfTheLinkEndsItsObservers() throws {

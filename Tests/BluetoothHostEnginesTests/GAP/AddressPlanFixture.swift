@@ -30,7 +30,8 @@ struct AddressPlanFixture {
     /// The identity address of a bonded peer.
     static func peer(_ number: UInt64) -> DeviceAddress { DeviceAddress(0x0011_2233_0000 + number, isRandom: false) }
 
-    /// Sets the bonded peers, the most recently used one first. The key of a peer is its number unless another is given.
+    /// Sets the bonded peers, the most recently used one first. The key of a peer is its number unless another is
+    /// given.
     mutating func setPeers(_ numbers: [UInt64], keys: [UInt64: UInt128] = [:]) {
         plan.resolver.setKeys(numbers.map { .init(identity: Self.peer($0), value: keys[$0] ?? UInt128($0)) })
         context.peers = numbers.map(Self.peer)
@@ -54,7 +55,8 @@ struct AddressPlanFixture {
         return try #require(next)
     }
 
-    /// Requests a run, and has the controller perform its commands, or this number. The activities rest as the context says.
+    /// Requests a run, and has the controller perform its commands, or this number. The activities rest as the context
+    /// says.
     ///
     /// - Returns: the commands.
     @discardableResult

@@ -115,7 +115,8 @@ struct AdvertisingPlanFailureTests {
         #expect(fixture.plan.entries.map(\.handle) == [1] && fixture.plan.leftOnCount == 0)
     }
 
-    /// A set that was turned off and is not removed is used for the next advertisement, at the latest after three refusals.
+    /// A set that was turned off and is not removed is used for the next advertisement, at the latest after three
+    /// refusals.
     @Test(
         "A controller that removes no set does not run out of sets",
         arguments: [(.unsupportedFeatureOrParameterValue, 1), (.commandDisallowed, 3)] as [(HCIErrorCode, UInt8)]

@@ -69,7 +69,10 @@ struct AdvertisingPlanTests {
         var fixture = Fixture()
         try fixture.start()
         let second = try fixture.start()
-        #expect(throws: HostError.self) { try fixture.start() }
+        let error = HostError.limitReached(
+            "this controller advertises at most 2 set(s) at a time; stop another one first"
+        )
+        #expect(throws: error) { try fixture.start() }
         fixture.settle()
         #expect(fixture.plan.stop(second, isOn: true) == [])
         try fixture.start()

@@ -130,8 +130,8 @@ struct ConnectionPlanFailureTests {
         #expect(world.sent == [ConnectionWorld.cancel, ConnectionWorld.create(2)])
     }
 
-    /// A plan that is about to initiate to peer 2, because the end of the cancelled initiation to peer 1 was not reported.
-    /// The controller has confirmed the cancellation and continues.
+    /// A plan that is about to initiate to peer 2, because the end of the cancelled initiation to peer 1 was not
+    /// reported. The controller has confirmed the cancellation and continues.
     private func worldWithALostEnd() -> ConnectionWorld {
         var world = ConnectionWorld.initiating(1)
         world.cancel(1)
@@ -317,7 +317,8 @@ struct ConnectionPlanFailureTests {
         #expect(world.plan.foundPeers.isEmpty && world.plan.deadline == nil)
     }
 
-    /// The peer changes its address with each sixth advertisement, and the first search finds the last one at an address.
+    /// The peer changes its address with each sixth advertisement, and the first search finds the last one at an
+    /// address.
     @Test func searchesDoNotKeepTheirPhaseTowardsThePeersAddresses() throws {
         var world = ConnectionWorld()
         let start = world.now

@@ -3,8 +3,8 @@ import BluetoothTypes
 
 @testable import BluetoothHost
 
-/// A controller with one initiator, which refuses what the specification does not allow (Vol 4, Part E, 7.8). It accepts
-/// either the legacy commands or the extended ones, because a host must not mix them (3.1.1).
+/// A controller with one initiator, which refuses what the specification does not allow (Vol 4, Part E, 7.8). It
+/// accepts either the legacy commands or the extended ones, because a host must not mix them (3.1.1).
 struct GAPController {
     /// The answer to a command for LE Coded, if the controller refuses this PHY.
     static let codedRefusal = HCIErrorCode.unsupportedFeatureOrParameterValue

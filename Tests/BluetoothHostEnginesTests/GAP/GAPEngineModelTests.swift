@@ -6,7 +6,8 @@ import struct BLEVirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
-/// Random calls of apps, changes of bonds and resets, with a controller that refuses what the specification does not allow.
+/// Random calls of apps, changes of bonds and resets, with a controller that refuses what the specification does not
+/// allow.
 @Suite("The plans of GAP together under random changes")
 struct GAPEngineModelTests {
     private struct Model: ~Copyable {

@@ -37,7 +37,7 @@ extension SynchronizationPlanFixture {
         _ status: HCIErrorCode = .success
     ) -> [SynchronizationEffect] {
         plan.established(
-            LEPeriodicAdvertisingSyncEstablished(
+            LEPeriodicAdvertisingSyncEstablishedV2(
                 status: status,
                 syncHandle: handle,
                 advertisingSID: 3,

@@ -121,7 +121,7 @@ struct SubeventDataPlanTests {
     func queueIsBounded() throws {
         var fixture = Fixture()
         for number in 0..<16 { try fixture.send([Fixture.packet(0, 1)], UInt32(number)) }
-        #expect(throws: HostError.notSupported("16 packets wait for subevent 1; wait until one is sent")) {
+        #expect(throws: HostError.limitReached("at most 16 packets wait for subevent 1; await an earlier call")) {
             try fixture.send([Fixture.packet(0, 0), Fixture.packet(0, 1)], 16)
         }
         try fixture.send([Fixture.packet(0, 0)], 17)

@@ -43,7 +43,7 @@ extension SynchronizationPlanFixture {
         as number: UInt64 = 100
     ) -> [SynchronizationEffect] {
         plan.transferReceived(
-            LEPeriodicAdvertisingSyncTransferReceived(
+            LEPeriodicAdvertisingSyncTransferReceivedV2(
                 status: status,
                 connectionHandle: ConnectionHandle(link),
                 serviceData: 0x5678,
@@ -232,7 +232,7 @@ struct SyncTransferPlanTests {
             periodicAdvertisingInterval: 80,
             advertiserClockAccuracy: 0
         )
-        #expect(fixture.plan.established(found) == [])
+        #expect(fixture.plan.established(.init(found)) == [])
         #expect(fixture.settledBytes() == ["4620020800"])
         #expect(fixture.transferred(9) == [], "the train is received already")
         #expect(fixture.settledBytes() == ["4620020900"])
@@ -273,7 +273,10 @@ struct SyncTransferPlanTests {
         let terminate = try fixture.requireNext()
         #expect(terminate.command == GAPCommand(LEPeriodicAdvertisingTerminateSync(syncHandle: 7)))
         for number in 2...UInt64(SyncTransferReception.limit) { try fixture.receive(number) }
-        #expect(throws: HostError.self) { try fixture.receive(1000) }
+        let error = HostError.limitReached(
+            "there are 64 receptions of transferred trains, the maximum; stop another one first"
+        )
+        #expect(throws: error) { try fixture.receive(1000) }
     }
 
     @Test("A setting that the controller refuses ends the receptions that need it, and is not repeated")

@@ -140,7 +140,7 @@ struct SynchronizationPlanModelTests {
                     periodicAdvertisingInterval: 80,
                     advertiserClockAccuracy: 0
                 )
-                perform(plan.established(event))
+                perform(plan.established(.init(event)))
             case .lost(let handle): perform(plan.lost(handle))
             }
         }

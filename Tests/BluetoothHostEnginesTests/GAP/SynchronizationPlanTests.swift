@@ -45,7 +45,7 @@ extension SynchronizationPlanFixture {
         _ status: HCIErrorCode = .success
     ) -> [SynchronizationEffect] {
         plan.established(
-            LEPeriodicAdvertisingSyncEstablished(
+            LEPeriodicAdvertisingSyncEstablishedV2(
                 status: status,
                 syncHandle: handle,
                 advertisingSID: 1,
@@ -334,7 +334,9 @@ struct SynchronizationPlanTests {
     func numberOfSynchronizationsIsLimited() throws {
         var fixture = Fixture()
         for number in 0..<UInt64(SynchronizationPlan.limit) { _ = try fixture.start(number) }
-        #expect(throws: HostError.self) { try fixture.start(1000) }
+        #expect(throws: HostError.limitReached("there are 64 synchronizations, the maximum; stop another one first")) {
+            try fixture.start(1000)
+        }
         var other = Fixture()
         _ = try other.start(1)
         #expect(throws: HostError.self) { try other.start(1) }

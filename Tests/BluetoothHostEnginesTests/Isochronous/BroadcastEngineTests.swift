@@ -369,7 +369,7 @@ struct BroadcastEngineTests {
                 BroadcastReceptionParameters()
             )
         }
-        #expect(throws: HostError.self) {
+        #expect(throws: HostError.limitReached("there are 16 broadcast groups, the maximum; stop another one first")) {
             try engine.receiveBroadcast(99, from: Self.synchronization, BroadcastReceptionParameters())
         }
     }

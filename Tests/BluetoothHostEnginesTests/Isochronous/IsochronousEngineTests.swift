@@ -28,37 +28,6 @@ struct IsochronousEngineTests {
         engine.answered(step, reply.rawSpan, of: opcode)
     }
 
-    private static func established(
-        _ handle: ConnectionHandle,
-        _ status: HCIErrorCode = .success,
-        bursts: (UInt8, UInt8) = (1, 1),
-        sdu: (maximum: UInt16, interval: UInt32) = (100, 10_000)
-    ) -> LECISEstablishedV2 {
-        LECISEstablishedV2(
-            status: status,
-            connectionHandle: handle,
-            cigSyncDelay: 1000,
-            cisSyncDelay: 1000,
-            transportLatencyCToP: 1000,
-            transportLatencyPToC: 1000,
-            phyCToP: .le2M,
-            phyPToC: .le2M,
-            nse: 1,
-            bnCToP: bursts.0,
-            bnPToC: bursts.1,
-            ftCToP: 1,
-            ftPToC: 1,
-            maxPDUCToP: 100,
-            maxPDUPToC: 100,
-            isoInterval: 8,
-            maxSDUCToP: sdu.maximum,
-            maxSDUPToC: sdu.maximum,
-            sduIntervalCToP: sdu.interval,
-            sduIntervalPToC: sdu.interval,
-            framing: .unframed
-        )
-    }
-
     /// An engine whose controller has accepted the parameters of two streams, and the command that creates them.
     private static func creating() throws -> IsochronousEngine {
         var engine = IsochronousEngine()
@@ -84,7 +53,7 @@ struct IsochronousEngineTests {
         var engine = try creating()
         for handle in [0x0060, 0x0061] as [ConnectionHandle] {
             #expect(
-                commands(engine.established(established(handle))) == [0x206E, 0x206E].map(HCIOpcode.init(rawValue:))
+                commands(engine.established(.sample(handle))) == [0x206E, 0x206E].map(HCIOpcode.init(rawValue:))
             )
         }
         for _ in 0..<3 {
@@ -144,7 +113,7 @@ struct IsochronousEngineTests {
         for isReported in [false, true] {
             _ = engine.requested(event, on: Self.link, number: 9)
             _ = try engine.accept(9)
-            _ = engine.established(Self.established(0x0060))
+            _ = engine.established(.sample(0x0060))
             _ = engine.linkEnded(Self.link, Self.lostLink, at: Self.now)
             #expect(engine.knows(0x0060, at: Self.now))
             if isReported {
@@ -265,11 +234,11 @@ struct IsochronousEngineTests {
         let event = LECISRequest(aclConnectionHandle: 0x0040, cisConnectionHandle: 0x0060, cigID: 1, cisID: 2)
         _ = engine.requested(event, on: Self.link, number: 9)
         _ = try engine.accept(9)
-        _ = engine.established(Self.established(0x0060, bursts: (0, 2), sdu: (160, 7500)))
+        _ = engine.established(.sample(0x0060, bursts: (0, 2), sdu: (160, 7500)))
         let information = try #require(engine.information(of: 0x0060))
         #expect(information.maximumSDU == 160 && information.sduInterval == .microseconds(7500))
         // A side without SDUs has no interval either.
-        #expect(Self.established(0x0060, sdu: (0, 0)).sduIntervalOfPeripheral == .milliseconds(10))
+        #expect(LECISEstablishedV2.sample(0x0060, sdu: (0, 0)).sduIntervalOfPeripheral == .milliseconds(10))
         _ = Self.answer(&engine, .setUpPath(0x0060), [0, 0x60, 0], of: LESetupISODataPath.opcode)
         let longer = [UInt8](repeating: 1, count: 161)
         #expect(
@@ -279,8 +248,8 @@ struct IsochronousEngineTests {
 
     @Test func failureOfOneStreamEndsTheOthersAndFailsTheOpening() throws {
         var engine = try Self.creating()
-        _ = engine.established(Self.established(0x0060))
-        let effects = engine.established(Self.established(0x0061, .unsupportedRemoteFeature))
+        _ = engine.established(.sample(0x0060))
+        let effects = engine.established(.sample(0x0061, .unsupportedRemoteFeature))
         #expect(Self.commands(effects) == [Disconnect.opcode])
         let ended = engine.disconnected(0x0060, .controller(.connectionTerminatedByLocalHost))
         #expect(Self.commands(ended) == [LERemoveCIG.opcode])
@@ -317,7 +286,10 @@ struct IsochronousEngineTests {
         )
         // The controller is asked to remove each group once.
         #expect(Self.commands(effects) == Array(repeating: LERemoveCIG.opcode, count: 0xF0))
-        #expect(Array(effects.suffix(2)) == [.failed(2, .notReady), .failed(3, .notReady)])
+        let error = HostError.limitReached(
+            "the controller keeps 240 groups of streams, the maximum; close the streams of another one"
+        )
+        #expect(Array(effects.suffix(2)) == [.failed(2, error), .failed(3, error)])
     }
 
     @Test func handlesOfAnotherNumberThanRequestedFailTheOpening() throws {
@@ -336,8 +308,8 @@ struct IsochronousEngineTests {
     @Test func cancelledOpeningEndsItsStreams() throws {
         var engine = try Self.creating()
         _ = engine.cancelOpening(5)
-        #expect(Self.commands(engine.established(Self.established(0x0060))) == [Disconnect.opcode])
-        let effects = engine.established(Self.established(0x0061, .connectionFailedToBeEstablished))
+        #expect(Self.commands(engine.established(.sample(0x0060))) == [Disconnect.opcode])
+        let effects = engine.established(.sample(0x0061, .connectionFailedToBeEstablished))
         #expect(Self.commands(effects) == [])
         let ended = engine.disconnected(0x0060, .controller(.connectionTerminatedByLocalHost))
         #expect(Self.commands(ended) == [LERemoveCIG.opcode] && ended.count == 1)
@@ -354,7 +326,7 @@ struct IsochronousEngineTests {
         _ = Self.answer(&engine, .setParameters(cigID: 0), [0, 0, 1, 0x60, 0], of: LESetCIGParameters.opcode)
         _ = engine.cancelOpening(1)
         #expect(Self.commands(engine.linkEnded(Self.link, Self.lostLink, at: Self.now)) == [LERemoveCIG.opcode])
-        #expect(engine.established(Self.established(0x0060, .connectionTimeout)) == [])
+        #expect(engine.established(.sample(0x0060, .connectionTimeout)) == [])
         #expect(try Self.isFree(&engine))
     }
 
@@ -362,7 +334,7 @@ struct IsochronousEngineTests {
         var engine = IsochronousEngine()
         _ = try engine.open(1, to: [Self.link], ConnectedGroupParameters())
         _ = Self.answer(&engine, .setParameters(cigID: 0), [0, 0, 1, 0x60, 0], of: LESetCIGParameters.opcode)
-        _ = engine.established(Self.established(0x0060))
+        _ = engine.established(.sample(0x0060))
         #expect(Self.commands(engine.cancelOpening(1)) == [Disconnect.opcode])
         for _ in 0..<2 {
             #expect(Self.answer(&engine, .setUpPath(0x0060), [0, 0x60, 0], of: LESetupISODataPath.opcode) == [])
@@ -409,7 +381,7 @@ struct IsochronousEngineTests {
         for number in 1...100 as ClosedRange<UInt64> {
             #expect(Self.commands(engine.requested(event, on: Self.link, number: number)) == [])
             #expect(engine.knows(0x0060, at: Self.now))
-            _ = engine.established(Self.established(0x0060, .connectionAcceptTimeoutExceeded))
+            _ = engine.established(.sample(0x0060, .connectionAcceptTimeoutExceeded))
             #expect(engine.requests.isEmpty)
             #expect(throws: HostError.cancelled) { try engine.accept(number) }
         }
@@ -436,7 +408,7 @@ struct IsochronousEngineTests {
         #expect(engine.requested(event, on: Self.link, number: 9) == [.requested(request)])
         #expect(Self.commands(try engine.accept(9)) == [LEAcceptCISRequest.opcode])
         #expect(throws: HostError.cancelled) { try engine.accept(9) }
-        let effects = engine.established(Self.established(0x0060, bursts: (1, 0)))
+        let effects = engine.established(.sample(0x0060, bursts: (1, 0)))
         #expect(Self.commands(effects) == [LESetupISODataPath.opcode])
         let opened = Self.answer(&engine, .setUpPath(0x0060), [0, 0x60, 0], of: LESetupISODataPath.opcode)
         guard case .opened(9, let streams)? = opened.first else {

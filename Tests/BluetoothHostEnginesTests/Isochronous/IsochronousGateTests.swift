@@ -23,31 +23,6 @@ struct IsochronousGateTests {
         effects.compactMap { if case .send(let request) = $0 { request.opcode } else { nil } }
     }
 
-    private static func established(_ handle: ConnectionHandle) -> LECISEstablishedV2 {
-        LECISEstablishedV2(
-            connectionHandle: handle,
-            cigSyncDelay: 1000,
-            cisSyncDelay: 1000,
-            transportLatencyCToP: 1000,
-            transportLatencyPToC: 1000,
-            phyCToP: .le2M,
-            phyPToC: .le2M,
-            nse: 1,
-            bnCToP: 1,
-            bnPToC: 0,
-            ftCToP: 1,
-            ftPToC: 1,
-            maxPDUCToP: 100,
-            maxPDUPToC: 0,
-            isoInterval: 8,
-            maxSDUCToP: 100,
-            maxSDUPToC: 0,
-            sduIntervalCToP: 10_000,
-            sduIntervalPToC: 0,
-            framing: .unframed
-        )
-    }
-
     private static func answer(
         _ engine: inout IsochronousEngine,
         _ step: IsochronousStep,
@@ -84,6 +59,16 @@ struct IsochronousGateTests {
         #expect(Self.commands(engine.gateOpened(on: Self.link)) == [LESetCIGParameters.opcode])
     }
 
+    @Test func openingsThatWaitAreBounded() throws {
+        var engine = IsochronousEngine()
+        for number in 0..<UInt64(IsochronousEngine.openingLimit) {
+            _ = try engine.open(number, to: [Self.link], ConnectedGroupParameters(), gatedLinks: [Self.link])
+        }
+        #expect(throws: HostError.limitReached("16 openings of streams wait, the maximum; await an earlier one")) {
+            try engine.open(99, to: [Self.link], ConnectedGroupParameters())
+        }
+    }
+
     @Test func openingFailsIfAPeerIsNotVerified() throws {
         var engine = IsochronousEngine()
         _ = try engine.open(1, to: [Self.link], ConnectedGroupParameters(), gatedLinks: [Self.link])
@@ -99,7 +84,7 @@ struct IsochronousGateTests {
     @Test func openStreamOfAnUnverifiedPeerEndsAtOnceAndTheOthersStay() throws {
         var engine = try Self.creating()
         for handle in [0x0060, 0x0061] as [ConnectionHandle] {
-            _ = engine.established(Self.established(handle))
+            _ = engine.established(.sample(handle, bursts: (1, 0)))
             _ = Self.answer(&engine, .setUpPath(handle), [0, 0x60, 0], of: LESetupISODataPath.opcode)
         }
         let stream = try #require(engine.information(of: 0x0060)?.identifier)
@@ -114,11 +99,11 @@ struct IsochronousGateTests {
 
     @Test func openingInProgressFailsAtOnceAndItsStreamsEnd() throws {
         var engine = try Self.creating()
-        _ = engine.established(Self.established(0x0060))
+        _ = engine.established(.sample(0x0060, bursts: (1, 0)))
         let effects = engine.peerIsUnverified(on: Self.link)
         #expect(effects.first == .failed(5, .disconnected(Self.reason)))
         #expect(Self.commands(effects) == [Disconnect.opcode])
-        #expect(Self.commands(engine.established(Self.established(0x0061))) == [Disconnect.opcode])
+        #expect(Self.commands(engine.established(.sample(0x0061, bursts: (1, 0)))) == [Disconnect.opcode])
         #expect(engine.disconnected(0x0060, Self.reason) == [])
         #expect(Self.commands(engine.disconnected(0x0061, Self.reason)) == [LERemoveCIG.opcode])
     }
@@ -151,11 +136,11 @@ struct IsochronousGateTests {
         _ = engine.requested(Self.request, on: Self.link, number: 9)
         _ = try engine.accept(9)
         var effects: Effects = []
-        if isEstablished { _ = engine.established(Self.established(0x0060)) }
+        if isEstablished { _ = engine.established(.sample(0x0060, bursts: (1, 0))) }
         effects += engine.peerIsUnverified(on: Self.link)
         if !isEstablished {
             #expect(effects == [], "the controller does not report the stream yet")
-            effects += engine.established(Self.established(0x0060))
+            effects += engine.established(.sample(0x0060, bursts: (1, 0)))
         }
         #expect(Self.commands(effects) == [Disconnect.opcode])
         #expect(effects.last == .failed(9, .disconnected(Self.reason)))

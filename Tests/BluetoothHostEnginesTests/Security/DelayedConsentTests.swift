@@ -47,8 +47,8 @@ private struct DelayedConsent {
         own.engine.answered(question, answer, &own.context)
     }
 
-    /// Expects that the pairing has ended, that the question was withdrawn if the app has not answered it, and that a late
-    /// answer has no effect.
+    /// Expects that the pairing has ended, that the question was withdrawn if the app has not answered it, and that a
+    /// late answer has no effect.
     mutating func expectEnd(_ effects: [SecurityEffect], _ error: SecurityError, isAnswered: Bool = false) {
         #expect(effects.contains(own.pairingFailed(error)))
         #expect(effects.contains(.withdraw(question)) != isAnswered)

@@ -58,8 +58,8 @@ struct LinkSecurityPairingTests {
         )
         closed.context.isPairingWindowOpen = true
         #expect(closed.receive(Self.pairingRequest).question != nil)
-        var bonded = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.bondReplacement = .whenProven }
-        let refusal = SecurityError.refused("it would replace the bond of a peer that has not proven its identity")
+        var bonded = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.bondReplacement = .whenIdentityVerified }
+        let refusal = SecurityError.refused("it would replace the bond of a peer whose identity is not verified")
         #expect(bonded.receive(Self.pairingRequest) == [bonded.pairingFailed(refusal), .send([0x05, 0x05])])
         bonded.enter(.settled(Side.encrypted(.bond)))
         #expect(bonded.receive(Self.pairingRequest).question != nil)
@@ -178,7 +178,7 @@ struct LinkSecurityPairingTests {
         #expect(side.receive(Self.pairingRequest) == [.send([0x05, 0x10])])
     }
 
-    @Test("A peer that may pair only because its bond is proven must keep its identity")
+    @Test("A peer that may pair only because its identity is verified must keep that identity")
     func peerThatMayPairOnlyByItsBondMustKeepItsIdentity() throws {
         let cases: [(SecurityPolicy.Pairable, Bool, Bool)] = [
             (.always, false, false), (.duringWindow, true, false), (.duringWindow, false, true), (.never, false, true),

@@ -52,12 +52,12 @@ struct SecurityPairTests {
             Side(.peripheral, bond: Side.bond(.peripheral))
         )
         pair.perform(asking) { $0.require() }
-        let trusted: (Side) -> [SecurityEffect] = {
+        let verified: (Side) -> [SecurityEffect] = {
             [$0.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout, .identityVerified]
         }
         let isCentral = asking == .central
-        #expect(pair.log[.central] == trusted(pair.central) + [Side.success(isCentral ? Side.call : .peer)])
-        #expect(pair.log[.peripheral] == trusted(pair.peripheral) + (isCentral ? [] : [Side.success()]))
+        #expect(pair.log[.central] == verified(pair.central) + [Side.success(isCentral ? Side.call : .peer)])
+        #expect(pair.log[.peripheral] == verified(pair.peripheral) + (isCentral ? [] : [Side.success()]))
     }
 
     @Test("A central that has a bond alone finds out that the key is missing")

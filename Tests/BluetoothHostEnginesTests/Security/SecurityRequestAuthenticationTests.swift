@@ -84,8 +84,8 @@ struct SecurityRequestAuthenticationTests {
         #expect(side.require(Side.call, required, for: .app).pdus.map(\.first) == [Self.pairingRequest])
     }
 
-    /// A peripheral without input and output that requests MITM protection on each link. The bond is of an earlier version
-    /// or was imported, so the host does not know the peer's capability at first.
+    /// A peripheral without input and output that requests MITM protection on each link. The bond is of an earlier
+    /// version or was imported, so the host does not know the peer's capability at first.
     @Test func devicesPairAtMostOnce() {
         var bond = Side.bond(.central)
         var pairings: [Int] = []

@@ -50,7 +50,7 @@ struct SecurityWalkTests {
                 records.append(BondRecord(bond: BondSample.bond(stranger, strength: BondSample.unauthenticated)))
             }
             var database = BondSample.database()
-            database.load(KeptSecurity(identity: BondSample.identity, bonds: records))
+            database.load(HostSecurityState(identity: BondSample.identity, bonds: records))
             var policy = SecurityPolicy()
             for _ in 0..<3 { change(&policy, &random) }
             let hasHandler = Int.random(in: 0..<4, using: &random) > 0
@@ -75,7 +75,7 @@ struct SecurityWalkTests {
             case 1: policy.servesUnverifiedClients.toggle()
             case 2: policy.requestsEncryption.toggle()
             case 3: policy.keyLoss = policy.keyLoss == .fail ? .askToPairAgain : .fail
-            case 4: policy.bondReplacement = Bool.random(using: &random) ? .whenConsented : .whenProven
+            case 4: policy.bondReplacement = Bool.random(using: &random) ? .whenConsented : .whenIdentityVerified
             case 5: policy.pairable = Int.random(in: 0..<3, using: &random) > 0 ? .always : .duringWindow
             case 6: policy.justWorks = Bool.random(using: &random) ? .always : .whenStartedHere
             case 7: policy.securesOnDemand.toggle()

@@ -40,7 +40,7 @@ struct SecurityWorld {
         /// Whether the controller has reported that the link is encrypted.
         var isEncrypted = false
         /// Whether the devices have paired on the link, or the peer was verified.
-        var hasProof = false
+        var isVerified = false
         var hasEnded = false
     }
 
@@ -205,7 +205,7 @@ struct SecurityWorld {
         case .outOfBandDataUsed(let used): self[role].side.engine.outOfBandDataWasUsed(by: used, isOwn: true)
         case .identityVerified:
             counts.verified += 1
-            self[role].hasProof = true
+            self[role].isVerified = true
             if !self[role].isEncrypted || self[role].side.context.bond == nil { report("verified without a key", role) }
         case .finish(.call(let token), let result): finish(token, result, role)
         case .finish: break
@@ -213,7 +213,7 @@ struct SecurityWorld {
             decideBond(role, outcome, isForApp: isForApp, isConfirmed: isConfirmed)
         case .report(.paired):
             counts.paired += 1
-            self[role].hasProof = true
+            self[role].isVerified = true
         case .report(.pairingFailed): counts.failedPairings += 1
         case .disconnect(let reason):
             counts.disconnections += 1
@@ -320,9 +320,9 @@ struct SecurityWorld {
             report("an unencrypted link is published as encrypted", role)
         }
         if published.gate == .open, context.bond?.strength != nil, engine.policy.encryptsBondedLinks,
-            !host.isEncrypted || !host.hasProof
+            !host.isEncrypted || !host.isVerified
         {
-            report("the gate to a bonded peer is open without encryption or proof", role)
+            report("the gate to a bonded peer is open without encryption or verification", role)
         }
         if engine.isIdentityVerified, context.bond == nil { report("verified without a bond", role) }
     }

@@ -134,12 +134,9 @@ struct CallEndTests {
         try fixture.bringUp()
         let host = fixture.host
         fixture.connect()
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         for _ in 0..<300 {
-            fixture.controller.emit {
-                DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-            }
-            fixture.loop.run(for: .milliseconds(1))
+            fixture.disconnected(reason: .connectionTimeout)
             fixture.connect()
         }
         let unspecified = DisconnectionReason.controller(.unspecifiedError)
@@ -169,7 +166,7 @@ struct CallEndTests {
         }
         #expect(begun.all.count == 1 && outcome.all.isEmpty)
         fixture.connect(role: .central, peer: CallEndTests.peer)
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         #expect(outcome.all == [.success(link)])
     }
 }

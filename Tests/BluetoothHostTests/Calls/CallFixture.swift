@@ -33,7 +33,7 @@ final class CallFixture {
             }
         }
         fixture.connect(role: role)
-        link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        link = try fixture.link()
     }
 
     /// The ATT PDUs that left the host since the last call.

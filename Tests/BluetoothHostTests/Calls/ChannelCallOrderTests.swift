@@ -124,11 +124,7 @@ struct ChannelCallOrderTests {
     @Test func endOfTheLinkEndsAnOpeningThatWaits() throws {
         let calls = try congested()
         let (_, outcome) = try open(calls)
-        calls.fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: CallFixture.handle, reason: .connectionTimeout)
-                .encodePacket(into: &$0)
-        }
-        calls.fixture.loop.run(for: .milliseconds(1))
+        calls.fixture.disconnected(CallFixture.handle, reason: .connectionTimeout)
         #expect(outcome.all == [.disconnected(.controller(.connectionTimeout))])
     }
 
@@ -212,11 +208,7 @@ struct ChannelCallOrderTests {
         #expect(opcode == ReadRSSI.opcode)
         calls.fixture.loop.run(for: .milliseconds(1))
         #expect(strengths.all == [.success(-60)])
-        calls.fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: CallFixture.handle, reason: .connectionTimeout)
-                .encodePacket(into: &$0)
-        }
-        calls.fixture.loop.run(for: .milliseconds(1))
+        calls.fixture.disconnected(CallFixture.handle, reason: .connectionTimeout)
         try calls.fixture.run { await host.beginReadingRSSI(of: link) { strengths.append($0) } }
         #expect(strengths.all.last == .failure(.disconnected(.controller(.connectionTimeout))))
     }

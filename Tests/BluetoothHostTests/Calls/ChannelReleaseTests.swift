@@ -68,11 +68,7 @@ struct ChannelReleaseTests {
         let calls = try CallFixture()
         try publish(calls)
         open(calls)
-        calls.fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: CallFixture.handle, reason: .connectionTimeout)
-                .encodePacket(into: &$0)
-        }
-        calls.fixture.loop.run(for: .milliseconds(1))
+        calls.fixture.disconnected(CallFixture.handle, reason: .connectionTimeout)
         #expect(released.all == ["handler: 0"])
     }
 

@@ -38,11 +38,7 @@ struct FloodingTests {
         for _ in 0..<30_000 { calls.fixture.controller.emit(HostFixture.acl([0x0A, 0xFF, 0xFF])) }
         calls.fixture.loop.run(for: .milliseconds(1))
         #expect(try calls.fixture.run { await host.inspect().frames } <= 2)
-        calls.fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: CallFixture.handle, reason: .connectionTerminatedByLocalHost)
-                .encodePacket(into: &$0)
-        }
-        calls.fixture.loop.run(for: .milliseconds(1))
+        calls.fixture.disconnected(CallFixture.handle, reason: .connectionTerminatedByLocalHost)
         #expect(try reason.all.first?.get() == .peerFlooding)
     }
 
@@ -69,7 +65,8 @@ struct FloodingTests {
         _ = calls.drain()
         calls.receive([0x0A, 0xFF, 0xFF])
         #expect(calls.takeSent().count == 1, "the only buffer is in use now")
-        // Empty SDUs, as many as the credits allow. The app reads them at once, so every few of them could have a grant.
+        // Empty SDUs, as many as the credits allow. The app reads them at once, so every few of them could have a
+        // grant.
         var count = 0
         while count < 2000, try calls.fixture.run({ await host.creditsOfPeer(on: link) }) > 0 {
             calls.receive([0, 0], channel: 0x40)

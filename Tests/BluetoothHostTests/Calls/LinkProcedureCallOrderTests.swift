@@ -141,11 +141,7 @@ struct LinkProcedureCallOrderTests {
             await host.beginUpdatingParameters(Self.parameters(50), of: link) { outcomes.append($0.failure) }
             await host.beginUpdatingParameters(Self.parameters(100), of: link) { outcomes.append($0.failure) }
         }
-        calls.fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: CallFixture.handle, reason: .connectionTimeout)
-                .encodePacket(into: &$0)
-        }
-        calls.fixture.loop.run(for: .milliseconds(1))
+        calls.fixture.disconnected(CallFixture.handle, reason: .connectionTimeout)
         try calls.fixture.run {
             await host.beginUpdatingParameters(Self.parameters(150), of: link) { outcomes.append($0.failure) }
         }

@@ -25,7 +25,7 @@ struct LongCallCancellationTests {
             }
         }
         fixture.connect(role: role, peer: LongCallCancellationTests.peer)
-        return (fixture, try #require(try fixture.run { await host.linkIdentifiers() }.first))
+        return (fixture, try fixture.link())
     }
 
     /// Expects that a call waits, that cancelling its task ends it, and that the host then holds nothing for it.

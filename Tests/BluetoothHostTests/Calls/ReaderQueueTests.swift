@@ -88,7 +88,7 @@ struct ReaderQueueTests {
         try fixture.bringUp()
         fixture.connect()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let link = try fixture.link()
         let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
 
         // The end of the turn comes after all three actions.

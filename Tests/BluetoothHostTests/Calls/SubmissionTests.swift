@@ -112,8 +112,7 @@ struct SubmissionTests {
     private func connect() throws -> LinkIdentifier {
         try fixture.bringUp()
         fixture.connect()
-        let host = fixture.host
-        return try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        return try fixture.link()
     }
 
     /// The ATT PDUs that the host has sent, after the controller has returned all buffers.
@@ -241,10 +240,7 @@ struct SubmissionTests {
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
         let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(reason: .connectionTimeout)
         #expect(fixture.controller.data.count == 4)
         let ended = HostError.disconnected(.controller(.connectionTimeout))
         #expect(throws: ended) { try read.all.first?.get() }

@@ -378,9 +378,7 @@ struct EnhancedBearerClientTests {
     @Test func linkThatEndsEndsTheProceduresOfAllBearers() throws {
         let fixture = try open()
         let reads = [read(20, fixture), read(30, fixture), read(30, fixture), read(40, fixture)]
-        fixture.security.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
+        fixture.security.disconnected(.connectionTimeout)
         for read in reads {
             #expect(throws: HostError.disconnected(.controller(.connectionTimeout))) { try read.all.first?.get() }
         }

@@ -214,9 +214,7 @@ struct EnhancedBearerServerTests {
         let fixture = try EnhancedBearerFixture()
         _ = fixture.peerOpens(2)
         _ = fixture.exchange([0x0A, UInt8(fixture.valueHandle.rawValue), 0])
-        fixture.security.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
+        fixture.security.disconnected(.connectionTimeout)
         let inspection = try fixture.run { $0.inspect() }
         #expect(inspection.channels == 0 && inspection.channelObservers == 0 && inspection.transactions == 0)
         #expect(try fixture.run { $0.contradiction() } == nil)

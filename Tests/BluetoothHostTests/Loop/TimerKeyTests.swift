@@ -66,8 +66,7 @@ struct TimerKeyTests {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
-        let host = fixture.host
-        let ended = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let ended = try fixture.link()
         fixture.controller.emit {
             DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
         }

@@ -64,21 +64,21 @@ struct BondReplacementTests {
         "A central does not answer a Security Request with a pairing that it would refuse itself",
         arguments: [true, false]
     )
-    func centralBeginsNoPairingThatItWouldRefuseItself(isProven: Bool) throws {
-        let (encounter, events) = try encounter(.central, encryptsAtOnce: isProven)
+    func centralBeginsNoPairingThatItWouldRefuseItself(isVerified: Bool) throws {
+        let (encounter, events) = try encounter(.central, encryptsAtOnce: isVerified)
         encounter.send(Self.authenticatedRequest)
         encounter.settle()
         #expect(encounter.heard == [Self.pairingNotSupported])
         #expect(pairings(events) == 0)
         let strength = try encounter.run { $0.links[connection]?.security.strength }
-        #expect(strength == (isProven ? Self.strength : nil))
+        #expect(strength == (isVerified ? Self.strength : nil))
         #expect(try encounter.run { $0.bondRecords().map(\.bond) } == [Self.bonded])
         #expect(try encounter.run { $0.pairing.attempts.wait(for: Encounter.peerAddress, at: $0.loop.now) } == nil)
     }
 
     @Test("A central still answers a Security Request by encryption if the bond's key is sufficient")
     func centralStillEncryptsIfTheKeyOfTheBondIsSufficient() throws {
-        for replacement in [SecurityPolicy.BondReplacement.whenConsented, .whenProven, .never] {
+        for replacement in [SecurityPolicy.BondReplacement.whenConsented, .whenIdentityVerified, .never] {
             let (encounter, events) = try encounter(.central, replacement, encryptsAtOnce: false)
             // A requirement that it cannot fulfil does not prevent encryption with the bond's key.
             encounter.send(Self.authenticatedRequest)
@@ -94,17 +94,17 @@ struct BondReplacementTests {
     @Test(
         "The policy decides whether the delegate is asked and a pairing begins",
         arguments: [
-            (.whenConsented, true, true), (.whenConsented, false, true), (.whenProven, true, true),
-            (.whenProven, false, false), (.never, true, false), (.never, false, false),
+            (.whenConsented, true, true), (.whenConsented, false, true), (.whenIdentityVerified, true, true),
+            (.whenIdentityVerified, false, false), (.never, true, false), (.never, false, false),
         ] as [(SecurityPolicy.BondReplacement, Bool, Bool)]
     )
     func policyDecidesWhetherTheDelegateIsAsked(
         replacement: SecurityPolicy.BondReplacement,
-        isProven: Bool,
+        isVerified: Bool,
         begins: Bool
     ) throws {
         let inquiries = Recorder<PairingInquiry>()
-        let (encounter, events) = try encounter(.central, replacement, encryptsAtOnce: isProven, inquiries: inquiries)
+        let (encounter, events) = try encounter(.central, replacement, encryptsAtOnce: isVerified, inquiries: inquiries)
         encounter.send(Self.authenticatedRequest)
         encounter.settle()
         #expect(encounter.heard.first?.first == (begins ? 0x01 : 0x05))

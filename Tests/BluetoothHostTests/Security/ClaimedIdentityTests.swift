@@ -13,15 +13,11 @@ import Testing
 struct ClaimedIdentityTests {
     private static let insufficientEncryption: UInt8 = 0x0F
 
-    private func octets(_ handle: AttributeHandle) -> [UInt8] {
-        [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(handle.rawValue >> 8)]
-    }
-
     @Test func valuesOfTheAppAreRefusedUntilTheCentralIsVerified() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.peripheral)
-        let value = octets(fixture.valueHandle)
-        let configuration = octets(AttributeHandle(fixture.valueHandle.rawValue + 1))
+        let value = fixture.valueHandle.bytes
+        let configuration = AttributeHandle(fixture.valueHandle.rawValue + 1).bytes
         let refusal = { (opcode: UInt8, handle: [UInt8]) in [[0x01, opcode] + handle + [Self.insufficientEncryption]] }
         #expect(fixture.exchange([0x0A] + value) == refusal(0x0A, value))
         #expect(fixture.exchange([0x0C] + value + [0, 0]) == refusal(0x0C, value))
@@ -58,7 +54,7 @@ struct ClaimedIdentityTests {
     @Test func centralWhoseKeyMayNotBeUsedIsToldToPair() throws {
         let fixture = try SecurityFixture { $0.security.requiresAuthentication = true }
         try fixture.connect(.peripheral)
-        let value = octets(fixture.valueHandle)
+        let value = fixture.valueHandle.bytes
         #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
     }
 
@@ -67,7 +63,7 @@ struct ClaimedIdentityTests {
         bond.peripheralKey = nil
         let fixture = try SecurityFixture(bond: bond)
         try fixture.connect(.peripheral)
-        let value = octets(fixture.valueHandle)
+        let value = fixture.valueHandle.bytes
         #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
     }
 
@@ -210,7 +206,7 @@ struct ClaimedIdentityTests {
     @Test func unverifiedCentralIsServedIfThePolicyAllowsThat() throws {
         let fixture = try SecurityFixture { $0.security.servesUnverifiedClients = true }
         try fixture.connect(.peripheral)
-        _ = fixture.exchange([0x0A] + octets(fixture.valueHandle))
+        _ = fixture.exchange([0x0A] + fixture.valueHandle.bytes)
         #expect(fixture.accesses.all.count == 1)
         fixture.advance(.seconds(60))
         #expect(fixture.count(Disconnect.self) == 0)
@@ -220,7 +216,7 @@ struct ClaimedIdentityTests {
     func strangersAreServed() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.peripheral, peer: DeviceAddress(0xC0FF_EE00_0002, isRandom: true))
-        _ = fixture.exchange([0x0A] + octets(fixture.valueHandle))
+        _ = fixture.exchange([0x0A] + fixture.valueHandle.bytes)
         #expect(fixture.accesses.all.count == 1)
         fixture.advance(.seconds(60))
         #expect(fixture.count(Disconnect.self) == 0)

@@ -237,8 +237,8 @@ struct ClosedGateTests {
         #expect(throws: HostError.disconnected(reason)) { try call.all.first?.get() }
     }
 
-    @Test("A link on which the peer has not proven its key for long serves nothing until it has ended")
-    func linkWithoutAProvenKeyServesNothing() throws {
+    @Test("A link whose authenticated payload timeout has expired serves nothing until it has ended")
+    func linkAfterTheAuthenticatedPayloadTimeoutServesNothing() throws {
         let fixture = try SecurityFixture(watchesAuthenticatedPayload: true) {
             $0.security.authenticatedPayloadTimeout = .seconds(30)
         }

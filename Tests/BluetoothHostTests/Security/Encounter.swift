@@ -93,11 +93,7 @@ final class Encounter {
     ///
     /// - Parameter identity: the identity that the peer gives in a pairing; nil for its address.
     func meetAgain(_ address: DeviceAddress, identity: LocalIdentity? = nil) {
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: connection, reason: .remoteUserTerminatedConnection)
-                .encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
+        fixture.disconnected(connection, reason: .remoteUserTerminatedConnection)
         self.address = address
         let parameters = peer.parameters
         peer = Self.makePeer(of: role, address, identity ?? LocalIdentity(address: address, resolvingKey: nil))

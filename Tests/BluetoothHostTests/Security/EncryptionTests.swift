@@ -57,7 +57,7 @@ struct EncryptionTests {
         }
         fixture.controller.forgetCommands()
         fixture.connect(Self.handle, role: role, peer: Self.peer)
-        return try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        return try fixture.link()
     }
 
     private func emit(_ fixture: HostFixture, _ encode: (inout PacketBuffer) -> Void) {
@@ -283,7 +283,7 @@ struct EncryptionTests {
             fixture.controller.commands.first?.decode(LELongTermKeyRequestReply.self)
                 == LELongTermKeyRequestReply(connectionHandle: Self.handle, longTermKey: Self.peripheral.value)
         )
-        #expect(try strength(fixture, link) == nil, "a key that is given is not one that is proven")
+        #expect(try strength(fixture, link) == nil, "a key that is given does not encrypt the link yet")
         changeEncryption(fixture)
         #expect(try strength(fixture, link) == Self.legacy)
     }
@@ -323,7 +323,7 @@ struct EncryptionTests {
             if isFirst {
                 changeEncryption(fixture)
             } else {
-                #expect(try strength(fixture, link) == Self.legacy, "the old key holds until the new one is proven")
+                #expect(try strength(fixture, link) == Self.legacy, "the old key holds until the new one is used")
                 emit(fixture) {
                     EncryptionKeyRefreshComplete(connectionHandle: Self.handle).encodePacket(into: &$0)
                 }
@@ -348,10 +348,7 @@ struct EncryptionTests {
         for wait in [1, 2, 4, 8] {
             #expect(attempt() == [[0x05, 0x05]])
             #expect(attempt() == [[0x05, 0x09]])
-            emit(fixture) {
-                DisconnectionComplete(connectionHandle: Self.handle, reason: .remoteUserTerminatedConnection)
-                    .encodePacket(into: &$0)
-            }
+            fixture.disconnected(Self.handle, reason: .remoteUserTerminatedConnection)
             _ = try link(fixture, role: .peripheral)
             fixture.loop.run(for: .seconds(wait) - .milliseconds(100))
             #expect(attempt() == [[0x05, 0x09]], "before \(wait) s are over")

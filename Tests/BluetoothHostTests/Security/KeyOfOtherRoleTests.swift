@@ -94,7 +94,7 @@ struct KeyOfOtherRoleTests {
         encounter.settle()
         #expect(encounter.heard.isEmpty == !hasDelegate)
         #expect(inquiries.all.contains { $0.replaces != nil } == hasDelegate)
-        #expect(inquiries.all.allSatisfy { !$0.isProven })
+        #expect(inquiries.all.allSatisfy { !$0.isIdentityVerified })
     }
 
     @Test("Outside the pairing window, a central that claims to be bonded cannot pair")

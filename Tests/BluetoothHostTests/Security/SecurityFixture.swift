@@ -158,7 +158,7 @@ final class SecurityFixture {
     }
 
     func disconnected(_ reason: HCIErrorCode = .remoteUserTerminatedConnection) {
-        emit { DisconnectionComplete(connectionHandle: handle, reason: reason).encodePacket(into: &$0) }
+        fixture.disconnected(handle, reason: reason)
     }
 
     func count<C: Command>(_ command: C.Type) -> Int {

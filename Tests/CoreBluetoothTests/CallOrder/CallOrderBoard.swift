@@ -84,8 +84,8 @@ final class SharedGenerator: Sendable {
 
 /// A board and a phone in one virtual air, both recorded.
 struct BoardAndPhone {
-    let board: EngineDevice
-    let phone: EngineDevice
+    let board: BackendDevice
+    let phone: BackendDevice
     let service: PublishedService
     let random: SharedGenerator
 
@@ -93,11 +93,11 @@ struct BoardAndPhone {
     init(
         _ world: World,
         _ conditions: LinkConditions,
-        _ engine: (EngineDevice) -> HostPeripheral,
-        listen: @escaping @Sendable (CoreBluetooth.PeripheralEvent, EngineDevice) -> Void
+        _ backend: (BackendDevice) -> HostPeripheral,
+        listen: @escaping @Sendable (CoreBluetooth.PeripheralEvent, BackendDevice) -> Void
     ) async throws {
         random = SharedGenerator(world.makeGenerator())
-        let board = try await EngineDevice(
+        let board = try await BackendDevice(
             "board",
             in: world,
             controller: conditions.apply,
@@ -105,8 +105,8 @@ struct BoardAndPhone {
             configure: { $0.mtu = 65 }
         )
         self.board = board
-        phone = try await EngineDevice("phone", in: world, controller: conditions.apply)
-        let server = engine(board)
+        phone = try await BackendDevice("phone", in: world, controller: conditions.apply)
+        let server = backend(board)
         let isOn = Mailroom<Void>()
         server.start { event in
             if case .stateChanged(.poweredOn) = event { isOn.post(()) }

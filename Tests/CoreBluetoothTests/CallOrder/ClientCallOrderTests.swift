@@ -97,7 +97,7 @@ struct ClientCallOrderTests {
 
     /// One caller's view of the phone.
     private struct Caller: Sendable {
-        let engine: HostCentral
+        let backend: HostCentral
         let peripheral: UUID
         let characteristics: [DiscoveredCharacteristic]
         let service: HandleRange
@@ -123,7 +123,7 @@ struct ClientCallOrderTests {
         private func writeWithoutResponse() {
             let padding = [UInt8](repeating: 0, count: random.number(below: 60))
             let number = record.call({ [0x52] + handle(Board.command).bytes + [UInt8](number: $0) }, .command)
-            engine.writeWithoutResponse(
+            backend.writeWithoutResponse(
                 [UInt8](number: number) + padding,
                 to: handle(Board.command),
                 of: peripheral,
@@ -135,7 +135,7 @@ struct ClientCallOrderTests {
         private func openChannel() {
             let psm = CBL2CAPPSM(0x81 + random.number(below: 100))
             guard record.channel(psm) else { return }
-            engine.openChannel(psm, to: peripheral) { [record] result in
+            backend.openChannel(psm, to: peripheral) { [record] result in
                 if case .success = result { Issue.record("channel to \(psm) is open") }
                 record.channelAnswered()
             }
@@ -145,30 +145,30 @@ struct ClientCallOrderTests {
             let opcode: UInt8 = count <= 62 ? 0x12 : 0x16
             let number = record.call { [opcode] + handle.bytes + [UInt8](number: $0) }
             let value = [UInt8](number: number) + [UInt8](repeating: 0, count: count - 2)
-            engine.write(value, to: handle, of: peripheral, record.completion(number))
+            backend.write(value, to: handle, of: peripheral, record.completion(number))
         }
 
         private func read(_ handle: AttributeHandle) {
             let number = record.call { _ in [0x0A] + handle.bytes }
-            engine.read(handle, of: peripheral, record.completion(number))
+            backend.read(handle, of: peripheral, record.completion(number))
         }
 
         private func discover() {
             switch random.number(below: 3) {
             case 0:
                 let number = record.call { _ in ClientCallOrderTests.discoveryOfServices }
-                engine.discoverServices(
+                backend.discoverServices(
                     [Board.service, Board.otherService],
                     of: peripheral,
                     record.completion(number)
                 )
             case 1:
                 let number = record.call { _ in [0x08] + service.bytes + [0x03, 0x28] }
-                engine.discoverCharacteristics(in: service, of: peripheral, record.completion(number))
+                backend.discoverCharacteristics(in: service, of: peripheral, record.completion(number))
             default:
                 let range = characteristics[Board.described].descriptorRange!
                 let number = record.call { _ in [0x04] + range.bytes }
-                engine.discoverDescriptors(in: range, of: peripheral, record.completion(number))
+                backend.discoverDescriptors(in: range, of: peripheral, record.completion(number))
             }
         }
 
@@ -176,7 +176,7 @@ struct ClientCallOrderTests {
             let range = characteristics[index].descriptorRange!
             let number = record.call { _ in [0x04] + range.bytes }
             let wanted = random.number(below: 3) == 0 ? [] : configuration
-            engine.setConfiguration(wanted, of: characteristics[index], on: peripheral, record.completion(number))
+            backend.setConfiguration(wanted, of: characteristics[index], on: peripheral, record.completion(number))
         }
     }
 
@@ -267,20 +267,20 @@ struct ClientCallOrderTests {
         let server = Guarded<HostPeripheral?>(nil)
         let clients = Guarded<Set<LinkIdentifier>>([])
         let pair = try await BoardAndPhone(world, conditions) { device in
-            let engine = HostPeripheral(device.shared)
-            server.withLock { $0 = engine }
-            return engine
+            let backend = HostPeripheral(device.shared)
+            server.withLock { $0 = backend }
+            return backend
         } listen: { event, device in
             switch event {
             case .connected(let central): clients.withLock { _ = $0.insert(central.link) }
             case .access(let central, let request):
-                guard let engine = server.withLock({ $0 }) else { return }
+                guard let backend = server.withLock({ $0 }) else { return }
                 let answer: @Sendable () -> Void = {
                     switch request.kind {
                     case .write(_, isCommand: true): break
                     case .read(_, let offset):
-                        engine.answer(request.identifier, on: central.link, .success([7, UInt8(offset)]))
-                    case .write, .execute: engine.answer(request.identifier, on: central.link, .success([]))
+                        backend.answer(request.identifier, on: central.link, .success([7, UInt8(offset)]))
+                    case .write, .execute: backend.answer(request.identifier, on: central.link, .success([]))
                     }
                 }
                 let delay = generator.delay(upTo: 60)
@@ -297,14 +297,14 @@ struct ClientCallOrderTests {
         _ = await central.read(characteristics[Board.described].valueHandle, of: peripheral)
 
         let caller = Caller(
-            engine: central.engine,
+            backend: central.backend,
             peripheral: peripheral,
             characteristics: characteristics,
             service: HandleRange(start: service.handle, end: service.endHandle),
             random: pair.random,
             record: record
         )
-        let engine = try #require(server.withLock { $0 })
+        let backend = try #require(server.withLock { $0 })
         let links = clients.withLock { Array($0) }
         await withTaskGroup(of: Void.self) { group in
             for _ in 1...4 {
@@ -319,7 +319,7 @@ struct ClientCallOrderTests {
             group.addTask {
                 for number in 0..<60 {
                     let index = caller.random.number(below: 2) == 0 ? Board.notified : Board.indicated
-                    engine.update([UInt8(number)], of: pair.handle(index), to: links) { _ in }
+                    backend.update([UInt8(number)], of: pair.handle(index), to: links) { _ in }
                     try? await world.sleep(for: caller.random.delay(upTo: 60))
                 }
             }

@@ -32,18 +32,18 @@ struct LinkCallOrderTests {
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()
             try await world.sleep(for: .seconds(3))
-            let engine = pair.phone.engine
+            let backend = pair.phone.backend
             let answered = Mailroom<Int>()
             let parameters = ConnectionParameters(interval: .milliseconds(50)...(.milliseconds(50)))
-            engine.updateParameters(parameters, of: peripheral) { result in
+            backend.updateParameters(parameters, of: peripheral) { result in
                 if case .failure(let error) = result { Issue.record("\(error)") }
                 answered.post(0)
             }
-            engine.setPHYs(transmit: .le2M, receive: .le2M, of: peripheral) { result in
+            backend.setPHYs(transmit: .le2M, receive: .le2M, of: peripheral) { result in
                 if case .failure(let error) = result { Issue.record("\(error)") }
                 answered.post(1)
             }
-            engine.readRSSI(of: peripheral) { _ in answered.post(2) }
+            backend.readRSSI(of: peripheral) { _ in answered.post(2) }
             for number in 0...2 { await answered.next { $0 == number ? () : nil } }
             return pair.phoneDevice.device.capture
         }
@@ -82,11 +82,11 @@ struct LinkCallOrderTests {
             try await world.sleep(for: .seconds(3))
             // More values than the controller has buffers for.
             let values = (0..<100).map { [UInt8($0)] }
-            let engine = pair.lamp.engine
+            let backend = pair.lamp.backend
             let sent = Mailroom<Void>()
-            for value in values { engine.update(value, of: pair.handle(0), to: [central.link]) { _ in } }
-            engine.disconnect(central.identifier)
-            engine.update([255], of: pair.handle(0), to: [central.link]) { _ in sent.post(()) }
+            for value in values { backend.update(value, of: pair.handle(0), to: [central.link]) { _ in } }
+            backend.disconnect(central.identifier)
+            backend.update([255], of: pair.handle(0), to: [central.link]) { _ in sent.post(()) }
             _ = await pair.phone.disconnected(peripheral)
             let received = pair.phone.events.waiting.compactMap { event -> [UInt8]? in
                 if case .valueReceived(_, _, let value) = event { value } else { nil }
@@ -106,12 +106,12 @@ struct LinkCallOrderTests {
             try await pair.phone.configure(.notification, of: characteristic, on: peripheral).get()
             let (central, _, _) = await pair.lamp.configured()
             try await world.sleep(for: .seconds(3))
-            let engine = pair.lamp.engine
-            engine.update([1], of: pair.handle(0), to: [central.link]) { _ in }
-            engine.setLatency(.low, of: central.identifier)
-            engine.update([2], of: pair.handle(0), to: [central.link]) { _ in }
-            engine.disconnect(central.identifier)
-            engine.setLatency(.high, of: central.identifier)
+            let backend = pair.lamp.backend
+            backend.update([1], of: pair.handle(0), to: [central.link]) { _ in }
+            backend.setLatency(.low, of: central.identifier)
+            backend.update([2], of: pair.handle(0), to: [central.link]) { _ in }
+            backend.disconnect(central.identifier)
+            backend.setLatency(.high, of: central.identifier)
             _ = await pair.phone.disconnected(peripheral)
             return pair.lampDevice.device.capture
         }

@@ -69,7 +69,7 @@ struct ServerCallOrderTests {
 
     /// One caller's view of the board.
     private struct Caller: Sendable {
-        let engine: HostPeripheral
+        let backend: HostPeripheral
         let notified: AttributeHandle
         let indicated: AttributeHandle
         let random: SharedGenerator
@@ -87,14 +87,14 @@ struct ServerCallOrderTests {
             let number = record.call(kind) { [opcode] + handle.bytes + $0 }
             let value = number + [UInt8](repeating: 0, count: random.number(below: 58))
             let links = record.state.withLock { Array($0.links) }
-            engine.update(value, of: handle, to: links) { [record] _ in record.state.withLock { $0.completed += 1 } }
+            backend.update(value, of: handle, to: links) { [record] _ in record.state.withLock { $0.completed += 1 } }
         }
 
         func answer() {
             guard let (link, request) = record.state.withLock({ $0.pending.isEmpty ? nil : $0.pending.removeFirst() })
             else { return }
             let number = record.call(.answer) { [0x0B] + $0 }
-            engine.answer(request, on: link, .success(number))
+            backend.answer(request, on: link, .success(number))
         }
     }
 
@@ -156,9 +156,9 @@ struct ServerCallOrderTests {
     ) async throws -> (Device, [[UInt8]]) {
         let server = Guarded<HostPeripheral?>(nil)
         let pair = try await BoardAndPhone(world, conditions) { device in
-            let engine = HostPeripheral(device.shared)
-            server.withLock { $0 = engine }
-            return engine
+            let backend = HostPeripheral(device.shared)
+            server.withLock { $0 = backend }
+            return backend
         } listen: { event, _ in
             switch event {
             case .connected(let central): record.state.withLock { _ = $0.links.insert(central.link) }
@@ -173,7 +173,7 @@ struct ServerCallOrderTests {
         _ = await phone.configure(.indication, of: characteristics[Board.indicated], on: peripheral)
 
         let caller = Caller(
-            engine: try #require(server.withLock { $0 }),
+            backend: try #require(server.withLock { $0 }),
             notified: pair.handle(Board.notified),
             indicated: pair.handle(Board.indicated),
             random: pair.random,
@@ -187,7 +187,7 @@ struct ServerCallOrderTests {
                 while !isOver.withLock({ $0 }) {
                     if pair.random.number(below: 2) == 0 {
                         let value = [UInt8](number: number)
-                        phone.engine.writeWithoutResponse(value, to: pair.handle(Board.command), of: peripheral) { _ in
+                        phone.backend.writeWithoutResponse(value, to: pair.handle(Board.command), of: peripheral) { _ in
                         }
                         number += 1
                     }

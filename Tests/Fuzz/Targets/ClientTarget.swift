@@ -6,11 +6,11 @@ import BluetoothTypes
 /// Fuzzes a client: the packets of a script answer its procedures, one after the other. Whatever arrives, each
 /// procedure ends, sends no request longer than ATT_MTU, and waits only while a request is open.
 ///
-/// The first packet's choice selects the first procedure, and its delay whether the server is trusted.
+/// The first packet's choice selects the first procedure, and its delay whether the client validates a cache.
 func fuzzClient(_ input: [UInt8]) {
     let script = Script(input)
     var fuzzed = FuzzedClient()
-    if let first = script.packets.first, first.delay & 1 != 0 { fuzzed.trust(first.delay) }
+    if let first = script.packets.first, first.delay & 1 != 0 { fuzzed.validate(first.delay) }
     fuzzed.performAll(beginningWith: script.packets.first?.choice ?? 0)
     for packet in script.packets { fuzzed.take(packet) }
     fuzzed.close()
@@ -25,15 +25,15 @@ private struct FuzzedClient {
     private var elevationCount = 0
     private let now = Instant(nanoseconds: 0)
 
-    /// Makes the client learn the database, or validate a cache that may be outdated.
-    func trust(_ choice: UInt8) {
+    /// Makes the client discover the database, or validate a cache that may be outdated.
+    func validate(_ choice: UInt8) {
         let service = DiscoveredService(
             uuid: "180F",
             isPrimary: true,
             handle: AttributeHandle(rawValue: 1),
             endHandle: AttributeHandle(rawValue: 5)
         )
-        client.trust(choice & 2 == 0 ? nil : DatabaseCache(hash: choice & 4 == 0 ? nil : 1, services: [service]))
+        client.validate(choice & 2 == 0 ? nil : DatabaseCache(hash: choice & 4 == 0 ? nil : 1, services: [service]))
     }
 
     private mutating func perform(_ procedure: some ClientProcedure) {

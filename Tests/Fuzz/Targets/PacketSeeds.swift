@@ -50,7 +50,8 @@ var hostSeeds: [[UInt8]] {
     return scripts.map(\.octets)
 }
 
-/// ISO packets of the first streams of a controller: a whole SDU, a lost one, one in fragments, and parts that do not fit.
+/// ISO packets of the first streams of a controller: a whole SDU, a lost one, one in fragments, and parts that do not
+/// fit.
 private var streamPackets: [Script.Packet] {
     let bodies: [[UInt8]] = [
         [0x60, 0x2E, 6, 0, 0, 0, 2, 0, 1, 2], [0x61, 0x2E, 4, 0, 1, 0, 0, 0x80],

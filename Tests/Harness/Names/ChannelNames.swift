@@ -4,7 +4,7 @@ enum ChannelNames {
     static func name(of channel: UInt16) -> String {
         switch channel {
         case 4: "ATT"
-        case 5: "signalling"
+        case 5: "signaling"
         case 6: "SMP"
         default: "channel 0x" + channel.hexadecimal
         }

@@ -13,9 +13,9 @@ enum BondWriter {
     static func main() async {
         guard CommandLine.arguments.count == 2 else { exit(EXIT_FAILURE) }
         let store = await KeyStore.open(adapter: host, in: CommandLine.arguments[1], warn: say)
-        let bonds = KeptBonds(store, warn: say)
-        let kept = await bonds.load(for: nil)
-        guard let first = kept.identity == nil ? Generation(number: 0) : Generation(of: kept) else {
+        let bonds = BondFileStore(store, warn: say)
+        let saved = await bonds.load(for: nil)
+        guard let first = saved.identity == nil ? Generation(number: 0) : Generation(of: saved) else {
             say("this is no generation")
             exit(EXIT_FAILURE)
         }
@@ -24,8 +24,8 @@ enum BondWriter {
             // Others begin while one is being written, as when several devices pair.
             let mustWait = number.isMultiple(of: 3)
             await withCheckedContinuation { continuation in
-                bonds.keep(Generation(number: number).security) { isKept in
-                    say(isKept ? "= \(number)" : "\(number) is not kept")
+                bonds.save(Generation(number: number).security) { isSaved in
+                    say(isSaved ? "= \(number)" : "\(number) is not saved")
                     if mustWait { continuation.resume() }
                 }
                 if !mustWait { continuation.resume() }

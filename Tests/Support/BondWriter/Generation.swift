@@ -8,9 +8,9 @@ struct Generation: Sendable {
 
     let number: UInt32
 
-    var security: KeptSecurity {
-        var security = KeptSecurity(
-            identity: KeptIdentity(
+    var security: HostSecurityState {
+        var security = HostSecurityState(
+            identity: HostIdentity(
                 staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true),
                 // Identifies the generation of the saved state.
                 resolvingKey: Generation.mark | UInt128(number)
@@ -26,7 +26,7 @@ struct Generation: Sendable {
     private static let mark: UInt128 = 1 << 64
 
     /// Identifies the generation of saved state; nil if it is no generation.
-    init?(of security: KeptSecurity) {
+    init?(of security: HostSecurityState) {
         guard let key = security.identity?.resolvingKey, let number = UInt32(exactly: key & ~Generation.mark) else {
             return nil
         }

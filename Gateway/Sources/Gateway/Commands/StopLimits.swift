@@ -7,8 +7,8 @@ import ServiceLifecycle
 struct StopLimits {
     /// The time after which all services are cancelled that have not stopped in their order.
     let graceful: Duration
-    /// The time for cancelled services. It is longer than any of them needs: otherwise the process would crash, and what a
-    /// service stores at its end would be lost.
+    /// The time for cancelled services. It is longer than any of them needs: otherwise the process would crash, and
+    /// what a service stores at its end would be lost.
     let cancellation: Duration
     /// The time of both.
     var longest: Duration { graceful + cancellation }

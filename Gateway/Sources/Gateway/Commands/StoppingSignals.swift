@@ -2,8 +2,8 @@ import Glibc
 import UnixSignals
 
 extension [UnixSignal] {
-    /// The signals that stop a service. SIGHUP is one of them, because it tells of a terminal that was closed. If the process
-    /// was started with SIGHUP ignored, as by `nohup`, it stays ignored.
+    /// The signals that stop a service. SIGHUP is one of them, because it tells of a terminal that was closed. If the
+    /// process was started with SIGHUP ignored, as by `nohup`, it stays ignored.
     static var stopping: [UnixSignal] { isHangUpIgnored ? [.sigterm, .sigint] : [.sigterm, .sigint, .sighup] }
 
     private static var isHangUpIgnored: Bool {

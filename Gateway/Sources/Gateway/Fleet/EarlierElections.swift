@@ -6,8 +6,8 @@ import Synchronization
 
 /// Receives the elections that an earlier process has published, and that the broker has kept.
 ///
-/// It has a session of its own, because messages of the service's session are stored. The session ends a minute after the
-/// broker has answered the subscription.
+/// It has a session of its own, because messages of the service's session are stored. The session ends a minute after
+/// the broker has answered the subscription.
 final class EarlierElections: Sendable {
     private static let duration = Duration.seconds(60)
 

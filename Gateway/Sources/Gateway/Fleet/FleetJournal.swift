@@ -3,14 +3,14 @@ import Foundation
 /// The messages from the broker whose observations are not written yet, in files.
 ///
 /// ## Overview
-/// A message is appended before it is confirmed to the broker, so the broker may forget it. Once the message's observation
-/// is written, the message is finished. After the end of the process, also by SIGKILL, the next one finds all messages. A
-/// failure of the machine can lose those that the system had not written to the disk yet.
+/// A message is appended before it is confirmed to the broker, so the broker may forget it. Once the message's
+/// observation is written, the message is finished. After the end of the process, also by SIGKILL, the next one finds
+/// all messages. A failure of the machine can lose those that the system had not written to the disk yet.
 ///
 /// ## Files
-/// A directory has numbered files of records; see ``JournalRecord``. Records are added to the newest one. The oldest one is
-/// removed when its messages are finished and ``retention`` later ones follow it: the broker can send the latest messages
-/// again, which are then recognized.
+/// A directory has numbered files of records; see ``JournalRecord``. Records are added to the newest one. The oldest
+/// one is removed when its messages are finished and ``retention`` later ones follow it: the broker can send the latest
+/// messages again, which are then recognized.
 ///
 /// A damaged record, for example after a failure of the disk, is skipped and stays in its file. Only an incomplete
 /// record at the end of a file is removed.
@@ -36,8 +36,8 @@ final class FleetJournal {
         var size = 0
     }
 
-    /// The number of the latest messages that are kept although they are finished. It is greater than the number of messages
-    /// that a broker sends without a confirmation, unless its configuration is unusual.
+    /// The number of the latest messages that are kept although they are finished. It is greater than the number of
+    /// messages that a broker sends without a confirmation, unless its configuration is unusual.
     static let retention = 8192
     private static let segmentMessageLimit = 4096
     private static let segmentSizeLimit = 16 << 20

@@ -13,7 +13,7 @@ final class FleetOutput: Sendable {
         var text: String
         /// The topic on which it is published; nil for none.
         var topic: String?
-        /// What is published instead of the text; nil for the text.
+        /// The published payload, if it differs from `text`.
         var payload: String?
         /// Whether the broker keeps it for later subscribers.
         var isRetained: Bool
@@ -30,7 +30,8 @@ final class FleetOutput: Sendable {
     static let limit = 4096
     /// The greatest number of lines that the broker has not confirmed.
     private static let deliveryLimit = 64
-    /// After this number of connections that end before the broker confirms a line, it is taken to refuse the first one.
+    /// After this number of connections that end before the broker confirms a line, it is taken to refuse the first
+    /// one.
     private static let fruitlessConnectionLimit = 3
 
     private let descriptor: Int32
@@ -48,8 +49,8 @@ final class FleetOutput: Sendable {
     /// Whether a check of the confirmations waits for the queue.
     private let isCheckPending = Mutex(false)
     /// The number of the connection on which lines are published; nil if there is none. It is set only after the end of
-    /// the previous connection was handled. The session may already have a later connection, whose events still wait for
-    /// the queue. Used on the queue only.
+    /// the previous connection was handled. The session may already have a later connection, whose events still wait
+    /// for the queue. Used on the queue only.
     private let connection = Mutex<UInt64?>(nil)
     private let logger: Logger
 

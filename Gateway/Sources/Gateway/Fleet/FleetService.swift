@@ -9,10 +9,10 @@ import Synchronization
 /// Receives the messages of a fleet, and writes what they say together.
 ///
 /// ## Threads
-/// The session's thread takes messages: it stores each in the journal, then gives it to the consumer. A timer ends windows,
-/// and passes lines on. The queue of ``FleetOutput`` writes them. A message is confirmed to the broker after it is in the
-/// journal, and finished there after its line is written. If lines are published, the session of ``EarlierElections``
-/// receives the elections of the last process, on a thread of its own.
+/// The session's thread takes messages: it stores each in the journal, then gives it to the consumer. A timer ends
+/// windows, and passes lines on. The queue of ``FleetOutput`` writes them. A message is confirmed to the broker after
+/// it is in the journal, and finished there after its line is written. If lines are published, the session of
+/// ``EarlierElections`` receives the elections of the last process, on a thread of its own.
 final class FleetService: Service {
     /// What the service does, and where.
     struct Configuration: Sendable {
@@ -52,8 +52,8 @@ final class FleetService: Service {
     private static let unfinishedByteLimit = 64 << 20
     /// How long the last lines may take.
     private static let stopTimeout = Duration.seconds(5)
-    /// The longest time between the request to end and the end: that of the lines, and of the three sessions, which end one
-    /// after the other.
+    /// The longest time between the request to end and the end: that of the lines, and of the three sessions, which end
+    /// one after the other.
     static let longestEnd = stopTimeout + MQTTSession.longestEnd * 3
 
     private let configuration: Configuration

@@ -1,4 +1,5 @@
-/// A record of a ``FleetJournal``: its length and its checksum, of 32 bits each, then its content. Numbers are little-endian.
+/// A record of a ``FleetJournal``: its length and its checksum, of 32 bits each, then its content. Numbers are
+/// little-endian.
 enum JournalRecord: Equatable {
     /// A message from the broker, with the system's time of its arrival in milliseconds since 1970.
     case message(token: UInt64, arrival: Int64, topic: String, payload: [UInt8])

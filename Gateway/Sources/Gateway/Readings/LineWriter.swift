@@ -6,8 +6,8 @@ import Synchronization
 
 /// Writes lines to a file descriptor on a thread of its own, so a reader that is slow holds nothing up.
 ///
-/// Lines that cannot be written now, for example on a full disk, are dropped, and later ones are tried. Nothing is written
-/// any more once the reader has gone.
+/// Lines that cannot be written now, for example on a full disk, are dropped, and later ones are tried. Nothing is
+/// written any more once the reader has gone.
 final class LineWriter: Sendable {
     private struct State {
         var lines: Deque<String> = []

@@ -47,8 +47,11 @@ struct SettingsSource {
 
     /// Settings in a file of JSON.
     ///
-    /// - Throws: ``SettingsError`` if the contents are not a JSON object, or if a key is no setting. Also if a value is
-    ///   an object or a list of others than strings, or if only one of value and setting is true or false.
+    /// - Throws: ``SettingsError`` in these cases:
+    ///   - the contents are not a JSON object
+    ///   - a key is no setting
+    ///   - a value is an object, or a list of others than strings
+    ///   - only one of value and setting is true or false
     static func file(_ file: SettingsFile) throws(SettingsError) -> SettingsSource {
         let object = try file.object()
         let values = try file.values()

@@ -16,14 +16,15 @@ struct StateDirectory {
             return directories.split(separator: ":").first.map(String.init)
         }
         if isRoot { return "/var/lib/ble-gateway" }
-        if let directory = value("XDG_STATE_HOME") { return "\(directory)/ble-gateway" }
+        // A relative path must be ignored (XDG Base Directory Specification).
+        if let directory = value("XDG_STATE_HOME"), directory.hasPrefix("/") { return "\(directory)/ble-gateway" }
         return value("HOME").map { "\($0)/.local/state/ble-gateway" }
     }
 
     /// Creates the directory with mode 0700 if it does not exist. Checks the owner and the mode of one that exists.
     ///
-    /// From then on, only the owner can use new files of this process. This also restricts the files of messages for the
-    /// broker that an earlier process has made.
+    /// From then on, only the owner can use new files of this process. This also restricts the files of messages for
+    /// the broker that an earlier process has made.
     ///
     /// - Throws: ``StateError`` if the directory cannot be created, if it belongs to another user than this one and
     ///   root, or if other users can change its files.

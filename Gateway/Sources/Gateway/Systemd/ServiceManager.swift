@@ -1,7 +1,6 @@
 import Foundation
 
-/// The service manager that has started the process, which is told about its state: systemd's notify protocol
-/// (sd_notify(3)).
+/// The service manager that has started the process, and receives its state: systemd's notify protocol (sd_notify(3)).
 struct ServiceManager: Sendable {
     private let path: String
     /// The time after which the manager ends a process that gave no sign of life; nil for no limit.
@@ -18,14 +17,14 @@ struct ServiceManager: Sendable {
         watchdogTimeout = isMeant ? time.map { .microseconds($0) } : nil
     }
 
-    /// What the manager is told.
+    /// A state for the manager.
     enum State: String {
         case ready = "READY=1"
         case stopping = "STOPPING=1"
         case alive = "WATCHDOG=1"
     }
 
-    /// Tells the manager a state.
+    /// Reports a state to the manager.
     ///
     /// - Returns: false if the manager cannot be reached.
     @discardableResult

@@ -37,6 +37,7 @@ public final class EventLog: Sendable {
     /// Appends an event.
     ///
     /// - Parameters:
+    ///   - kind: the kind of the event.
     ///   - subject: what the event is about.
     ///   - detail: the reason, or more about the subject. Control characters are escaped.
     public func record(_ kind: GatewayEvent.Kind, _ subject: String, _ detail: String? = nil) {

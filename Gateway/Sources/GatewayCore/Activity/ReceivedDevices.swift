@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// ## Bounds
 ///
-/// At most ``sensorLimit`` devices with readings and ``otherLimit`` others are kept. Each kind has places of its own, so
-/// a crowd of phones does not displace sensors. The device that was received least recently is forgotten first. An
+/// At most ``sensorLimit`` devices with readings and ``otherLimit`` others are kept. Each kind has places of its own,
+/// so a crowd of phones does not displace sensors. The device that was received least recently is forgotten first. An
 /// advertisement costs two lookups at most, and no allocation, unless its device is new or a slot of its signal begins.
 public final class ReceivedDevices: Sendable {
     private struct Entry {

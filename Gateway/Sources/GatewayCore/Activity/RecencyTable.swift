@@ -1,6 +1,7 @@
 /// A bounded table that removes the least recently used entry when a new one needs its place.
 ///
-/// All operations are O(1), except for ``values``. The entries form a doubly linked list in the order of their last use.
+/// All operations are O(1), except for ``values``. The entries form a doubly linked list in the order of their last
+/// use.
 struct RecencyTable<Key: Hashable, Value> {
     private struct Node {
         let key: Key

@@ -219,8 +219,8 @@ final class AdapterRunner: Sendable {
         }
     }
 
-    /// Removes the adapter's bond with a device. If the adapter is absent and had the bond when it was open last, the bond
-    /// is removed when the adapter is open again.
+    /// Removes the adapter's bond with a device. If the adapter is absent and had the bond when it was open last, the
+    /// bond is removed when the adapter is open again.
     ///
     /// - Parameter address: the device's identity address, public or random.
     /// - Returns: whether there was such a bond.

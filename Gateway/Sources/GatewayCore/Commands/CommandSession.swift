@@ -195,8 +195,8 @@ actor CommandSession {
 
     /// Forgets the services, whose handles have changed. The next command discovers them again.
     ///
-    /// Subscriptions may have lost their handles too. So the connection ends if there are any, and their end is
-    /// reported to those who have subscribed.
+    /// Subscriptions may have lost their handles too. So if there are any, the connection ends, and its subscribers are
+    /// notified.
     private func forgetServices() async {
         link?.services = nil
         if link?.subscriptions.isEmpty == false { await endLink() }

@@ -65,7 +65,7 @@ public struct DeviceCommandError: Error, Hashable, Sendable {
         case .security: code = .security
         case .notSupported: code = .notSupported
         case .invalidArgument: code = .invalid
-        case .cancelled, .malformedResponse, .channel, .broadcast, .stateUnavailable: code = .failed
+        case .cancelled, .malformedResponse, .channel, .broadcast, .stateUnavailable, .limitReached: code = .failed
         }
         self.attributeError = attributeError
         text = "\(error)"

@@ -14,7 +14,7 @@ public final class DeviceCommands: Sendable {
         var isStopping = false
     }
 
-    /// The greatest number of commands that wait for one device, with the one that is performed.
+    /// Maximum number of commands for one device, including the running one.
     public static let deviceLimit = 16
     /// The greatest number of commands that wait for all devices.
     public static let limit = 256
@@ -100,7 +100,8 @@ public final class DeviceCommands: Sendable {
         for session in sessions { session.end(error) }
     }
 
-    /// Ends all commands and connections, waits for the ends of the links for a limited time, and refuses later commands.
+    /// Ends all commands and connections, waits for the ends of the links for a limited time, and refuses later
+    /// commands.
     func stop(timeout: Duration) async {
         let sessions = state.withLock { state in
             state.isStopping = true

@@ -1,6 +1,7 @@
 import BLE
 
-/// The error codes that clients of the native API know: those of the Attribute Protocol and of HCI, and some of the ESP32.
+/// The error codes that clients of the native API know: those of the Attribute Protocol and of HCI, and some of the
+/// ESP32.
 enum ClientErrorCode {
     /// The device is not connected.
     static let notConnected: Int32 = -1
@@ -31,6 +32,7 @@ enum ClientErrorCode {
         case .disconnected, .closed, .cancelled, .notReady, .adapter: notConnected
         case .security: Int32(ATTErrorCode.insufficientAuthentication.rawValue)
         case .invalidArgument: Int32(ATTErrorCode.invalidAttributeValueLength.rawValue)
+        case .limitReached: insufficientResources
         case .notSupported: Int32(ATTErrorCode.requestNotSupported.rawValue)
         case .controllerFailed, .timedOut, .malformedResponse, .channel, .broadcast, .stateUnavailable: failed
         }

@@ -98,15 +98,15 @@ final class DeviceConnection: Sendable {
 
     var hasFailedToConnect: Bool { state.withLock(\.hasFailedToConnect) }
 
-    /// Whether the attempt to connect has failed because the controller holds no further link, and the connection is still
-    /// wanted.
+    /// Whether the attempt to connect has failed because the controller holds no further link, and the connection is
+    /// still wanted.
     var isRefused: Bool { state.withLock { $0.isRefused && !$0.isEndRequested } }
 
     /// Whether there is a link, also one that is not confirmed to the client yet, or that ends.
     var hasLink: Bool { state.withLock(\.hasLink) }
 
-    /// The addresses under which adapters may be bonded to the device: the address that the client knows, and the address
-    /// on the link.
+    /// The addresses under which adapters may be bonded to the device: the address that the client knows, and the
+    /// address on the link.
     var bondAddresses: Set<UInt64> {
         var addresses: Set<UInt64> = [address]
         if let linkAddress = state.withLock(\.linkAddress) { addresses.insert(linkAddress.value) }
@@ -153,8 +153,8 @@ final class DeviceConnection: Sendable {
         }
     }
 
-    /// Performs an operation after the earlier ones. While the connection ends, an operation that needs no link waits for
-    /// ``takeUnperformed()``.
+    /// Performs an operation after the earlier ones. While the connection ends, an operation that needs no link waits
+    /// for ``takeUnperformed()``.
     ///
     /// - Returns: false if the operation was not accepted: the device is not connected yet, or is not any more.
     func submit(_ operation: DeviceOperation) -> Bool {
@@ -176,8 +176,8 @@ final class DeviceConnection: Sendable {
         submitted.yield()
     }
 
-    /// Returns the operations that were accepted and not performed, in their order. To be called when the connection has
-    /// ended and no operation is submitted any more. The operations count as unfinished until ``finishRequests()``.
+    /// Returns the operations that were accepted and not performed, in their order. To be called when the connection
+    /// has ended and no operation is submitted any more. The operations count as unfinished until ``finishRequests()``.
     func takeUnperformed() -> [DeviceOperation] {
         state.withLock { state in
             // The end of the connection is the answer to a disconnection.

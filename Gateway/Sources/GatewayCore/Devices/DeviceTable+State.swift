@@ -21,7 +21,8 @@ extension DeviceTable {
         var subscribers: [Client] = []
         /// Requests to connect to devices whose connections end because their clients have gone; one for each device.
         var waiting: [UInt64: Request] = [:]
-        /// The last change of the saved state (bond and database) of each device that is not connected, with its number.
+        /// The last change of the saved state (bond and database) of each device that is not connected, with its
+        /// number.
         var changes: [UInt64: (number: UInt64, task: Task<Void, Never>)] = [:]
         var lastChange: UInt64 = 0
         /// The connections for commands, by device.

@@ -116,8 +116,8 @@ final class DeviceTable: Sendable {
 
     /// Connects to a device. The client is sent the outcome.
     ///
-    /// While a connection of the same client is ending, the message about its end is the outcome. A further request of a
-    /// client that waits replaces the earlier one, and both have one outcome.
+    /// While a connection of the same client is ending, the message about its end is the outcome. A further request of
+    /// a client that waits replaces the earlier one, and both have one outcome.
     func connect(_ address: UInt64, isRandom: Bool?, usesCache: Bool, for client: Client) {
         let request = Request(address: address, isRandom: isRandom, usesCache: usesCache, client: client)
         state.withLock { state in
@@ -172,17 +172,17 @@ final class DeviceTable: Sendable {
         }
     }
 
-    /// Reads an adapter's bonds again. It is called before the slot of a connection is free, so that the next choice of an
-    /// adapter follows a bond that was added or removed.
+    /// Reads an adapter's bonds again. It is called before the slot of a connection is free, so that the next choice of
+    /// an adapter follows a bond that was added or removed.
     func readBonds(of adapter: Int) async {
         await adapters.runners[adapter].readBonds()
     }
 
-    /// The adapter for a connection to a device; nil if none is usable and has room. An attempt after a failed one prefers
-    /// another.
+    /// The adapter for a connection to a device; nil if none is usable and has room. An attempt after a failed one
+    /// prefers another.
     ///
-    /// While an adapter that has the device's bond can be used, no other one is chosen, even if the adapter has no room.
-    /// Another one does not have the key, and a new pairing through it may replace the device's bond.
+    /// While an adapter that has the device's bond can be used, no other one is chosen, even if the adapter has no
+    /// room. Another one does not have the key, and a new pairing through it may replace the device's bond.
     ///
     /// - Parameters:
     ///   - refusals: the positions of adapters that are not chosen.
@@ -327,8 +327,8 @@ final class DeviceTable: Sendable {
         }
     }
 
-    /// Changes what the adapters have saved about a device that is not connected, after earlier changes and before later
-    /// connections.
+    /// Changes what the adapters have saved about a device that is not connected, after earlier changes and before
+    /// later connections.
     ///
     /// - Parameter body: makes the change and returns the message for the client.
     private func change(

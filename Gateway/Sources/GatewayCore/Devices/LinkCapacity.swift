@@ -1,7 +1,7 @@
 /// How many links an adapter's controller holds at one time, as far as it is known.
 ///
-/// The Host Controller Interface has no command that reads the number. It is learned when the controller refuses a further
-/// link, and is known until the adapter is opened again or its controller is reset.
+/// The Host Controller Interface has no command that reads the number. It is learned when the controller refuses a
+/// further link, and is known until the adapter is opened again or its controller is reset.
 struct LinkCapacity: Hashable, Sendable {
     /// The number of links; nil while no link was refused.
     private(set) var count: Int?
@@ -16,8 +16,8 @@ struct LinkCapacity: Hashable, Sendable {
 
     /// Takes the number of links when the controller refused a further one.
     ///
-    /// The capacity is at least the greatest number that existed: a link may end while the refusal is on its way. It is at
-    /// least 1, because a controller that refuses its first link does so for another reason.
+    /// The capacity is at least the greatest number that existed: a link may end while the refusal is on its way. It is
+    /// at least 1, because a controller that refuses its first link does so for another reason.
     mutating func linkRefused(count linkCount: Int) {
         count = max(1, linkCount, greatestCount)
     }

@@ -3,9 +3,10 @@ import NIOCore
 
 /// Puts the advertisements of all adapters into batches, and decides when they are sent.
 ///
-/// An adapter receives advertisements in turns of its loop. The advertisements of a turn are sent together at its end, so
-/// the event loop of the clients wakes up once. The advertisements of a turn with only a few of them wait for more. Turns
-/// are so short while the adapter has connections, because it then does not delay reads, and where there are few devices.
+/// An adapter receives advertisements in turns of its loop. The advertisements of a turn are sent together at its end,
+/// so the event loop of the clients wakes up once. The advertisements of a turn with only a few of them wait for more.
+/// Turns are so short while the adapter has connections, because it then does not delay reads, and where there are few
+/// devices.
 struct BatchQueue {
     /// The longest time that an advertisement waits for others.
     static let delay = TimeAmount.milliseconds(40)

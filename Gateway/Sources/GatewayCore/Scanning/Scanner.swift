@@ -107,8 +107,8 @@ final class Scanner: Sendable {
         if isChanged { informSubscribers(&state) }
     }
 
-    /// Changes how all adapters scan, while a client receives advertisements. The last request of any client counts, until
-    /// its client has gone.
+    /// Changes how all adapters scan, while a client receives advertisements. The last request of any client counts,
+    /// until its client has gone.
     func setMode(_ mode: ScanMode, for client: Client) {
         state.withLock { state in
             state.requests.removeAll { $0.client === client }
@@ -179,7 +179,8 @@ final class Scanner: Sendable {
     ///
     /// A passive scan requests no scan responses, so the response that an earlier active scan received is left out.
     ///
-    /// - Returns: whether it is the first one of a turn of the adapter's loop. Then ``endTurn(of:)`` is needed at its end.
+    /// - Returns: whether it is the first one of a turn of the adapter's loop. Then ``endTurn(of:)`` is needed at its
+    ///   end.
     func receive(_ advertisement: Advertisement, in mode: ScanMode, from adapter: Int) -> Bool {
         let raw = RawAdvertisement(
             address: advertisement.address.value,

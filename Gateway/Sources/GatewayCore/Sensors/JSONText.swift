@@ -41,7 +41,7 @@ package enum JSONText {
         }
     }
 
-    /// A number; whole numbers have no fraction, and what is no number is null.
+    /// Returns a JSON number: without a fraction if it is whole, `null` if it is not finite.
     package static func number(_ number: Double) -> String {
         guard number.isFinite else { return "null" }
         return Int64(exactly: number).map { "\($0)" } ?? "\(number)"

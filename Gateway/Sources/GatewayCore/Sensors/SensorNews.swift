@@ -3,7 +3,8 @@ import BluetoothSensors
 import DequeModule
 import NIOCore
 
-/// Tells which reports are worth passing on: those with an event, those that say something new, and otherwise one a minute.
+/// Tells which reports are worth passing on: those with an event, those that say something new, and otherwise one a
+/// minute.
 ///
 /// Each reading is compared with the last one of its name, because some devices say different things in turn.
 struct SensorNews {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A connected client, for the parts of the gateway that run on other threads.
 ///
-/// Messages from one thread are sent in the order of the calls. Those that other threads send until the event loop takes
-/// them are written together. The end of the session has its place among them.
+/// Messages from one thread are sent in the order of the calls. Those that other threads send until the event loop
+/// takes them are written together. The end of the session has its place among them.
 final class Client: Sendable {
     /// A message, a batch of advertisements, or the end, on its way to a client.
     enum Output: Sendable {
@@ -94,7 +94,8 @@ final class Client: Sendable {
 
     /// Counts finished requests. Those that wait are handled again soon after the client has fewer than the limit.
     ///
-    /// This is not ordered with outputs: a request that waited may be answered before them, as one that has just arrived.
+    /// This is not ordered with outputs: a request that waited may be answered before them, as one that has just
+    /// arrived.
     func finishRequests(_ count: Int = 1) {
         let (old, new) = unfinishedRequestCount.wrappingSubtract(count, ordering: .relaxed)
         if old > Self.resumptionCount, new <= Self.resumptionCount {

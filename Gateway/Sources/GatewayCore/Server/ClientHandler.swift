@@ -14,8 +14,8 @@ import NIOCore
 /// ## Clients with many requests
 ///
 /// While the client has too many unfinished requests, further ones wait in its session. Pings are answered, because the
-/// client would otherwise take the gateway for dead. Nothing is read any more once too many requests wait. That time does
-/// not count as the client's silence, as long as the client takes its answers.
+/// client would otherwise take the gateway for dead. Nothing is read any more once too many requests wait. That time
+/// does not count as the client's silence, as long as the client takes its answers.
 final class ClientHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -83,8 +83,8 @@ final class ClientHandler: ChannelDuplexHandler {
         performEffects()
     }
 
-    /// The messages of the client that are handled: none while it does not read answers, and no requests while it has too
-    /// many unfinished ones.
+    /// The messages of the client that are handled: none while it does not read answers, and no requests while it has
+    /// too many unfinished ones.
     private var handling: APISession.MessageHandling {
         guard let context, let client, context.channel.isWritable else { return .nothing }
         return client.hasTooManyRequests ? .control : .all
@@ -134,8 +134,8 @@ final class ClientHandler: ChannelDuplexHandler {
 
     // MARK: Session
 
-    /// Leaves out the time in which nothing is read from the client, because too many of its requests wait. Silence still
-    /// counts while the client does not take its answers.
+    /// Leaves out the time in which nothing is read from the client, because too many of its requests wait. Silence
+    /// still counts while the client does not take its answers.
     private func excuseSilence() {
         guard isReadSuspended, let context, context.channel.isWritable else { return }
         session.excuseSilence(until: context.eventLoop.now)
@@ -209,7 +209,8 @@ final class ClientHandler: ChannelDuplexHandler {
 
     // MARK: Output
 
-    /// Sends outputs in their order, and flushes them together. Whenever the channel is not writable, it flushes at once.
+    /// Sends outputs in their order, and flushes them together. Whenever the channel is not writable, it flushes at
+    /// once.
     func send(_ outputs: [Client.Output]) {
         let isFlushedLater = isFlushScheduled
         // This turn of the event loop needs no task for the flush.

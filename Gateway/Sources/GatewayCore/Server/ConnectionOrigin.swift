@@ -9,11 +9,11 @@ package struct ConnectionOrigin: Hashable, Sendable {
         network = NetworkPrefix(address)
     }
 
-    /// Chooses the connection to close when there are too many: of the network with the most connections, and there of the
-    /// address with the most, the oldest.
+    /// Chooses the connection to close when there are too many: of the network with the most connections, and there of
+    /// the address with the most, the oldest.
     ///
-    /// All machines of a segment of an IPv6 network have the same prefix, so the address protects them from each other. The
-    /// prefix comes first, because one machine can have any number of addresses in its network.
+    /// All machines of a segment of an IPv6 network have the same prefix, so the address protects them from each other.
+    /// The prefix comes first, because one machine can have any number of addresses in its network.
     ///
     /// - Parameter origins: the origins of the connections, the oldest first.
     /// - Returns: the position of the connection; nil if there is none.

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// The part of a network address that one owner has: an IPv4 address, or the first 64 bits of an IPv6 address (RFC 4291,
-/// section 2.5.4).
+/// The part of a network address that one owner has: an IPv4 address, or the first 64 bits of an IPv6 address (RFC
+/// 4291, section 2.5.4).
 package struct NetworkPrefix: Hashable, Sendable {
     private let text: String
 

@@ -3,8 +3,8 @@ import NIOCore
 /// Which values of the Host field are those of this machine.
 ///
 /// A web page of the internet can let its own name lead to this machine, and then read from it like from its own server
-/// (DNS rebinding). Its name is in the Host field then. So only these are accepted: addresses, names without a dot, names
-/// that exist in local networks only, and the names that the configuration has.
+/// (DNS rebinding). Its name is in the Host field then. So only these are accepted: addresses, names without a dot,
+/// names that exist in local networks only, and the names that the configuration has.
 struct HostPolicy: Sendable {
     private let names: Set<String>
     /// The top-level domains of local networks (RFC 6761, RFC 6762, RFC 8375), and two that are in common use.

@@ -5,8 +5,9 @@ import NIOHTTP1
 ///
 /// ## Bounds
 ///
-/// Requests have no body, and their header is limited by the decoder. Each phase has a deadline that bytes do not extend:
-/// the first request, a further request, and the response. The next request is read when the response was written.
+/// Requests have no body, and their header is limited by the decoder. Each phase has a deadline that bytes do not
+/// extend: the first request, a further request, and the response. The next request is read when the response was
+/// written.
 final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

@@ -1,18 +1,18 @@
 /// Where the web server listens: a port of the loopback interface, `HOST:PORT`, or `:PORT` for all addresses.
-public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
+package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     /// The host's name or address; `::` for all addresses.
-    public var host: String
+    package var host: String
     /// The TCP port; 0 for a free one.
-    public var port: Int
+    package var port: Int
 
     /// Creates an address.
-    public init(host: String = "127.0.0.1", port: Int) {
+    package init(host: String = "127.0.0.1", port: Int) {
         self.host = host
         self.port = port
     }
 
     /// Parses an address. Returns nil for another text.
-    public init?(parsing text: some StringProtocol) {
+    package init?(parsing text: some StringProtocol) {
         let text = String(text)
         guard let colon = text.lastIndex(of: ":") else {
             guard let port = Self.port(text[...]) else { return nil }
@@ -41,5 +41,5 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return number
     }
 
-    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

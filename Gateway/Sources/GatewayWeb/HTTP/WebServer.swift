@@ -7,7 +7,7 @@ import NIOPosix
 import ServiceLifecycle
 
 /// Serves metrics, the status page and the state of health over HTTP/1.1.
-public struct WebServer: Service, CustomStringConvertible {
+package struct WebServer: Service, CustomStringConvertible {
     /// The greatest number of connections.
     static let connectionLimit = 64
     /// The greatest number of bytes of a field of a header, of a whole header, and the greatest number of its fields.
@@ -36,8 +36,9 @@ public struct WebServer: Service, CustomStringConvertible {
     ///   - address: where it listens.
     ///   - names: further names by which browsers know this machine.
     ///   - page: what it serves.
+    ///   - logger: logs the address when the server has started.
     ///   - whenServing: is called once, with the real port.
-    public init(
+    package init(
         address: WebAddress,
         names: [String],
         page: StatusPage,
@@ -52,8 +53,9 @@ public struct WebServer: Service, CustomStringConvertible {
     /// - Parameters:
     ///   - address: where it listens.
     ///   - fleet: what it serves.
+    ///   - logger: logs the address when the server has started.
     ///   - whenServing: is called once, with the real port.
-    public init(
+    package init(
         address: WebAddress,
         fleet: FleetPage,
         logger: Logger,
@@ -76,12 +78,12 @@ public struct WebServer: Service, CustomStringConvertible {
         self.whenServing = whenServing
     }
 
-    public var description: String { "web server" }
+    package var description: String { "web server" }
 
     /// Serves until graceful shutdown or until the task is cancelled.
     ///
     /// - Throws: ``WebServerError`` if the server cannot listen, or another error of the network.
-    public func run() async throws {
+    package func run() async throws {
         let places = ConnectionPlaces(limit: Self.connectionLimit)
         let server = try await listen(places)
         var actual = address
@@ -95,7 +97,7 @@ public struct WebServer: Service, CustomStringConvertible {
     }
 
     /// Returns once the thread of the connections has answered.
-    public func answer() async {
+    package func answer() async {
         try? await eventLoop.submit {}.get()
     }
 
@@ -149,13 +151,13 @@ public struct WebServer: Service, CustomStringConvertible {
 }
 
 /// The reason why the web server cannot listen.
-public struct WebServerError: Error, Hashable, CustomStringConvertible {
+package struct WebServerError: Error, Hashable, CustomStringConvertible {
     /// The address to listen on.
-    public let address: WebAddress
+    package let address: WebAddress
     /// The number of the system's error.
-    public let errorNumber: Int32
+    package let errorNumber: Int32
 
-    public var description: String {
+    package var description: String {
         let reason = String(cString: strerror(errorNumber))
         return "cannot serve the status page on \(address): \(reason); \(advice)"
     }

@@ -19,7 +19,7 @@ enum MetricHelp {
         "swift_ble_l2cap_overloaded_commands_total":
             "Signaling commands that were dropped because too many answers waited.",
         "swift_ble_unknown_key_requests_total": "Keys that centrals requested and that the host does not have.",
-        "swift_ble_unproven_values_total": "Values of bonded servers before their identity was verified.",
+        "swift_ble_unverified_values_total": "Values of bonded servers before their identity was verified.",
         "swift_ble_flooding_pdus_total": "PDUs that were dropped because the peer took no answers.",
         "swift_ble_dropped_write_commands_total": "Write commands that were dropped because a queue was full.",
         "swift_ble_dropped_received_values_total": "Received values that were dropped because a queue was full.",

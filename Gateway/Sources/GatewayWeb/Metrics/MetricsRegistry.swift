@@ -4,9 +4,9 @@ import Synchronization
 /// A backend of swift-metrics that keeps all metrics for Prometheus.
 ///
 /// Metrics with the same name and labels are one. Counters get the suffix `_total`, and timers `_seconds`, if they do
-/// not have it. At most ``seriesLimit`` metrics are kept. Further ones have no effect and are counted, as are those whose
-/// name has another type already.
-public final class MetricsRegistry: MetricsFactory {
+/// not have it. At most ``seriesLimit`` metrics are kept. Further ones have no effect and are counted, as are those
+/// whose name has another type already.
+package final class MetricsRegistry: MetricsFactory {
     private struct Family {
         let kind: MetricFamily.Kind
         /// The label of the first metric.
@@ -22,29 +22,29 @@ public final class MetricsRegistry: MetricsFactory {
     }
 
     /// The greatest number of metrics.
-    public static let seriesLimit = 1000
+    package static let seriesLimit = 1000
 
     private let state = Mutex(State())
 
     /// Creates a registry without metrics.
-    public init() {}
+    package init() {}
 
-    public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         register(.counter, label, dimensions) { CounterMetric() }
     }
 
-    public func makeFloatingPointCounter(
+    package func makeFloatingPointCounter(
         label: String,
         dimensions: [(String, String)]
     ) -> any FloatingPointCounterHandler {
         register(.counter, label, dimensions) { FloatingPointCounterMetric() }
     }
 
-    public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
         register(.gauge, label, dimensions) { GaugeMetric() }
     }
 
-    public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         if aggregate {
             register(.summary, label, dimensions) { SummaryMetric() }
         } else {
@@ -52,16 +52,16 @@ public final class MetricsRegistry: MetricsFactory {
         }
     }
 
-    public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         register(.histogram, label, dimensions) { TimerMetric() }
     }
 
     // Counters must not start again at zero when the object that counted is replaced, so nothing is removed.
-    public func destroyCounter(_ handler: any CounterHandler) {}
-    public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
-    public func destroyMeter(_ handler: any MeterHandler) {}
-    public func destroyRecorder(_ handler: any RecorderHandler) {}
-    public func destroyTimer(_ handler: any TimerHandler) {}
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
 
     private func register<Metric: RegisteredMetric>(
         _ kind: MetricFamily.Kind,

@@ -2,14 +2,14 @@ import GatewayFleet
 import NIOCore
 
 /// The content of the web server of a fleet's consumer: the metrics, and the state of health.
-public final class FleetPage: WebContent {
+package final class FleetPage: WebContent {
     private let status: @Sendable () -> FleetStatus
     private let process = ProcessMetrics()
 
     /// Creates the page.
     ///
     /// - Parameter status: returns what the consumer has done.
-    public init(status: @escaping @Sendable () -> FleetStatus) {
+    package init(status: @escaping @Sendable () -> FleetStatus) {
         self.status = status
     }
 

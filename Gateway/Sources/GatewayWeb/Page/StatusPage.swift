@@ -4,22 +4,22 @@ import GatewayFleet
 import NIOCore
 
 /// The content of the web server: the status page with its data, the metrics, and the state of health.
-public final class StatusPage: WebContent {
+package final class StatusPage: WebContent {
     /// Where the content comes from.
-    public struct Source: Sendable {
+    package struct Source: Sendable {
         /// The name of the gateway.
-        public var name: String
+        package var name: String
         /// Returns what the gateway does now.
-        public var status: @Sendable () async -> GatewayStatus
+        package var status: @Sendable () async -> GatewayStatus
         /// The devices that the gateway's configuration has.
-        public var devices: ReceivedDevices
+        package var devices: ReceivedDevices
         /// The events that the gateway's configuration has.
-        public var events: EventLog
+        package var events: EventLog
         /// The backend of swift-metrics.
-        public var registry: MetricsRegistry
+        package var registry: MetricsRegistry
 
         /// Creates a source.
-        public init(
+        package init(
             name: String,
             status: @escaping @Sendable () async -> GatewayStatus,
             devices: ReceivedDevices,
@@ -52,7 +52,7 @@ public final class StatusPage: WebContent {
     private let cache = ResponseCache()
 
     /// Creates the page.
-    public init(_ source: Source) {
+    package init(_ source: Source) {
         self.source = source
     }
 

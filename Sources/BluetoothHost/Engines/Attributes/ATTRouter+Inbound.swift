@@ -205,8 +205,8 @@ extension ATTRouter {
             && response[checked: 4] == ATTErrorCode.databaseOutOfSync.rawValue
     }
 
-    /// Writes the confirmation of an indication (Vol 3, Part G, 4.11). The caller takes the effects of the client before it
-    /// sends the confirmation.
+    /// Writes the confirmation of an indication (Vol 3, Part G, 4.11). The caller takes the effects of the client
+    /// before it sends the confirmation.
     mutating func confirm(_ handle: AttributeHandle, into buffer: inout PacketBuffer) {
         client.indicationReceived(from: handle)
         HandleValueConfirmation().encode(into: &buffer)

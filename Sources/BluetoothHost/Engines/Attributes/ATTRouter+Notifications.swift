@@ -9,7 +9,8 @@ extension ATTRouter {
     /// Writes a notification with the values of `first` and of the notifications directly behind it in the lane, if the
     /// client takes such notifications and at least two values fit.
     ///
-    /// A value that would have to be cut is notified alone. A value behind an older call of the client lane is left there.
+    /// A value that would have to be cut is notified alone. A value behind an older call of the client lane is left
+    /// there.
     ///
     /// - Returns: the calls whose values were written; nil if nothing was written.
     mutating func takeNotifications(with first: ValueCall, into buffer: inout PacketBuffer) -> [ValueCall]? {

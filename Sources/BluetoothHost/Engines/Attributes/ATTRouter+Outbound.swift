@@ -17,7 +17,8 @@ extension ATTRouter {
         case started
         /// Sends the next request of this bearer, whose client has the procedure.
         case startedOnEnhancedBearer(EnhancedBearer)
-        /// Sends the command that was written and ends the call. With a signature, the caller writes and signs the command.
+        /// Sends the command that was written and ends the call. With a signature, the caller writes and signs the
+        /// command.
         case write(WriteCall, WriteCall.Signature?)
         /// Ends the call in an error.
         case refusedWrite(WriteCall, HostError)
@@ -108,7 +109,8 @@ extension ATTRouter {
             || (lanes.server.first.map { canSend($0.work, conditions) } ?? false)
     }
 
-    /// After a transaction timeout nothing more leaves on the bearer (Vol 3, Part F, 3.3.3). The calls end with the link.
+    /// After a transaction timeout nothing more leaves on the bearer (Vol 3, Part F, 3.3.3). The calls end with the
+    /// link.
     private func canSend(_ work: OutboundLanes.Work, _ conditions: Conditions) -> Bool {
         guard !bearer.isDead else { return false }
         return switch work {
@@ -121,7 +123,8 @@ extension ATTRouter {
         }
     }
 
-    /// A signature proves the client's identity to the server and nothing about the server, so it need not wait for the gate.
+    /// A signature proves the client's identity to the server and nothing about the server, so it need not wait for the
+    /// gate.
     @inline(__always)
     private func canSend(_ call: borrowing WriteCall, _ conditions: Conditions) -> Bool {
         (call.signature != nil || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands
@@ -334,7 +337,8 @@ extension ATTRouter {
     /// Appends a call that waits until all calls before it are sent.
     ///
     /// - Parameters:
-    ///   - includingIndications: whether it also waits for indications that cannot be sent before earlier ones are confirmed.
+    ///   - includingIndications: whether it also waits for indications that cannot be sent before earlier ones are
+    ///     confirmed.
     ///   - unsentPackets: the number of the link's packets that the controller has not sent.
     mutating func drain(_ call: CallToken, includingIndications: Bool = false, unsentPackets: Int? = nil) {
         var drain = Drain(sequence: makeSequence(), call: call, includesIndications: includingIndications)
@@ -348,8 +352,8 @@ extension ATTRouter {
 
     /// Counts packets that the controller has sent, and removes the calls that wait no longer.
     ///
-    /// A call waits for as many packets as there are before it. So if the controller's report of one of these is lost, the
-    /// reports of later packets end the wait.
+    /// A call waits for as many packets as there are before it. So if the controller's report of one of these is lost,
+    /// the reports of later packets end the wait.
     ///
     /// - Parameter unsentPackets: the number of the link's packets that the controller has not sent.
     mutating func packetsSent(_ count: Int, unsentPackets: Int) -> [CallToken] {

@@ -246,8 +246,8 @@ struct ATTRouter: ~Copyable {
     /// Called after each input of the link's security engine, as long as the peer is not verified.
     mutating func peerIsUnverified() {
         storesBondedState = false
-        // An open gate lets another device contribute to what the client is learning.
-        if !isGateClosed, client.isLearningDatabase { isStoredCacheOutdated = true }
+        // An open gate lets another device contribute to what the client is discovering.
+        if !isGateClosed, client.isValidatingDatabase { isStoredCacheOutdated = true }
     }
 
     /// Whether the stored cache of the peer's database is to be dropped: while the peer was not verified, the client's
@@ -307,6 +307,6 @@ enum ATTEffect {
     case cacheChanged(DatabaseCache?)
     /// The peer's client did something.
     case report(BLEGATT.ServerEvent)
-    /// What the server remembers of a trusted peer has changed.
+    /// What the server remembers of a verified peer has changed.
     case keepServerState
 }

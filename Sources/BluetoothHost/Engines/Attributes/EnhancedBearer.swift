@@ -5,8 +5,8 @@ import DequeModule
 
 /// One enhanced ATT bearer of a link: an L2CAP channel that carries one ATT PDU in each SDU (Vol 3, Part G, 5.3).
 ///
-/// The bearer has transactions of its own: the requests of this host's client, and those of the peer's client. It also has
-/// a queue of prepared writes and an ATT_MTU of its own.
+/// The bearer has transactions of its own: the requests of this host's client, and those of the peer's client. It also
+/// has a queue of prepared writes and an ATT_MTU of its own.
 final class EnhancedBearer {
     let channel: HostChannelIdentifier
     var transactions: Bearer
@@ -14,7 +14,8 @@ final class EnhancedBearer {
     var serverState: ServerSession.BearerState
     /// The calls of the procedures that the client has, the oldest first.
     private(set) var calls = Deque<ProcedureCall>()
-    /// The calls that were cancelled while the bearer waited for a response. The server may not have performed them yet.
+    /// The calls that were cancelled while the bearer waited for a response. The server may not have performed them
+    /// yet.
     private var cancelledCalls: [ProcedureCall] = []
     /// Why the link could not be made as secure as the server requires, while the ends of procedures are taken.
     var elevationFailure: HostError?

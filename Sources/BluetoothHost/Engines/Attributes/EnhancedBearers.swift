@@ -5,14 +5,17 @@ import BluetoothTypes
 ///
 /// ## Order
 ///
-/// Procedures on different bearers run at the same time and end in any order. Calls on one characteristic keep their order:
+/// Procedures on different bearers run at the same time and end in any order. Calls on one characteristic keep their
+/// order:
 ///
 /// - A procedure goes to the bearer that has unfinished procedures of the same characteristic. One that was cancelled
 ///   counts until the server has answered.
-/// - A write without response is sent on the fixed channel, once no enhanced bearer has a procedure of its characteristic.
-///   All procedures after it stay on the fixed channel, until the server has answered a request that was sent after it.
-///   Before that, nothing shows that the server has received the command, and the app may rely on that.
-/// - A procedure of several characteristics runs on the fixed channel, once no enhanced bearer has a procedure of one of them.
+/// - A write without response is sent on the fixed channel, once no enhanced bearer has a procedure of its
+///   characteristic. All procedures after it stay on the fixed channel, until the server has answered a request that
+///   was sent after it. Before that, nothing shows that the server has received the command, and the app may rely on
+///   that.
+/// - A procedure of several characteristics runs on the fixed channel, once no enhanced bearer has a procedure of one
+///   of them.
 /// - A procedure that belongs to no characteristic, such as a discovery, runs on the fixed channel.
 ///
 /// Any other procedure goes to the bearer with the fewest procedures.
@@ -54,8 +57,8 @@ final class EnhancedBearers {
 
     /// Maximum number of requests for channels on a link.
     static let attemptLimit = 3
-    /// Maximum number of requests of ended bearers that an app has not answered. With more, the link gets no further bearer,
-    /// so that a peer that ends its bearers again and again cannot fill the app's queue.
+    /// Maximum number of requests of ended bearers that an app has not answered. With more, the link gets no further
+    /// bearer, so that a peer that ends its bearers again and again cannot fill the app's queue.
     static let orphanLimit = 16
 
     /// Maximum number of enhanced bearers of the link.
@@ -69,8 +72,8 @@ final class EnhancedBearers {
     private var orphans: [UInt64: Orphan] = [:]
     /// The characteristics with unfinished procedures.
     private var uses: [AttributeHandle: Use] = [:]
-    /// The number of responses on the fixed channel after which the server has received the last write without response. There
-    /// are two if the write was sent while a request was in flight. Nil if they were received.
+    /// The number of responses on the fixed channel after which the server has received the last write without
+    /// response. There are two if the write was sent while a request was in flight. Nil if they were received.
     private var responsesToCommand: Int?
     /// The calls that were cancelled while the fixed channel waited for a response.
     private var cancelledOnFixedChannel: [ProcedureCall] = []

@@ -206,8 +206,8 @@ struct ProcedureCall: @unchecked Sendable {
     let run: ProcedureRun
     let link: LinkIdentifier
     let caller: Caller
-    /// The value handle of the characteristic whose calls keep their order; nil if the procedure is for none or for several.
-    /// Such a procedure stays on the fixed channel.
+    /// The value handle of the characteristic whose calls keep their order; nil if the procedure is for none or for
+    /// several. Such a procedure stays on the fixed channel.
     var characteristic: AttributeHandle?
     /// The value handles of several characteristics whose calls keep their order.
     var characteristics: [AttributeHandle] = []

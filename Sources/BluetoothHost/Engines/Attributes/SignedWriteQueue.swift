@@ -7,18 +7,18 @@ import DequeModule
 ///
 /// ## Overview
 ///
-/// A signed write is carried out once its counter can never be accepted again, even after a crash. That takes a write to the
-/// disk. The requests and commands behind it wait as well, so the server handles all of them in the order in which the client
-/// sent them.
+/// A signed write is carried out once its counter can never be accepted again, even after a crash. That takes a write
+/// to the disk. The requests and commands behind it wait as well, so the server handles all of them in the order in
+/// which the client sent them.
 ///
 /// Signed writes that directly follow each other are verified as they arrive, so one write to the disk can store the
-/// counters of several. A signed write behind another PDU waits with that PDU and is verified in its turn. Therefore all
-/// verified writes here are older than all PDUs.
+/// counters of several. A signed write behind another PDU waits with that PDU and is verified in its turn. Therefore
+/// all verified writes here are older than all PDUs.
 ///
 /// ## Bounds
 ///
-/// At most ``limit`` verified writes and ``limit`` commands wait. Further ones are dropped, which the specification allows
-/// (Vol 3, Part F, 3.3.2). A request is never dropped here: a client has at most one.
+/// At most ``limit`` verified writes and ``limit`` commands wait. Further ones are dropped, which the specification
+/// allows (Vol 3, Part F, 3.3.2). A request is never dropped here: a client has at most one.
 struct SignedWriteQueue {
     /// A signed write whose signature is right.
     private struct VerifiedWrite {

@@ -26,8 +26,8 @@ struct Subscribers {
 
     /// Removes a subscriber. A value that waits for its delivery does not reach it.
     ///
-    /// - Returns: the subscribers before, with their closures. The caller releases them when this value is no longer being
-    ///   accessed: a closure may hold the last reference to an object whose end calls the host.
+    /// - Returns: the subscribers before, with their closures. The caller releases them when this value is no longer
+    ///   being accessed: a closure may hold the last reference to an object whose end calls the host.
     mutating func remove(_ identifier: UInt64, of handle: AttributeHandle) -> [Subscriber] {
         let before = self[handle]
         let rest = before.filter { $0.identifier != identifier }
@@ -50,7 +50,8 @@ struct Subscribers {
         configurations[handle] = nil
     }
 
-    /// Forgets the configurations of attributes that the server has changed: other attributes may have their handles now.
+    /// Forgets the configurations of attributes that the server has changed: other attributes may have their handles
+    /// now.
     ///
     /// - Parameter range: the handles that were affected. It may be invalid.
     mutating func forgetConfigurations(in range: HandleRange) {

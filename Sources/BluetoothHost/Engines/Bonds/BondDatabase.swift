@@ -7,26 +7,27 @@ import OrderedCollections
 ///
 /// ## Overview
 ///
-/// The database decides which bonds there are and when they are saved. It saves nothing itself, and knows neither links nor
-/// the store. Each change returns its effects, and the caller performs them in their order.
+/// The database decides which bonds there are and when they are saved. It saves nothing itself, and knows neither links
+/// nor the store. Each change returns its effects, and the caller performs them in their order.
 ///
 /// ## Saving
 ///
-/// Most changes are saved at once. The store may gather those that a peer can cause again and again. A save that something
-/// waits for has a number. The caller passes the number to ``saved(_:_:)`` when the save has ended, and the database returns
-/// ``BondEffect/finish(_:isSaved:)``.
+/// Most changes are saved at once. The store may defer those that a peer can cause again and again. A save that
+/// something waits for has a number. The caller passes the number to ``saved(_:_:)`` when the save has ended, and the
+/// database returns ``BondEffect/finish(_:isSaved:)``.
 ///
 /// Without a store, no effect asks for a save, and each change finishes at once.
 ///
 /// ## Counters of signed writes
 ///
 /// The counter of a peer's signing key belongs to the key, not to a bond: all bonds with the same key have the same
-/// counter. If the last bond with the key ends, the counter stays in ``KeptSecurity/retiredSigningKeys``.
+/// counter. If the last bond with the key ends, the counter stays in ``HostSecurityState/retiredSigningKeys``.
 ///
 /// ## Bounds
 ///
-/// There are no more bonds than ``limit``. A new bond takes the place of the least recently used one that is not privileged
-/// (``BondRecord/isPrivileged``). So peers that bond without a person's consent can replace each other's bonds only.
+/// There are no more bonds than ``limit``. A new bond takes the place of the least recently used one that is not
+/// privileged (``BondRecord/isPrivileged``). So peers that bond without a person's consent can replace each other's
+/// bonds only.
 struct BondDatabase {
     private struct PendingSave {
         let waiter: SaveWaiter
@@ -35,7 +36,7 @@ struct BondDatabase {
     }
 
     /// The identity of this host. It is made once, unless the store has one.
-    private(set) var identity: KeptIdentity
+    private(set) var identity: HostIdentity
     /// Maximum number of bonds.
     let limit: Int
     /// Whether there is a store.
@@ -55,8 +56,8 @@ struct BondDatabase {
     private var retired = RetiredSigningKeys()
     /// Whether the identity is new and not saved yet.
     private var isIdentityNew = true
-    /// Whether the store was given changes that it may gather, and none since that it saves at once.
-    private var hasGathered = false
+    /// Whether the store has changes that it may save later, and was given none since that it saves at once.
+    private var hasDeferredChanges = false
     /// The saves that something waits for, by their numbers.
     private var pendingSaves: [UInt64: PendingSave] = [:]
     private var lastSaveNumber: UInt64 = 0
@@ -66,7 +67,7 @@ struct BondDatabase {
     ///   - limit: maximum number of bonds.
     ///   - isPersistent: whether there is a store.
     ///   - isRequired: whether a host without its saved state must not start.
-    init(identity: KeptIdentity, limit: Int, isPersistent: Bool, isRequired: Bool = false) {
+    init(identity: HostIdentity, limit: Int, isPersistent: Bool, isRequired: Bool = false) {
         self.identity = identity
         self.limit = limit
         self.isPersistent = isPersistent
@@ -115,24 +116,24 @@ struct BondDatabase {
     /// Takes over the state that the store has loaded.
     ///
     /// - Parameter problem: why the saved state could not be used, or changes cannot be saved.
-    mutating func load(_ kept: KeptSecurity, problem: String? = nil) {
+    mutating func load(_ state: HostSecurityState, problem: String? = nil) {
         isLoaded = true
         storeProblem = problem
-        if let identity = kept.identity {
+        if let identity = state.identity {
             self.identity = identity
             isIdentityNew = false
         }
-        for record in kept.bonds { byIdentity[record.bond.identity] = record }
-        retired = kept.retiredSigningKeys
-        for record in kept.bonds {
+        for record in state.bonds { byIdentity[record.bond.identity] = record }
+        retired = state.retiredSigningKeys
+        for record in state.bonds {
             guard let key = record.bond.peerSigningKey else { continue }
             raisePeerCounters(to: key)
             raisePeerCounters(to: retired[key.value])
         }
     }
 
-    /// Saves a new identity before the first peer learns it. It does not replace an earlier one that is required and could
-    /// not be read.
+    /// Saves a new identity before the first peer learns it. It does not replace an earlier one that is required and
+    /// could not be read.
     mutating func begin() -> [BondEffect] {
         guard isIdentityNew, obstacle == nil else { return [] }
         isIdentityNew = false
@@ -145,8 +146,8 @@ struct BondDatabase {
     ///
     /// - Parameters:
     ///   - peer: the identity of the peer before it paired.
-    ///   - serverState: what the server remembers of the peer, if the peer has proven its bond on the link. It stays with the
-    ///     new bond, and so does the cache of the peer's database.
+    ///   - serverState: what the server remembers of the peer, if the peer's identity is verified on the link. It stays
+    ///     with the new bond, and so does the cache of the peer's database.
     ///   - isForApp: whether the app has asked for the pairing.
     ///   - isConfirmed: whether the app has allowed the bond to replace that of another peer.
     ///   - inUse: the identities of the connected peers, whose bonds are not evicted.
@@ -161,7 +162,7 @@ struct BondDatabase {
         let identity = outcome.bond.identity
         if let existing = strength(of: identity) {
             if outcome.strength.isWeaker(than: existing) { return (.refused(.weakerThanBond(outcome.strength)), []) }
-            // The peer has not proven that bond on this link.
+            // The peer's identity is not verified on this link.
             if outcome.isBonded, peer != identity, !isConfirmed { return (.replacesOther(existing), []) }
         }
         // The host could not recognize a peer that has given neither a lasting address nor the key to its private ones.
@@ -199,10 +200,11 @@ struct BondDatabase {
         }
     }
 
-    /// Updates the earlier bond of a verified peer that has a bond under another identity address now. The earlier bond is
-    /// no longer privileged, so a peer cannot make further privileged bonds by itself.
+    /// Updates the earlier bond of a verified peer that has a bond under another identity address now. The earlier bond
+    /// is no longer privileged, so a peer cannot make further privileged bonds by itself.
     ///
-    /// - Parameter losesKey: whether the new bond has the identity resolving key of the earlier one, which then loses it.
+    /// - Parameter losesKey: whether the new bond has the identity resolving key of the earlier one, which then loses
+    ///   it.
     private mutating func demoteEarlierBond(of identity: DeviceAddress, losesKey: Bool) -> [BondEffect] {
         guard var record = byIdentity[identity] else { return [] }
         let losesKey = losesKey && record.bond.identityResolvingKey != nil
@@ -219,7 +221,8 @@ struct BondDatabase {
         return byIdentity.first { $0.key != bond.identity && $0.value.bond.identityResolvingKey == key }?.key
     }
 
-    /// Adds a bond that was made elsewhere, or replaces one with the same peer. It is privileged, because the app wants it.
+    /// Adds a bond that was made elsewhere, or replaces one with the same peer. It is privileged, because the app wants
+    /// it.
     ///
     /// Sign counters of the same keys never decrease: the higher ones stay.
     ///
@@ -280,7 +283,7 @@ struct BondDatabase {
         guard record != byIdentity[identity] else { return change.waiter.map { [.finish($0, isSaved: false)] } ?? [] }
         byIdentity[identity] = record
         if case .counterUsed = change { raisePeerCounters(to: record.bond.peerSigningKey) }
-        return change.isGathered ? gather() : save(for: change.waiter)
+        return change.isDeferrable ? saveSoon() : save(for: change.waiter)
     }
 
     /// A cache that can be loaded again; nil if it has too many attributes.
@@ -288,12 +291,12 @@ struct BondDatabase {
         cache.attributeCount <= DiscoveryLimits.attributes ? cache : nil
     }
 
-    /// Reports a use to the store, which may gather it with other changes. A flush does not save a use, because it
+    /// Reports a use to the store, which may save it later with other changes. A flush does not save a use, because it
     /// needs no save of its own.
     private mutating func use(_ identity: DeviceAddress) -> [BondEffect] {
         guard byIdentity.keys.last != identity, let record = byIdentity.removeValue(forKey: identity) else { return [] }
         byIdentity[identity] = record
-        return isPersistent && !controller.hasForeignStore ? [.gather(kept)] : []
+        return isPersistent && !controller.hasForeignStore ? [.saveSoon(securityState)] : []
     }
 
     // MARK: Sign counters
@@ -350,41 +353,41 @@ struct BondDatabase {
     ///   - number: the number of the save; nil if nothing waits for it.
     ///   - isSaved: whether the change will outlive the process.
     mutating func saved(_ number: UInt64?, _ isSaved: Bool) -> [BondEffect] {
-        var effects: [BondEffect] = isSaved ? [] : [.report(.bondsNotKept)]
+        var effects: [BondEffect] = isSaved ? [] : [.report(.bondsNotSaved)]
         guard let number, let save = pendingSaves.removeValue(forKey: number) else { return effects }
         if isSaved, let reservation = save.reservation { add(reservation) }
         effects.append(.finish(save.waiter, isSaved: isSaved))
         return effects
     }
 
-    /// Saves what the store gathers, if anything.
-    mutating func flush() -> [BondEffect] { hasGathered ? save() : [] }
+    /// Saves the changes that the store has deferred, if any.
+    mutating func flush() -> [BondEffect] { hasDeferredChanges ? save() : [] }
 
-    private var kept: KeptSecurity {
-        KeptSecurity(identity: identity, bonds: Array(byIdentity.values), retiredSigningKeys: retired)
+    private var securityState: HostSecurityState {
+        HostSecurityState(identity: identity, bonds: Array(byIdentity.values), retiredSigningKeys: retired)
     }
 
-    private mutating func gather() -> [BondEffect] {
+    private mutating func saveSoon() -> [BondEffect] {
         guard isPersistent, !controller.hasForeignStore else { return [] }
-        hasGathered = true
-        return [.gather(kept)]
+        hasDeferredChanges = true
+        return [.saveSoon(securityState)]
     }
 
     private mutating func save(
         for waiter: SaveWaiter? = nil,
         _ reservation: SignCounters.Reservation? = nil
     ) -> [BondEffect] {
-        hasGathered = false
+        hasDeferredChanges = false
         guard isPersistent else {
             if let reservation { add(reservation) }
             return waiter.map { [.finish($0, isSaved: true)] } ?? []
         }
         if controller.hasForeignStore {
-            return [.report(.bondsNotKept)] + (waiter.map { [.finish($0, isSaved: false)] } ?? [])
+            return [.report(.bondsNotSaved)] + (waiter.map { [.finish($0, isSaved: false)] } ?? [])
         }
-        guard let waiter else { return [.save(kept, number: nil)] }
+        guard let waiter else { return [.save(securityState, number: nil)] }
         lastSaveNumber += 1
         pendingSaves[lastSaveNumber] = PendingSave(waiter: waiter, reservation: reservation)
-        return [.save(kept, number: lastSaveNumber)]
+        return [.save(securityState, number: lastSaveNumber)]
     }
 }

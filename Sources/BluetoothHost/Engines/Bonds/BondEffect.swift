@@ -5,9 +5,9 @@ import BluetoothTypes
 /// What the caller of a ``BondDatabase`` does after a change.
 enum BondEffect: Equatable {
     /// Save the whole state. If there is a number, something waits for the end of the save.
-    case save(KeptSecurity, number: UInt64?)
+    case save(HostSecurityState, number: UInt64?)
     /// Save the whole state, possibly together with other changes of the next seconds.
-    case gather(KeptSecurity)
+    case saveSoon(HostSecurityState)
     /// There is a new bond with this peer, another one, or none any more.
     case bondChanged(DeviceAddress)
     /// The bond with this peer was removed to make room for a new one.
@@ -46,15 +46,15 @@ enum BondChange {
     /// What the server remembers of the peer has changed.
     case serverState(ServerSession.PersistentState)
     /// The client has learned the peer's database; nil if it knows nothing of it. A cache with more than
-    /// ``DiscoveryLimits/attributes`` attributes is not kept.
+    /// ``DiscoveryLimits/attributes`` attributes is not saved.
     case clientCache(DatabaseCache?)
     /// The client has read the key of the peer's encrypted advertising data.
     case advertisingKey(EncryptedDataKeyMaterial)
     /// The peer has signed with the counter before this one.
     case counterUsed(next: UInt32, SaveWaiter)
 
-    /// Whether the store may gather the change with others, because a peer can cause it again and again.
-    var isGathered: Bool {
+    /// Whether the store may save the change later with others, because a peer can cause it again and again.
+    var isDeferrable: Bool {
         switch self {
         case .used, .serverState, .clientCache: true
         case .privileged, .advertisingKey, .counterUsed: false

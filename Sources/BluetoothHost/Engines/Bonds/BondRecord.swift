@@ -3,14 +3,14 @@ import BLESMP
 import BluetoothTypes
 
 /// The state that outlives a host: its identity, its bonds and the counters of earlier bonds.
-package struct KeptSecurity: Hashable, Sendable {
-    package var identity: KeptIdentity?
+package struct HostSecurityState: Hashable, Sendable {
+    package var identity: HostIdentity?
     package var bonds: [BondRecord]
     /// The signing keys of peers that no bond has any more.
     package var retiredSigningKeys: RetiredSigningKeys
 
     package init(
-        identity: KeptIdentity? = nil,
+        identity: HostIdentity? = nil,
         bonds: [BondRecord] = [],
         retiredSigningKeys: RetiredSigningKeys = RetiredSigningKeys()
     ) {
@@ -21,7 +21,7 @@ package struct KeptSecurity: Hashable, Sendable {
 }
 
 /// The identity of a host, as its peers know it.
-package struct KeptIdentity: Hashable, Sendable {
+package struct HostIdentity: Hashable, Sendable {
     /// The random static address, for controllers without a public one.
     package var staticAddress: DeviceAddress
     /// The Identity Resolving Key that makes its private addresses.
@@ -42,8 +42,8 @@ package struct BondRecord: Hashable, Sendable {
     package var clientCache: DatabaseCache?
     /// The key of the peer's encrypted advertising data, as the peer's server gave it.
     package var advertisingKey: EncryptedDataKeyMaterial?
-    /// Whether the bond stays when there are too many: its key is authenticated, this device began the pairing for the app,
-    /// or the app has marked it.
+    /// Whether the bond stays when there are too many: its key is authenticated, this device began the pairing for the
+    /// app, or the app has marked it.
     package var isPrivileged = false
 
     package init(bond: Bond) {
@@ -51,7 +51,7 @@ package struct BondRecord: Hashable, Sendable {
     }
 }
 
-extension KeptIdentity {
+extension HostIdentity {
     /// Makes a new identity.
     package init(random: inout some RandomNumberGenerator) {
         let address = DeviceAddress.randomStatic(from: random.next())
@@ -62,7 +62,7 @@ extension KeptIdentity {
     }
 }
 
-extension KeptIdentity: CustomReflectable {
+extension HostIdentity: CustomReflectable {
     package var customMirror: Mirror {
         Mirror(self, children: ["staticAddress": staticAddress, "resolvingKey": Redacted()], displayStyle: .struct)
     }

@@ -31,14 +31,14 @@ package struct RetiredSigningKeys: Hashable, Sendable {
     package subscript(value: UInt128) -> SigningKey? { keys.first { $0.value == value } }
 }
 
-extension KeptSecurity {
+extension HostSecurityState {
     /// Keeps the counters of peers' signing keys after bonds were added or removed outside a host.
     ///
     /// The counter of a key does not decrease, whichever bonds have the key. A key that no bond has any more is
     /// retired.
     ///
     /// - Parameter earlier: the state before the change.
-    package mutating func keepPeerCounters(of earlier: KeptSecurity) {
+    package mutating func keepPeerCounters(of earlier: HostSecurityState) {
         var counters: [UInt128: SigningKey] = [:]
         for record in earlier.bonds + bonds {
             guard let key = record.bond.peerSigningKey else { continue }

@@ -35,8 +35,8 @@ struct SignCounters {
         return next
     }
 
-    /// Adds counters whose reservation is saved. Those below others that are in use already are dropped, because counters
-    /// must rise.
+    /// Adds counters whose reservation is saved. Those below others that are in use already are dropped, because
+    /// counters must rise.
     mutating func add(_ reservation: Reservation) {
         let (identity, key, counters) = (reservation.identity, reservation.key.value, reservation.counters)
         if let held = reserved[identity], held.key == key, held.counters.lowerBound > counters.lowerBound { return }

@@ -4,8 +4,8 @@ import BluetoothTypes
 
 /// How the procedures of Channel Sounding are performed on a link.
 public struct ChannelSoundingParameters: Hashable, Sendable {
-    /// The role of this device. As the reflector, the host waits for the peer to configure and start the procedures, and
-    /// ``configuration`` and the properties after it are not used.
+    /// The role of this device. As the reflector, the host waits for the peer to configure and start the procedures,
+    /// and ``configuration`` and the properties after it are not used.
     public var role: ChannelSoundingRole
     /// The steps of the procedures. ``role`` replaces the role in it.
     public var configuration: ChannelSoundingConfiguration

@@ -11,9 +11,9 @@ import DequeModule
 /// observer by ``observe(_:_:)``. The last is ``ChannelEffect/failed(_:_:)`` or ``ChannelEffect/ended(_:_:unread:)``,
 /// unless the app has rejected the channel.
 ///
-/// After each input, the caller takes commands with ``nextCommand(at:grantsCredits:into:)`` and effects with ``nextEffect()``. It takes
-/// frames with ``nextFrame(into:)`` while the link's outbound queue is not full. Each method returns one element, so that
-/// a packet needs no array.
+/// After each input, the caller takes commands with ``nextCommand(at:grantsCredits:into:)`` and effects with
+/// ``nextEffect()``. It takes frames with ``nextFrame(into:)`` while the link's outbound queue is not full. Each method
+/// returns one element, so that a packet needs no array.
 ///
 /// A request for channels is held until ``release(_:)``, so that it keeps its place among the calls of the app.
 ///

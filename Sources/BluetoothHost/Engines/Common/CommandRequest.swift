@@ -32,8 +32,8 @@ struct CommandRequest: Equatable {
         handle = nil
     }
 
-    /// Whether the command counts for ``CommandQueue/eventLimit``: no caller waits for its answer, or it encrypts a link.
-    /// Events of the controller cause most of these commands.
+    /// Whether the command counts for ``CommandQueue/eventLimit``: no caller waits for its answer, or it encrypts a
+    /// link. Events of the controller cause most of these commands.
     var isCausedByEvents: Bool {
         switch tag {
         case .unawaited, .strayLink: true

@@ -3,8 +3,8 @@ import BLEHCI
 /// Why a link has ended.
 public enum DisconnectionReason: Error, Hashable, Sendable {
     /// The link ended with this error code (Vol 1, Part F), which is usually the controller's.
-    /// `connectionTerminatedByLocalHost` means that this host ended the link. `authenticationFailure` may mean that this
-    /// host ended a link or a stream, because the peer is not verified.
+    /// `connectionTerminatedByLocalHost` means that this host ended the link. `authenticationFailure` may mean that
+    /// this host ended a link or a stream, because the peer is not verified.
     case controller(HCIErrorCode)
     /// The controller failed and was reset, which ends every link; the text describes the failure.
     case controllerReset(String)

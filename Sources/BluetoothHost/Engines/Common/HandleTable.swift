@@ -2,8 +2,8 @@ import BluetoothTypes
 
 /// Values by attribute handles.
 ///
-/// Each notification needs a lookup, and few attributes are notified. A binary search in an array then costs less than a
-/// hash of the handle.
+/// Each notification needs a lookup, and few attributes are notified. A binary search in an array then costs less than
+/// a hash of the handle.
 struct HandleTable<Value> {
     private struct Entry {
         let handle: AttributeHandle

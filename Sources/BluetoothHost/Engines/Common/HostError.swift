@@ -30,6 +30,9 @@ public enum HostError: Error, Equatable, Sendable {
     case stateUnavailable(String)
     /// A broadcast isochronous group cannot be received.
     case broadcast(BroadcastError)
+    /// The host or the controller already has as many of something as it can have. The same call succeeds after another
+    /// one has ended; the text has the limit.
+    case limitReached(String)
     /// The controller does not support the operation.
     case notSupported(String)
     /// An argument is outside the range that the specification allows.
@@ -51,6 +54,7 @@ extension HostError: CustomStringConvertible {
         case .security(let error): "\(error)"
         case .broadcast(let error): "\(error)"
         case .stateUnavailable(let reason): reason
+        case .limitReached(let what): what
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): "invalid argument: \(what)"
         }

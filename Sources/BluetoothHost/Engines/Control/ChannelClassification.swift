@@ -3,8 +3,9 @@ import BluetoothTypes
 
 /// The host's classification of the data channels, for the links of the central (Vol 4, Part E, 7.8.19).
 ///
-/// Commands follow each other after a second at the earliest. A newer classification replaces one that waits, and the calls
-/// of both end with its command. The controller forgets the classification at a reset, so it is sent again afterwards.
+/// Commands follow each other after a second at the earliest. A newer classification replaces one that waits, and the
+/// calls of both end with its command. The controller forgets the classification at a reset, so it is sent again
+/// afterwards.
 struct ChannelClassification {
     enum Effect: Equatable {
         case send(ChannelMap)
@@ -39,7 +40,8 @@ struct ChannelClassification {
             return [.finish(call, .invalidArgument("a channel map has 2 channels or more, of 0 to 36"))]
         }
         guard count < ChannelClassification.limit else {
-            return [.finish(call, .invalidArgument("too many classifications of channels wait; await earlier ones"))]
+            let text = "\(Self.limit) classifications of channels wait, the maximum; await earlier ones"
+            return [.finish(call, .limitReached(text))]
         }
         let isFirst = waiting == nil
         waiting = Request(map: map, calls: (waiting?.calls ?? []) + [call])

@@ -2,15 +2,15 @@ import BLEHCI
 import BLEL2CAP
 import BluetoothTypes
 
-/// The Link Layer's view of one link: connection parameters, subrate, PHYs, payload lengths, transmit powers, and the end of
-/// the link.
+/// The Link Layer's view of one link: connection parameters, subrate, PHYs, payload lengths, transmit powers, and the
+/// end of the link.
 ///
 /// ## Procedures
 ///
-/// Calls request updates of the connection's parameters, subrate and PHYs, and the peer's features and transmit power. One
-/// procedure of each kind runs at a time; the others wait in the order of their calls. A procedure ends with the
-/// controller's event, with the refusal of its command or request, or after 40 s. A refusal ends only the procedure that
-/// sent the command. By then, an event may have ended it, and the next one may have begun.
+/// Calls request updates of the connection's parameters, subrate and PHYs, and the peer's features and transmit power.
+/// One procedure of each kind runs at a time; the others wait in the order of their calls. A procedure ends with the
+/// controller's event, with the refusal of its command or request, or after 40 s. A refusal ends only the procedure
+/// that sent the command. By then, an event may have ended it, and the next one may have begun.
 ///
 /// ## End
 ///
@@ -176,7 +176,8 @@ struct LinkControl {
         return [.command(command, .procedure(procedure, number: procedures[procedure].number))]
     }
 
-    /// Why a request cannot begin with the present subrate; nil if it can. The subrate may have changed since the request.
+    /// Why a request cannot begin with the present subrate; nil if it can. The subrate may have changed since the
+    /// request.
     private func obstacle(to request: LinkRequest) -> HostError? {
         let update: ConnectionParameterUpdateRequest
         switch request {
@@ -253,8 +254,8 @@ struct LinkControl {
                 context
             )
         }
-        // If the parameters are in use already, the controllers may report nothing (Vol 4, Part E, 7.7.65.3). An event that
-        // comes soon is not for the next call.
+        // If the parameters are in use already, the controllers may report nothing (Vol 4, Part E, 7.7.65.3). An event
+        // that comes soon is not for the next call.
         if case .parameters(let wanted)? = procedures[.connectionUpdate].current, parameters.satisfy(wanted) {
             let call = procedures[.connectionUpdate].end()
             let eventLimit = LinkControl.reportMargin + parameters.longestSilence * 10
@@ -350,7 +351,8 @@ struct LinkControl {
 
     // MARK: Requests of the Link Layer
 
-    /// The answer to a peer that requests other parameters through the Link Layer: those that the link can use are accepted.
+    /// The answer to a peer that requests other parameters through the Link Layer: those that the link can use are
+    /// accepted.
     func accepts(_ event: LERemoteConnectionParameterRequest) -> Bool {
         parameters.allow(
             ConnectionParameterUpdateRequest(

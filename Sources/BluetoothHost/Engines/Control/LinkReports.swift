@@ -34,9 +34,9 @@ enum LinkReportStep: Equatable {
 
 /// The observers of one link's events, and the reports that the controller sends for them.
 ///
-/// The controller reports transmit powers and path loss only while an observer wants them. A link has one set of thresholds
-/// for path loss, so observers of path loss must have the same. At most one command is in flight. A refused one ends the
-/// observers that need it.
+/// The controller reports transmit powers and path loss only while an observer wants them. A link has one set of
+/// thresholds for path loss, so observers of path loss must have the same. At most one command is in flight. A refused
+/// one ends the observers that need it.
 struct LinkReports {
     private struct Observer {
         let observation: LinkObservation
@@ -52,7 +52,7 @@ struct LinkReports {
     private var sentThresholds: PathLossThresholds?
     private var reportsTransmitPower = false
     private var reportsPathLoss = false
-    /// The thresholds that the controller was told last.
+    /// The thresholds last sent to the controller.
     private var thresholds: PathLossThresholds?
 
     /// The observers, in the order in which they were added.
@@ -63,7 +63,8 @@ struct LinkReports {
 
     /// Adds an observer.
     ///
-    /// - Throws: if the thresholds are out of range, or differ from those of another observer.
+    /// - Throws: ``HostError/invalidArgument(_:)`` if the thresholds are out of range, or differ from those of another
+    ///   observer, and ``HostError/limitReached(_:)`` if there are too many observers.
     mutating func add(_ observation: LinkObservation, _ request: LinkEventRequest) throws(HostError) {
         if let pathLoss = request.pathLoss {
             guard pathLoss.isValid else {
@@ -74,7 +75,7 @@ struct LinkReports {
             }
         }
         guard observers.count < LinkReports.limit else {
-            throw .invalidArgument("a link has at most \(LinkReports.limit) observers of its events")
+            throw .limitReached("\(Self.limit) observers receive the events of the link, the maximum; end one first")
         }
         observers.append(Observer(observation: observation, request: request))
     }

@@ -8,8 +8,8 @@ import BluetoothTypes
 public struct SubrateParameters: Hashable, Sendable {
     /// The least and the greatest subrate factor: 1 to 500.
     public var factor: ClosedRange<Int>
-    /// The number of used events that the peripheral may skip: 0 to 499. With the greatest factor `f`, `f * (latency + 1)`
-    /// is at most 500.
+    /// The number of used events that the peripheral may skip: 0 to 499. With the greatest factor `f`,
+    /// `f * (latency + 1)` is at most 500.
     public var maximumLatency: Int
     /// The least number of events that are used after an event with data: 0 to 499, and less than the greatest factor.
     public var continuationNumber: Int
@@ -37,8 +37,8 @@ public struct SubrateParameters: Hashable, Sendable {
             && (10...3200).contains(timeout)
     }
 
-    /// Whether the timeout is longer than twice the longest time between the events of a peripheral on a connection with
-    /// this interval.
+    /// Whether the timeout is longer than twice the longest time between the events of a peripheral on a connection
+    /// with this interval.
     func areValid(interval: Duration) -> Bool {
         isValid && supervisionTimeout > interval * (2 * factor.upperBound * (maximumLatency + 1))
     }

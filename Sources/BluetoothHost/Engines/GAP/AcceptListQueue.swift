@@ -4,12 +4,13 @@ import OrderedCollections
 /// The peers that take turns on the controller's filter accept list. The peer that has waited longest is first.
 ///
 /// # Places
-/// A new peer takes the last place, and so does a peer whose turn ends. A peer that leaves before the controller has initiated
-/// a connection to it for ``sufficientTime`` keeps its place. When the next attempt for it begins, it is before all peers
-/// that took their places later. So attempts that are too short for the queue reach every peer, even if all of them end and
-/// begin together.
+/// A new peer takes the last place, and so does a peer whose turn ends. A peer that leaves before the controller has
+/// initiated a connection to it for ``sufficientTime`` keeps its place. When the next attempt for it begins, it is
+/// before all peers that took their places later. So attempts that are too short for the queue reach every peer, even
+/// if all of them end and begin together.
 ///
-/// The time is summed over the attempts for a peer. A peer with many short attempts therefore gives up its place as well.
+/// The time is summed over the attempts for a peer. A peer with many short attempts therefore gives up its place as
+/// well.
 struct AcceptListQueue {
     private struct Place {
         /// Increases with each place that is taken.
@@ -83,8 +84,8 @@ struct AcceptListQueue {
         inTurn = []
     }
 
-    /// Ends the turn of `peers`: they take the last places. A peer that joined the turn late keeps its place, unless all
-    /// of them did.
+    /// Ends the turn of `peers`: they take the last places. A peer that joined the turn late keeps its place, unless
+    /// all of them did.
     mutating func endTurn(of peers: Set<DeviceAddress>, at now: Instant) {
         countTime(until: now)
         inTurn = []

@@ -37,20 +37,20 @@ struct OwnAddresses: Equatable {
     var list: ResolvingList?
 }
 
-/// Brings the controller's random address and its resolving list to what the host needs, and knows whose private address an
-/// address is.
+/// Brings the controller's random address and its resolving list to what the host needs, and knows whose private
+/// address an address is.
 ///
 /// # Model
-/// The plan has a model of the controller's addresses and resolving list. ``nextCommand(_:)`` compares the model with the
-/// wanted state and returns one command. When the reply has arrived, the next one is decided in the same way.
+/// The plan has a model of the controller's addresses and resolving list. ``nextCommand(_:)`` compares the model with
+/// the wanted state and returns one command. When the reply has arrived, the next one is decided in the same way.
 ///
 /// # Hold
-/// Addresses can be changed only while no activity uses them (Vol 4, Part E, 7.8.4 and 7.8.38). While the plan wants a change,
-/// ``hold`` names the activities that must rest. The commands wait until ``Context/rest`` says that they do.
+/// Addresses can be changed only while no activity uses them (Vol 4, Part E, 7.8.4 and 7.8.38). While the plan wants a
+/// change, ``hold`` names the activities that must rest. The commands wait until ``Context/rest`` says that they do.
 ///
 /// # Refused commands
-/// If the controller refuses a random address, the plan waits for the next request to run. If it refuses a change of its
-/// resolving list, the host resolves the addresses by itself.
+/// If the controller refuses a random address, the plan waits for the next request to run. If it refuses a change of
+/// its resolving list, the host resolves the addresses by itself.
 struct AddressPlan {
     /// The settings of the host that concern addresses.
     struct Settings {
@@ -238,8 +238,8 @@ struct AddressPlan {
         awaitsRest = false
     }
 
-    /// Returns the command to send now. Nil if the controller has the wanted addresses and list. Also nil while the plan
-    /// waits for a request, or until the activities in ``hold`` rest.
+    /// Returns the command to send now. Nil if the controller has the wanted addresses and list. Also nil while the
+    /// plan waits for a request, or until the activities in ``hold`` rest.
     mutating func nextCommand(_ context: Context) -> PlannedCommand? {
         guard !pending.isPending else { return nil }
         awaitsRest = false
@@ -268,8 +268,8 @@ struct AddressPlan {
         return list.nextChange(wanted: wantedEntries(list, context))
     }
 
-    /// The activities that must rest for a change. If the resolving list is to be changed too, everything is held from the
-    /// beginning, so that activities are paused once.
+    /// The activities that must rest for a change. If the resolving list is to be changed too, everything is held from
+    /// the beginning, so that activities are paused once.
     private func neededHold(for purpose: Purpose, _ context: Context) -> AddressHold {
         guard case .setRandomAddress = purpose, context.information.usesExtendedCommands else { return .everything }
         return nextChange(context) == nil ? .scanningAndInitiating : .everything

@@ -17,11 +17,11 @@ public struct Advertisement: Sendable {
     public internal(set) var isScannable: Bool
     /// Whether the advertiser uses the PDUs of Bluetooth 4.
     public internal(set) var isLegacy: Bool
-    /// The PHY of the primary channels on which the last advertising PDU was received: LE 1M or LE Coded. A controller with
-    /// Advertising Coding Selection distinguishes ``/BLEHCI/PHY/leCoded``, S=8, from ``/BLEHCI/PHY/leCodedS2``.
+    /// The PHY of the primary channels on which the last advertising PDU was received: LE 1M or LE Coded. A controller
+    /// with Advertising Coding Selection distinguishes ``/BLEHCI/PHY/leCoded``, S=8, from ``/BLEHCI/PHY/leCodedS2``.
     public internal(set) var primaryPHY = PHY.le1M
-    /// The PHY of the secondary channels, which carry the data of extended advertising; ``/BLEHCI/PHY/none`` if they are
-    /// not used.
+    /// The PHY of the secondary channels, which carry the data of extended advertising; ``/BLEHCI/PHY/none`` if they
+    /// are not used.
     public internal(set) var secondaryPHY = PHY.none
     /// Whether the controller truncated the data.
     public internal(set) var isTruncated = false
@@ -84,10 +84,12 @@ public struct ScanOptions: Sendable, Hashable {
     /// The PHYs of the primary channels on which the radio listens: LE 1M, LE Coded, or both.
     ///
     /// PHYs that the controller cannot scan are not used; if none is left, LE 1M is used. A controller may support LE
-    /// Coded and refuse to scan on it. A scan on both PHYs then uses LE 1M; a scan on LE Coded alone ends with the error.
+    /// Coded and refuse to scan on it. A scan on both PHYs then uses LE 1M; a scan on LE Coded alone ends with the
+    /// error.
     ///
-    /// A connection to an advertiser that a scan has received on LE Coded is initiated on LE 1M and LE Coded, to any other
-    /// on LE 1M only. So a device that advertises on LE Coded only must be found by a scan before it is connected to.
+    /// A connection to an advertiser that a scan has received on LE Coded is initiated on LE 1M and LE Coded, to any
+    /// other on LE 1M only. So a device that advertises on LE Coded only must be found by a scan before it is connected
+    /// to.
     public var phys: PHYSet
 
     /// Creates options. The defaults report each advertiser when it is new or has changed.

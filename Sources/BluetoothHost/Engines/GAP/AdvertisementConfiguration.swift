@@ -64,7 +64,8 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
 public struct PeriodicAdvertisingConfiguration: Sendable, Hashable {
     /// The time between two events: 7.5 ms to 81.91875 s, in steps of 1.25 ms.
     public var interval: Duration
-    /// The data of each event: up to 1,650 bytes, as far as the controller accepts it. Empty for a train with subevents.
+    /// The data of each event: up to 1,650 bytes, as far as the controller accepts it. Empty for a train with
+    /// subevents.
     public var data: AdvertisingData
     /// Whether each event has the transmit power.
     public var includesTXPower: Bool

@@ -129,8 +129,8 @@ struct AdvertiserTable {
     }
 
     private var advertisers: GenerationalTable<DeviceAddress, Advertiser>
-    /// The advertisers that were received on the LE Coded PHY. They stay when their state is forgotten, because it tells
-    /// how to connect to them.
+    /// The advertisers that were received on the LE Coded PHY. They stay when their state is forgotten, because it
+    /// tells how to connect to them.
     private var codedPHYAdvertisers: GenerationalTable<DeviceAddress, Void>
     /// The advertisers whose last connectable report was on another secondary PHY than LE 1M. They stay when their
     /// state is forgotten, because a link to them has this PHY.

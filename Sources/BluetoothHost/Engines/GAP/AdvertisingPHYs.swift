@@ -3,8 +3,8 @@ import BluetoothTypes
 
 /// The PHYs of an advertisement with extended PDUs, and the coding of the LE Coded PHY (Vol 4, Part E, 7.8.53).
 ///
-/// S=8 coding has the longest range, S=2 coding takes less time on air. Only controllers with Advertising Coding Selection
-/// let the host choose.
+/// S=8 coding has the longest range, S=2 coding takes less time on air. Only controllers with Advertising Coding
+/// Selection let the host choose.
 public struct AdvertisingPHYs: Sendable, Hashable {
     /// The PHY of the primary channels: LE 1M or LE Coded.
     public var primary: PHY
@@ -39,7 +39,8 @@ public struct AdvertisingPHYs: Sendable, Hashable {
 
     /// Checks what the caller has chosen.
     ///
-    /// - Throws: ``HostError/invalidArgument(_:)`` or ``HostError/notSupported(_:)`` if this controller cannot advertise it.
+    /// - Throws: ``HostError/invalidArgument(_:)`` or ``HostError/notSupported(_:)`` if this controller cannot
+    ///   advertise it.
     func check(
         in advertisement: AdvertisementConfiguration,
         against information: ControllerInformation

@@ -169,8 +169,8 @@ extension AdvertisingPlan.Entry {
         configuration.address ?? context.addresses.advertisingAddress
     }
 
-    /// Whether its advertising set has an outdated random address. If the controller generates the private addresses, the
-    /// set's own address is not used.
+    /// Whether its advertising set has an outdated random address. If the controller generates the private addresses,
+    /// the set's own address is not used.
     func hasOldAddress(_ context: Context) -> Bool {
         guard !context.addresses.isMadeByController || configuration.address != nil else { return false }
         return wantedAddress(context).map { $0 != address } ?? false
@@ -181,8 +181,8 @@ extension AdvertisingPlan.Entry {
         configuration.address.map { $0 != addresses.randomAddress } ?? false
     }
 
-    /// The address parameters: the own address type, and the peer that the advertisement is directed to or for which the
-    /// controller generates the own address (Vol 4, Part E, 7.8.5).
+    /// The address parameters: the own address type, and the peer that the advertisement is directed to or for which
+    /// the controller generates the own address (Vol 4, Part E, 7.8.5).
     private func addressing(
         _ context: Context,
         _ resolver: inout AddressResolver,

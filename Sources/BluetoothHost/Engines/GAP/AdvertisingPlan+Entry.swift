@@ -10,21 +10,21 @@ extension AdvertisingPlan {
             case on
             /// It is on, as far as the host knows, and is to be turned off and on again.
             case stale
-            /// The controller cannot advertise in addition to its connections. It is tried again when a connection ends,
-            /// or after ``blockedInterval``.
+            /// The controller cannot advertise in addition to its connections. It is tried again when a connection
+            /// ends, or after ``blockedInterval``.
             case blocked
             /// The controller refused a command. It is tried again later.
             case failed
             /// It is to be removed from the controller.
             case ending
-            /// It has ended, but the controller has refused to end it and may advertise it still. Its handle is not used for
-            /// another advertisement. Its end is tried again when another advertisement starts, when a connection ends, or
-            /// after ``blockedInterval``: see ``refusalLimit``.
+            /// It has ended, but the controller has refused to end it and may advertise it still. Its handle is not
+            /// used for another advertisement. Its end is tried again when another advertisement starts, when a
+            /// connection ends, or after ``blockedInterval``: see ``refusalLimit``.
             case endRefused
         }
 
-        /// The number of refusals after which the end of a set is not tried again. The end of legacy advertising is still
-        /// tried again when another advertisement starts, which needs it off, and when a connection ends.
+        /// The number of refusals after which the end of a set is not tried again. The end of legacy advertising is
+        /// still tried again when another advertisement starts, which needs it off, and when a connection ends.
         static let refusalLimit = 3
 
         let identifier: AdvertisementIdentifier
@@ -74,8 +74,8 @@ extension AdvertisingPlan {
         /// sent: a controller accepts them only while it is off (Vol 4, Part E, 7.8.5 and 7.8.53).
         var isOffDoubtful: Bool { restartRefusalCount > 1 }
 
-        /// Records that the controller does not advertise it. The device that it is directed to may have another address
-        /// when it starts again.
+        /// Records that the controller does not advertise it. The device that it is directed to may have another
+        /// address when it starts again.
         mutating func turnedOff(_ state: State) {
             self.state = state
             if configuration.peer != nil { setupCount = 0 }
@@ -90,8 +90,8 @@ extension AdvertisingPlan {
             if nextPeriodicData == data { nextPeriodicData = nil }
         }
 
-        /// Records that the controller may have this data, because its answer cannot be read. The train is set up with it,
-        /// and with the earlier data if the controller refuses it then.
+        /// Records that the controller may have this data, because its answer cannot be read. The train is set up with
+        /// it, and with the earlier data if the controller refuses it then.
         mutating func periodicDataMayBeSent(_ data: AdvertisingData) {
             let earlier = earlierPeriodicData ?? periodicData
             periodicDataSent(data, isAccepted: true)
@@ -170,13 +170,13 @@ extension AdvertisingPlan {
 
         /// Records that the controller has refused to turn it off or to remove it at its end.
         ///
-        /// - Returns: false if it is off. Then another advertisement may use its handle. If the controller has kept the set,
-        ///   that advertisement replaces the parameters and the data.
+        /// - Returns: false if it is off. Then another advertisement may use its handle. If the controller has kept the
+        ///   set, that advertisement replaces the parameters and the data.
         mutating func mayStayOn(after failure: CommandFailure, of purpose: AdvertisingPlan.Purpose) -> Bool {
             if isUnknownSet(by: failure) { return false }
             if case .remove = purpose {
-                // The controller removes no set that it advertises (Vol 4, Part E, 7.8.59). So the set is turned off again.
-                // After the last refusal, it counts as off, because the controller has accepted to turn it off.
+                // The controller removes no set that it advertises (Vol 4, Part E, 7.8.59). So the set is turned off
+                // again. After the last refusal, it counts as off, because the controller has accepted to turn it off.
                 guard case .status(.commandDisallowed, _) = failure, refusalCount + 1 < Entry.refusalLimit else {
                     return false
                 }

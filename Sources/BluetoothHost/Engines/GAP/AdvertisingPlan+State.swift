@@ -14,6 +14,7 @@ extension AdvertisingPlan {
     /// The number of advertisements that the app has started and that have not ended for it.
     var count: Int { entries.count { !$0.isLeftOn } }
 
-    /// The number of advertisements that have ended for the app but may be on, because the controller has refused to end them.
+    /// The number of advertisements that have ended for the app but may be on, because the controller has refused to
+    /// end them.
     var leftOnCount: Int { entries.count(where: \.isLeftOn) }
 }

@@ -4,20 +4,20 @@ import BluetoothTypes
 /// Brings the controller's advertising to what the apps' advertisements need.
 ///
 /// # Model
-/// The plan has a model of each advertisement in the controller: see ``Entry``. ``nextCommand(_:_:_:)`` compares it with the
-/// wanted state and returns one command. When the reply has arrived, the next one is decided in the same way. An
-/// advertisement gets all its commands before the next one, unless it has to wait.
+/// The plan has a model of each advertisement in the controller: see ``Entry``. ``nextCommand(_:_:_:)`` compares it
+/// with the wanted state and returns one command. When the reply has arrived, the next one is decided in the same way.
+/// An advertisement gets all its commands before the next one, unless it has to wait.
 ///
 /// # Refused commands
-/// If the controller refuses a command, the advertisement ends with the error if a call waits for its start. Otherwise it is
-/// tried again after ``retryInterval``. A controller that cannot advertise in addition to its connections is tried again when
-/// a connection ends. An advertisement that the controller refuses to end has ended for the app, and keeps its handle while it
-/// may be on: see ``Entry/State/endRefused``.
+/// If the controller refuses a command, the advertisement ends with the error if a call waits for its start. Otherwise
+/// it is tried again after ``retryInterval``. A controller that cannot advertise in addition to its connections is
+/// tried again when a connection ends. An advertisement that the controller refuses to end has ended for the app, and
+/// keeps its handle while it may be on: see ``Entry/State/endRefused``.
 ///
 /// # Refreshing
-/// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the controller has
-/// stopped advertising, and without this nobody could find the host again. Such a controller may refuse to turn it off:
-/// see ``Entry/isOffDoubtful``.
+/// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the
+/// controller has stopped advertising, and without this nobody could find the host again. Such a controller may refuse
+/// to turn it off: see ``Entry/isOffDoubtful``.
 struct AdvertisingPlan {
     /// The interval at which an advertisement is started again; nil for never.
     private let refreshInterval: Duration?
@@ -33,8 +33,7 @@ struct AdvertisingPlan {
     private var wasOn = false
     private var refreshDeadline: Instant?
     private var retryDeadline: Instant?
-    /// When blocked advertisements are tried again although no link has ended. What blocks them may be something else, for
-    /// example an initiation.
+    /// When blocked advertisements are tried again without the end of a link. An initiation may block them, too.
     private var blockedDeadline: Instant?
 
     init(refreshInterval: Duration?) {
@@ -56,6 +55,7 @@ struct AdvertisingPlan {
     ///
     /// - Parameter call: finished when the advertisement has started.
     /// - Returns: the advertising handle.
+    /// - Throws: the errors of `check(against:)`; ``HostError/limitReached(_:)`` if the controller has no further set.
     @discardableResult
     mutating func start(
         _ identifier: AdvertisementIdentifier,
@@ -67,7 +67,7 @@ struct AdvertisingPlan {
         let limit = information.numberOfAdvertisingSets
         let handle = (0...0xEF).first { handle in !entries.contains { $0.handle == handle } }
         guard entries.count(where: { !$0.isEnding }) < limit, let handle else {
-            throw .notSupported("this controller can advertise \(limit) set(s) at a time; stop another first")
+            throw .limitReached("this controller advertises at most \(limit) set(s) at a time; stop another one first")
         }
         // The controller may have no room for another set beside those, and has only one legacy advertisement.
         for index in entries.indices { entries[index].endAgain() }
@@ -99,7 +99,7 @@ struct AdvertisingPlan {
         return isPending ? [] : removeIfEnded(at: index)
     }
 
-    /// Replaces the data of a periodic train. If the data needs several commands, the train ends and another one begins.
+    /// Replaces the data of a periodic train. Data that needs several commands ends the train and begins another one.
     ///
     /// - Throws: ``HostError/invalidArgument(_:)`` if the advertisement has no train or the data is too long, and
     ///   ``HostError/closed`` if the advertisement has ended.
@@ -162,7 +162,7 @@ struct AdvertisingPlan {
     /// - Returns: whether the caller must schedule it.
     mutating func requestRun() -> Bool { run.request() }
 
-    /// Returns the command to send now; nil if the controller advertises as requested, or if the plan waits for an input.
+    /// Returns the command to send now; nil if the controller advertises as requested, or the plan waits for input.
     ///
     /// - Parameter resolver: finds the addresses of peers that an advertisement is directed to.
     mutating func nextCommand(
@@ -313,8 +313,8 @@ struct AdvertisingPlan {
         let entry = entries[index]
         guard entry.calls.isEmpty else {
             guard !entry.isGone else { return remove(at: index, .command(failure)) }
-            // The set keeps its data. The controller would check the parameters of the next advertisement with this handle
-            // against that data.
+            // The set keeps its data. The controller would check the parameters of the next advertisement with this
+            // handle against that data.
             entries[index].calls = []
             entries[index].state = .ending
             return entry.calls.map { .finish($0, .command(failure)) }
@@ -350,7 +350,7 @@ struct AdvertisingPlan {
         if entries[index].isOn { entries[index].turnedOff(.off) }
     }
 
-    /// Tries blocked advertisements, and refused ends, again after a link has ended: the controller may accept them now.
+    /// Tries blocked advertisements and refused ends again after the end of a link, which makes room in the controller.
     mutating func linkEnded() {
         blockedDeadline = nil
         for index in entries.indices { entries[index].unblock() }

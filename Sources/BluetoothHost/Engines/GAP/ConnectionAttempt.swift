@@ -31,8 +31,8 @@ struct RunningTrain: Hashable {
 enum ConnectionEffect: Equatable {
     /// Report that an attempt has failed. The plan has removed it.
     case fail(ConnectionAttempt, HostError)
-    /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one link
-    /// (Vol 6, Part B, 4.5).
+    /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one
+    /// link (Vol 6, Part B, 4.5).
     case useExistingLink(Set<DeviceAddress>)
     /// Log that the controller refused to initiate on LE Coded. The plan does not use this PHY until the next reset.
     case codedRefused(CommandFailure)

@@ -69,8 +69,8 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
         Duration.microseconds(1250 * Int(update.intervalMax)) * (2 * (Int(update.latency) + 1) * subrateFactor)
     }
 
-    /// Whether the link can be updated to these parameters: they are valid, and the supervision timeout is long enough for
-    /// the present subrate factor.
+    /// Whether the link can be updated to these parameters: they are valid, and the supervision timeout is long enough
+    /// for the present subrate factor.
     func allow(_ update: ConnectionParameterUpdateRequest) -> Bool {
         update.isValid && update.supervisionTimeout > timeoutLimit(of: update)
     }

@@ -8,7 +8,8 @@ extension ConnectionPlan {
         /// Whether the controller can initiate on the LE Coded PHY. Needs extended commands.
         var canInitiateOnCodedPHY = false
         var ownAddressType = OwnAddressType.public
-        /// The number of addresses that the filter accept list holds. Without a list, one address is initiated at a time.
+        /// The number of addresses that the filter accept list holds. Without a list, one address is initiated at a
+        /// time.
         var acceptListSize = 8
         /// Whether initiating must stop for a change of this host's addresses.
         var isHeld = false

@@ -6,9 +6,9 @@ import OrderedCollections
 ///
 /// # Model
 /// A controller initiates one connection at a time. For several peers, it uses its filter accept list. The plan has
-/// a model of the initiation and of that list: see ``Controller`` and ``acceptList``. ``nextCommand(_:at:)`` compares the
-/// model with the wanted state and returns one command. When the reply has arrived, the next one is decided in the same way. The
-/// accept list cannot be read, so it is cleared and written again for each initiation.
+/// a model of the initiation and of that list: see ``Controller`` and ``acceptList``. ``nextCommand(_:at:)`` compares
+/// the model with the wanted state and returns one command. When the reply has arrived, the next one is decided in the
+/// same way. The accept list cannot be read, so it is cleared and written again for each initiation.
 ///
 /// # Turns
 /// Peers that do not all fit on the accept list take turns: see ``Window``. Some controllers cannot scan while they
@@ -17,14 +17,14 @@ import OrderedCollections
 /// # Unknown outcomes
 /// A cancelled initiation ends with an event (Vol 4, Part E, 7.8.13). If the event does not arrive in time, the plan
 /// assumes that the controller initiates nothing. If the controller then refuses the next initiation, or had refused
-/// the cancellation, the plan cancels once more. It also does so if the controller refuses to change its accept list or to
-/// scan, because it may still initiate. An initiation whose reply is unclear, or which may have ended without an event,
-/// is cancelled and started again.
+/// the cancellation, the plan cancels once more. It also does so if the controller refuses to change its accept list or
+/// to scan, because it may still initiate. An initiation whose reply is unclear, or which may have ended without an
+/// event, is cancelled and started again.
 ///
 /// # Trains
-/// A connection to a device that is synchronized with a train of this host is requested in a subevent (Vol 6, Part B, 4.4.2.12).
-/// Such attempts precede others, because each has a time limit. They take turns: a request takes one event of the train, and is
-/// repeated if the device has not answered. An attempt whose train does not run waits.
+/// A connection to a device that is synchronized with a train of this host is requested in a subevent (Vol 6, Part B,
+/// 4.4.2.12). Such attempts precede others, because each has a time limit. They take turns: a request takes one event
+/// of the train, and is repeated if the device has not answered. An attempt whose train does not run waits.
 ///
 /// # LE Coded
 /// If the controller refuses an initiation on LE Coded, the plan tries it on LE 1M alone: see ``CodedRefusal``.
@@ -66,8 +66,8 @@ struct ConnectionPlan {
     static let cancellationTimeout = Duration.seconds(2)
     /// How long a peer is expected to use the private address at which it was found.
     ///
-    /// The durations take turns. With a single one, each search could find the same advertisement of a peer's period: the
-    /// last one before the peer changes its address.
+    /// The durations take turns. With a single one, each search could find the same advertisement of a peer's period:
+    /// the last one before the peer changes its address.
     static let foundPeerLifetimes: [Duration] = [.seconds(5), .milliseconds(5700), .milliseconds(6400)]
 
     /// All attempts, oldest first.
@@ -130,8 +130,8 @@ struct ConnectionPlan {
     /// Ends the run: the controller cannot be used now.
     mutating func endRun() { run.end() }
 
-    /// Returns the command to send now. Nil if the controller initiates as requested, or if the plan waits for an event,
-    /// for the end of scanning, or for a request.
+    /// Returns the command to send now. Nil if the controller initiates as requested, or if the plan waits for an
+    /// event, for the end of scanning, or for a request.
     mutating func nextCommand(_ context: Context, at now: Instant) -> PlannedCommand? {
         updateTurns(context, at: now)
         guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {
@@ -211,8 +211,9 @@ struct ConnectionPlan {
         return []
     }
 
-    /// Handles a command that failed. The attempts of the initiation fail, unless the controller is reset or the plan can
-    /// continue. An address that the controller does not take on its accept list fails only the attempts that name it.
+    /// Handles a command that failed. The attempts of the initiation fail, unless the controller is reset or the plan
+    /// can continue. An address that the controller does not take on its accept list fails only the attempts that name
+    /// it.
     mutating func failed(_ step: GAPStep, _ failure: CommandFailure, at now: Instant) -> [ConnectionEffect] {
         guard let purpose = pending.end(step) else { return [] }
         let listed = acceptList?.count ?? 0

@@ -4,8 +4,9 @@ import OrderedCollections
 
 /// Assembles extended advertising data that a controller reports in several fragments (Vol 4, Part E, 7.7.65.13).
 ///
-/// A controller reports the fragments of one advertisement within milliseconds. The end of it can be lost: with an event, or
-/// because scanning has stopped. So fragments that are older than ``lifetime`` are not the start of what follows.
+/// A controller reports the fragments of one advertisement within milliseconds. The end of it can be lost: with an
+/// event, or because scanning has stopped. So fragments that are older than ``lifetime`` are not the start of what
+/// follows.
 struct ExtendedReportAssembler {
     /// The longest data of one advertisement in bytes (Vol 6, Part B, 2.3.4).
     static let maximumDataLength = 1650
@@ -35,11 +36,11 @@ struct ExtendedReportAssembler {
 
     /// The incomplete advertisements, oldest first.
     private var partial: OrderedDictionary<Source, Partial> = [:]
-    /// The sources whose incomplete advertisements were dropped, with the times of their last fragments, oldest first. The rest
-    /// of these is left out, and reported as truncated.
+    /// The sources whose incomplete advertisements were dropped, with the times of their last fragments, oldest first.
+    /// The rest of these is left out, and reported as truncated.
     private var dropped: OrderedDictionary<Source, Instant> = [:]
-    /// Maximum number of incomplete advertisements, and of dropped ones. Only a faulty controller exceeds it; the oldest is
-    /// then dropped.
+    /// Maximum number of incomplete advertisements, and of dropped ones. Only a faulty controller exceeds it; the
+    /// oldest is then dropped.
     private let limit: Int
 
     init(limit: Int = 32) {

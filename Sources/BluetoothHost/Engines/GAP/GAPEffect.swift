@@ -5,8 +5,8 @@ import BluetoothTypes
 enum GAPEffect: Equatable {
     /// Call ``GAPEngine/runPass(of:_:_:)`` after the jobs that wait on the loop already.
     case schedulePass(GAPPlan)
-    /// Call ``BluetoothHost/endInput()``, which sends frames and calls closures of apps. Then send this command. It is always
-    /// the last effect.
+    /// Call ``BluetoothHost/endInput()``, which sends frames and calls closures of apps. Then send this command. It is
+    /// always the last effect.
     case send(PlannedCommand)
 
     // MARK: Scans
@@ -42,9 +42,9 @@ enum GAPEffect: Equatable {
     case connected(ConnectionAttempt, LinkIdentifier)
     /// Report that an attempt has failed. The engine has removed the attempt.
     case attemptFailed(ConnectionAttempt, HostError)
-    /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one link
-    /// (Vol 6, Part B, 4.5). If the link counts as a connection, call ``GAPEngine/linkCountsAsConnection(_:with:_:)``. Otherwise call
-    /// ``GAPEngine/retryInitiating(afterEndOf:)``.
+    /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one
+    /// link (Vol 6, Part B, 4.5). If the link counts as a connection, call
+    /// ``GAPEngine/linkCountsAsConnection(_:with:_:)``. Otherwise call ``GAPEngine/retryInitiating(afterEndOf:)``.
     case findLink(Set<DeviceAddress>)
     /// Request these parameters for a new link, unless it has them. The link was initiated with the parameters of an
     /// attempt for another peer.
@@ -81,7 +81,8 @@ enum GAPReport: Equatable {
     case addressRefused(CommandFailure)
     /// The host resolves private addresses by itself, because the controller refused a command.
     case resolvedByHost(CommandFailure)
-    /// The controller refused the LE Coded PHY for scanning or initiating. The plan does not use it until the next reset.
+    /// The controller refused the LE Coded PHY for scanning or initiating. The plan does not use it until the next
+    /// reset.
     case codedRefused(CommandFailure)
     /// This failure does not matter.
     case ignored(CommandFailure)

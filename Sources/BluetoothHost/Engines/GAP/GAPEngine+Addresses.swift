@@ -173,8 +173,8 @@ extension GAPEngine {
         requestSynchronizationPass(context)
     }
 
-    /// Schedules an address pass if the address plan waits for rest and the held activities rest. Called when an activity
-    /// may have come to rest.
+    /// Schedules an address pass if the address plan waits for rest and the held activities rest. Called when an
+    /// activity may have come to rest.
     mutating func continueWithAddressesIfAtRest(_ context: GAPContext) {
         guard canContinueWithAddresses, context.isOn else { return }
         addresses.rested()

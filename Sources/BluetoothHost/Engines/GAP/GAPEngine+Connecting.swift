@@ -53,8 +53,8 @@ extension GAPEngine {
         addressesOfComingLinks[link.handle] = nil
         let hasOtherPHY = mayHaveOtherPHY(asCentral: isCentral, addresses ?? [])
         if context.controller?.usesExtendedCommands == true, isFromReceivedTrain || hasOtherPHY { add(.readPHYs(link)) }
-        // The attempts are removed before the initiation is recorded as ended, so that the next pass does not initiate to
-        // this peer again.
+        // The attempts are removed before the initiation is recorded as ended, so that the next pass does not initiate
+        // to this peer again.
         let parameters = isCentral ? connecting.lastInitiation?.parameters : nil
         let isWanted = addresses.map { fulfilAttempts(with: link, $0, initiatedWith: parameters) } ?? false
         if isCentral {
@@ -75,7 +75,8 @@ extension GAPEngine {
     ///
     /// - Parameters:
     ///   - peer: the address in the event.
-    ///   - isCentral: the role in the event. While nothing is initiated, an event for the peripheral role has no effect.
+    ///   - isCentral: the role in the event. While nothing is initiated, an event for the peripheral role has no
+    ///     effect.
     mutating func connectionFailed(
         _ status: HCIErrorCode,
         of peer: DeviceAddress,
@@ -242,8 +243,8 @@ extension GAPEngine {
         }
     }
 
-    /// The peers of attempts that are named by identity address types. On controllers without privacy modes, these types
-    /// say that the peer uses private addresses (Vol 4, Part E, 7.8.12).
+    /// The peers of attempts that are named by identity address types. On controllers without privacy modes, these
+    /// types say that the peer uses private addresses (Vol 4, Part E, 7.8.12).
     private func peersWithIdentityTypes(_ controller: ControllerInformation) -> Set<DeviceAddress> {
         guard let list = addresses.list, list.isResolving, !controller.commands.contains(LESetPrivacyMode.self) else {
             return []

@@ -23,8 +23,8 @@ extension GAPEngine {
 
     /// The subevents of an advertisement's train whose data the controller waits for.
     ///
-    /// - Throws: ``HostError/closed`` if the advertisement has ended, and ``HostError/invalidArgument(_:)`` if it has no
-    ///   subevents.
+    /// - Throws: ``HostError/closed`` if the advertisement has ended, and ``HostError/invalidArgument(_:)`` if it has
+    ///   no subevents.
     func openSubeventRequests(of advertisement: AdvertisementIdentifier) throws(HostError) -> [UInt8] {
         try checkSubevents(of: advertisement)
         return try subevents.openRequests(of: advertisement)

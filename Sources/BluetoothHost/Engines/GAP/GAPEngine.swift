@@ -40,23 +40,23 @@ struct GAPContext {
 ///
 /// # Plans
 /// Each of six plans decides about one of these activities: ``ScanPlan``, ``ConnectionPlan``, ``AdvertisingPlan``,
-/// ``SubeventDataPlan``, ``SynchronizationPlan`` and ``AddressPlan``. The engine decides what they share. It gives each plan what it must know of the others, and has a plan
-/// run when the state of another one has changed.
+/// ``SubeventDataPlan``, ``SynchronizationPlan`` and ``AddressPlan``. The engine decides what they share. It gives each
+/// plan what it must know of the others, and has a plan run when the state of another one has changed.
 ///
 /// # Passes
-/// A plan that may have something to do is requested to run. A run is a series of passes. In a pass, the plan decides at
-/// most one command. The next pass follows the reply. The run ends when a pass finds nothing to do: see ``PlanRun``. A pass
-/// begins after the jobs that wait on the loop already (``GAPEffect/schedulePass(_:)``). So it sees the outcome of all
-/// inputs before it.
+/// A plan that may have something to do is requested to run. A run is a series of passes. In a pass, the plan decides
+/// at most one command. The next pass follows the reply. The run ends when a pass finds nothing to do: see ``PlanRun``.
+/// A pass begins after the jobs that wait on the loop already (``GAPEffect/schedulePass(_:)``). So it sees the outcome
+/// of all inputs before it.
 ///
 /// # Addresses
-/// Addresses can be changed only while no activity uses them. If the address plan wants a change, it holds the activities:
-/// see ``AddressPlan/hold``. An activity rests when the controller does not perform it and no command for it is pending.
-/// When all held activities rest, the address plan gets its pass.
+/// Addresses can be changed only while no activity uses them. If the address plan wants a change, it holds the
+/// activities: see ``AddressPlan/hold``. An activity rests when the controller does not perform it and no command for
+/// it is pending. When all held activities rest, the address plan gets its pass.
 ///
 /// # Set-up
-/// In a controller that was reset, the addresses are set up first: ``prepareAddresses(_:_:_:)``. The other plans run from
-/// ``controllerIsReady(_:)`` on.
+/// In a controller that was reset, the addresses are set up first: ``prepareAddresses(_:_:_:)``. The other plans run
+/// from ``controllerIsReady(_:)`` on.
 ///
 /// The engine cannot be copied: the compiler would otherwise copy it for each call that does not change it.
 struct GAPEngine: ~Copyable {
@@ -139,8 +139,8 @@ struct GAPEngine: ~Copyable {
 
     /// Handles a controller that can be used from now on.
     mutating func controllerIsReady(_ context: GAPContext) -> [GAPEffect] {
-        // The order of the passes: addresses before the activities that use them. Initiating is last, because it may have to
-        // wait for scanning.
+        // The order of the passes: addresses before the activities that use them. Initiating is last, because it may
+        // have to wait for scanning.
         addresses.startLifetime(at: context.now)
         requestAddressPass(context)
         requestAdvertisingPass(context)
@@ -188,10 +188,11 @@ struct GAPEngine: ~Copyable {
 
     /// When the engine has something to do; nil if it waits for no time.
     ///
-    /// - Parameter isOn: whether the controller can be used. Otherwise the deadlines of scanning and of private addresses are
-    ///   ignored.
+    /// - Parameter isOn: whether the controller can be used. Otherwise the deadlines of scanning and of private
+    ///   addresses are ignored.
     ///
-    /// It changes nothing. It is `mutating`, because the compiler copies a structure of this size for a call that is not.
+    /// It changes nothing. It is `mutating`, because the compiler copies a structure of this size for a call that is
+    /// not.
     mutating func deadline(isOn: Bool) -> Instant? {
         let always = earliest(connecting.deadline, advertising.deadline)
         guard isOn else { return always }

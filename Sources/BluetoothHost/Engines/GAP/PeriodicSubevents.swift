@@ -3,8 +3,8 @@ import BluetoothTypes
 
 /// The subevents of a periodic advertising train, with response slots (Vol 3, Part C, 9.5; Vol 6, Part B, 4.4.2.12).
 ///
-/// Each event of the train consists of the subevents, one after the other. In each subevent, the advertiser sends one packet.
-/// After a delay, the response slots follow, in which receivers answer.
+/// Each event of the train consists of the subevents, one after the other. In each subevent, the advertiser sends one
+/// packet. After a delay, the response slots follow, in which receivers answer.
 public struct PeriodicSubeventConfiguration: Hashable, Sendable {
     /// The number of subevents: 1 to 128.
     public var count: Int
@@ -12,14 +12,15 @@ public struct PeriodicSubeventConfiguration: Hashable, Sendable {
     public var interval: Duration
     /// The number of response slots in each subevent: 0 to 255.
     public var responseSlotCount: Int
-    /// The time from the start of a subevent to its first response slot: 1.25 ms to 317.5 ms, in steps of 1.25 ms. Ignored
-    /// without response slots.
+    /// The time from the start of a subevent to its first response slot: 1.25 ms to 317.5 ms, in steps of 1.25 ms.
+    /// Ignored without response slots.
     public var responseSlotDelay: Duration
     /// The time from the start of a response slot to the start of the next: 0.25 ms to 31.875 ms, in steps of 0.125 ms.
     /// Ignored without response slots.
     public var responseSlotSpacing: Duration
 
-    /// Creates a configuration. The default has 4 response slots of 2.5 ms, in which the longest response fits on LE 1M.
+    /// Creates a configuration. The default has 4 response slots of 2.5 ms, in which the longest response fits on LE
+    /// 1M.
     public init(
         count: Int,
         interval: Duration = .milliseconds(20),

@@ -4,9 +4,9 @@ import BluetoothTypes
 
 /// Puts the responses to the subevents of one train together from the controller's reports.
 ///
-/// A controller may divide the data of a response over several reports (Vol 4, Part E, 7.7.65.37). At most one response is
-/// kept while further parts of it follow. If a report of another slot or of a later event comes first, the kept response
-/// counts as truncated.
+/// A controller may divide the data of a response over several reports (Vol 4, Part E, 7.7.65.37). At most one response
+/// is kept while further parts of it follow. If a report of another slot or of a later event comes first, the kept
+/// response counts as truncated.
 struct ResponseAssembler {
     /// The longest payload of a PDU, in bytes (Vol 6, Part B, 2.3.4). A response is one PDU.
     static let maximumLength = 255

@@ -4,16 +4,16 @@ import BluetoothTypes
 /// Brings the controller's scanning to what the apps' scans and the search for peers need.
 ///
 /// # Model
-/// The plan has a model of the controller's scanning: see ``Controller``. ``nextCommand(_:)`` compares it with the wanted
-/// state and returns one command. When the reply has arrived, the next one is decided in the same way.
+/// The plan has a model of the controller's scanning: see ``Controller``. ``nextCommand(_:)`` compares it with the
+/// wanted state and returns one command. When the reply has arrived, the next one is decided in the same way.
 /// Parameters can be changed only while scanning is off (Vol 4, Part E, 7.8.10 and 7.8.64). So a change of a running
 /// scan takes three commands.
 ///
 /// # Refused commands
-/// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run. The
-/// search for peers is tried again after ``retryInterval``. If it is unknown whether the controller scans, the plan first
-/// turns scanning off. If the controller refuses that with Command Disallowed, it may not be scanning. So for a wanted
-/// scan, the plan continues with the parameters, which a controller accepts only while it does not scan.
+/// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run.
+/// The search for peers is tried again after ``retryInterval``. If it is unknown whether the controller scans, the plan
+/// first turns scanning off. If the controller refuses that with Command Disallowed, it may not be scanning. So for a
+/// wanted scan, the plan continues with the parameters, which a controller accepts only while it does not scan.
 ///
 /// If the controller may refuse the parameters or the start because it still runs a cancelled initiation, the scan
 /// starts when that has ended.
@@ -26,9 +26,9 @@ import BluetoothTypes
 /// report the changed data of an advertiser (Vol 6, Part B, 4.4.3.5). ``ScanSession`` filters by the data.
 ///
 /// # Silence
-/// A scan that receives nothing for a long time is restarted, because the controller may have stopped listening. If that
-/// does not help and no link shows that the controller works, the controller is reset. The silent time is summed over
-/// the turns of a scan. While scanning is being turned off, there is no deadline.
+/// A scan that receives nothing for a long time is restarted, because the controller may have stopped listening. If
+/// that does not help and no link shows that the controller works, the controller is reset. The silent time is summed
+/// over the turns of a scan. While scanning is being turned off, there is no deadline.
 struct ScanPlan {
     /// The controller's scan parameters for all scans together.
     struct Parameters: Equatable {
@@ -103,8 +103,8 @@ struct ScanPlan {
         self.silenceTimeout = silenceTimeout
     }
 
-    /// The combined parameters of the scans: active if any scan is active, with the shortest interval, the longest window
-    /// and all PHYs.
+    /// The combined parameters of the scans: active if any scan is active, with the shortest interval, the longest
+    /// window and all PHYs.
     var wanted: Parameters? {
         guard isWanted else { return nil }
         var parameters = Parameters(isActive: false, interval: .max, window: 0, phys: [])
@@ -245,7 +245,8 @@ struct ScanPlan {
 
     /// Handles a command that failed. All scans end, unless the controller is reset or the plan can continue.
     ///
-    /// - Parameter mayInitiate: whether the controller may still run a cancelled initiation, beside which it cannot scan.
+    /// - Parameter mayInitiate: whether the controller may still run a cancelled initiation, beside which it cannot
+    ///   scan.
     mutating func failed(
         _ step: GAPStep,
         _ failure: CommandFailure,
@@ -335,8 +336,8 @@ struct ScanPlan {
     /// When the plan has something to do; nil if it waits for no time.
     var deadline: Instant? { earliest(silenceDeadline, retryDeadline) }
 
-    /// When the scan will have been silent for too long; nil if the controller does not scan on LE 1M. On LE Coded alone,
-    /// silence is usual.
+    /// When the scan will have been silent for too long; nil if the controller does not scan on LE 1M. On LE Coded
+    /// alone, silence is usual.
     private var silenceDeadline: Instant? {
         guard let silenceTimeout, !pending.isPending, !isRestartDue, case .on(let parameters) = controller,
             parameters.phys.contains(.le1M)

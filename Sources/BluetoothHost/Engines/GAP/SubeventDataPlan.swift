@@ -6,12 +6,14 @@ import DequeModule
 /// Gives the controller the data of subevents when it requests them.
 ///
 /// # Requests
-/// The controller of a train with subevents requests the data of each subevent some time before it (Vol 4, Part E, 7.7.65.36).
-/// The data is sent once. The plan answers a request with the oldest data that is queued for the subevent. If there is none,
-/// the app is informed, and the request stays open: data that the app sends is given to the controller at once.
+/// The controller of a train with subevents requests the data of each subevent some time before it (Vol 4, Part E,
+/// 7.7.65.36). The data is sent once. The plan answers a request with the oldest data that is queued for the subevent.
+/// If there is none, the app is informed, and the request stays open: data that the app sends is given to the
+/// controller at once.
 ///
 /// # Queue
-/// At most ``limit`` packets wait for one subevent. A call of the app ends when the controller has accepted all its packets.
+/// At most ``limit`` packets wait for one subevent. A call of the app ends when the controller has accepted all its
+/// packets.
 ///
 /// # Refused commands
 /// One command has the data of several subevents. If the controller refuses it, each packet is sent alone, so that only
@@ -107,8 +109,8 @@ struct SubeventDataPlan {
             try packet.check(in: trains[index].configuration)
             counts[packet.subevent, default: trains[index].queues[packet.subevent]?.count ?? 0] += 1
             guard counts[packet.subevent, default: 0] <= Self.limit else {
-                throw .notSupported(
-                    "\(Self.limit) packets wait for subevent \(packet.subevent); wait until one is sent"
+                throw .limitReached(
+                    "at most \(Self.limit) packets wait for subevent \(packet.subevent); await an earlier call"
                 )
             }
         }

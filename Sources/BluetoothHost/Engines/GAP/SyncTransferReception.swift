@@ -14,7 +14,8 @@ public struct PeriodicSyncTransferParameters: Hashable, Sendable {
     /// The time without an event after which a train counts as lost: 100 ms to 163.84 s, in steps of 10 ms.
     public var timeout: Duration
 
-    /// The subevents to receive, 0 to 127 each; empty if the trains have none. A train without one of them is not received.
+    /// The subevents to receive, 0 to 127 each; empty if the trains have none. A train without one of them is not
+    /// received.
     public var subevents: [UInt8]
     /// Whether each response has the transmit power.
     public var respondsWithTXPower: Bool
@@ -51,9 +52,9 @@ struct TransferredSynchronization: Equatable {
 
 /// Which transferred synchronizations the apps want, and which the controller accepts.
 ///
-/// A controller ignores transfers unless the host chooses otherwise: for one link (Vol 4, Part E, 7.8.91), or for the links
-/// that begin later (7.8.92). The parameters of a link are those of the newest reception for it, otherwise those of the newest
-/// reception for all links.
+/// A controller ignores transfers unless the host chooses otherwise: for one link (Vol 4, Part E, 7.8.91), or for the
+/// links that begin later (7.8.92). The parameters of a link are those of the newest reception for it, otherwise those
+/// of the newest reception for all links.
 struct SyncTransferReception {
     /// A reception of an app.
     struct Receiver: Equatable {
@@ -120,10 +121,12 @@ struct SyncTransferReception {
     /// Adds a reception.
     ///
     /// - Parameter existing: the links of the host.
-    /// - Throws: ``HostError/notSupported(_:)`` if there are too many.
+    /// - Throws: ``HostError/limitReached(_:)`` if there are too many.
     mutating func start(_ receiver: Receiver, existing: some Sequence<ConnectionHandle>) throws(HostError) {
         guard receivers.count < Self.limit else {
-            throw .notSupported("there are \(Self.limit) receptions of transferred trains; stop another one first")
+            throw .limitReached(
+                "there are \(Self.limit) receptions of transferred trains, the maximum; stop another one first"
+            )
         }
         if !isInUse { links = [:] }
         receivers.append(receiver)

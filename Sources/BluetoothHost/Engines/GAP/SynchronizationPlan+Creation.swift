@@ -4,8 +4,8 @@ import BluetoothTypes
 extension SynchronizationPlan {
     /// The synchronization that the controller creates.
     struct Creation {
-        /// The synchronizations that it can become: one, or several of the periodic advertiser list. None if no app wants it
-        /// any more.
+        /// The synchronizations that it can become: one, or several of the periodic advertiser list. None if no app
+        /// wants it any more.
         var identifiers: [SynchronizationIdentifier]
         /// Whether the controller selects the train by its periodic advertiser list.
         let usesList: Bool
@@ -17,8 +17,8 @@ extension SynchronizationPlan {
         var deadline: Instant?
     }
 
-    /// The waiting synchronizations that can be created by one command: the first one, and those with the same parameters that
-    /// fit on the periodic advertiser list with it.
+    /// The waiting synchronizations that can be created by one command: the first one, and those with the same
+    /// parameters that fit on the periodic advertiser list with it.
     func nextGroup(_ controller: ControllerInformation) -> [Entry] {
         guard let first = entries.first(where: { $0.state == .waiting }) else { return [] }
         guard controller.canUsePeriodicAdvertiserList, !list.isRefused, first.request.isListable else { return [first] }
@@ -29,8 +29,8 @@ extension SynchronizationPlan {
         return Array(group.prefix(list.capacity))
     }
 
-    /// Has a synchronization that is stopped, or that has got its train otherwise, no longer created. The controller ends the
-    /// creation, and creates those that remain by another one.
+    /// Has a synchronization that is stopped, or that has got its train otherwise, no longer created. The controller
+    /// ends the creation, and creates those that remain by another one.
     mutating func abandonCreation(of identifier: SynchronizationIdentifier) {
         creation?.identifiers.removeAll { $0 == identifier }
         creation?.isEnding = true

@@ -4,11 +4,6 @@ import BluetoothTypes
 // The events of synchronizations.
 extension SynchronizationPlan {
     /// Handles the end of a creation: the controller receives the train, or has given up (Vol 4, Part E, 7.7.65.14).
-    mutating func established(_ event: LEPeriodicAdvertisingSyncEstablished) -> [SynchronizationEffect] {
-        established(LEPeriodicAdvertisingSyncEstablishedV2(event))
-    }
-
-    /// Handles the end of a creation, reported by version 2 of the event.
     mutating func established(_ event: LEPeriodicAdvertisingSyncEstablishedV2) -> [SynchronizationEffect] {
         // The late end of an earlier creation that was cancelled.
         if event.status == .operationCancelledByHost, creation?.endDeadline == nil { return [] }
@@ -38,8 +33,8 @@ extension SynchronizationPlan {
         return [.synchronized(entry.identifier, train)]
     }
 
-    /// Has the controller end a synchronization that no app wants. A controller that does not report trains has none: the
-    /// event is from before its reset.
+    /// Has the controller end a synchronization that no app wants. A controller that does not report trains has none:
+    /// the event is from before its reset.
     mutating func terminate(_ handle: UInt16) {
         let isWanted = entries.contains { $0.state == .established(handle) }
         guard reportsTrains, !isWanted, !unwantedHandles.contains(handle) else { return }
@@ -87,7 +82,8 @@ extension SynchronizationPlan {
 
     // MARK: Subevents
 
-    /// The handle with which the controller reports the train of a synchronization; nil if it does not receive the train.
+    /// The handle with which the controller reports the train of a synchronization; nil if it does not receive the
+    /// train.
     func handle(of identifier: SynchronizationIdentifier) -> UInt16? {
         guard let index = index(of: identifier) else { return nil }
         return if case .established(let handle) = entries[index].state { handle } else { nil }
@@ -100,8 +96,8 @@ extension SynchronizationPlan {
         entries[index].needsSubevents = false
     }
 
-    /// Handles the refusal of the subevents that the app wants. If the controller has lost the train, that is reported by an
-    /// event.
+    /// Handles the refusal of the subevents that the app wants. If the controller has lost the train, that is reported
+    /// by an event.
     mutating func subeventsRefused(
         _ identifier: SynchronizationIdentifier,
         _ handle: UInt16,
@@ -148,38 +144,6 @@ extension GAPCommand {
                 periodicAdvertisingProperties: request.respondsWithTXPower ? .includeTXPower : [],
                 subevents: request.subevents
             )
-        )
-    }
-}
-
-extension LEPeriodicAdvertisingSyncEstablishedV2 {
-    /// The event of version 1, which describes no subevents.
-    init(_ event: LEPeriodicAdvertisingSyncEstablished) {
-        self.init(
-            status: event.status,
-            syncHandle: event.syncHandle,
-            advertisingSID: event.advertisingSID,
-            advertiserAddress: event.advertiserAddress,
-            advertiserPHY: event.advertiserPHY,
-            periodicAdvertisingInterval: event.periodicAdvertisingInterval,
-            advertiserClockAccuracy: event.advertiserClockAccuracy
-        )
-    }
-}
-
-extension LEPeriodicAdvertisingSyncTransferReceivedV2 {
-    /// The event of version 1, which describes no subevents.
-    init(_ event: LEPeriodicAdvertisingSyncTransferReceived) {
-        self.init(
-            status: event.status,
-            connectionHandle: event.connectionHandle,
-            serviceData: event.serviceData,
-            syncHandle: event.syncHandle,
-            advertisingSID: event.advertisingSID,
-            advertiserAddress: event.advertiserAddress,
-            advertiserPHY: event.advertiserPHY,
-            periodicAdvertisingInterval: event.periodicAdvertisingInterval,
-            advertiserClockAccuracy: event.advertiserClockAccuracy
         )
     }
 }

@@ -51,7 +51,8 @@ extension SynchronizationPlan {
     ) -> ReceivedTrainData? {
         guard let index = entries.firstIndex(where: { $0.state == .established(handle) }) else { return nil }
         var partial = entries[index].partial.take()
-        // The rest of the data of another place, or of an earlier event, is missing. Version 2 of the report has the event.
+        // The rest of the data of another place, or of an earlier event, is missing. Version 2 of the report has the
+        // event.
         let isStale = place == nil && partial.map { $0.time + entries[index].fragmentLifetime < now } ?? false
         if isStale || partial?.place != place { partial = nil }
         var data = partial?.bytes ?? []

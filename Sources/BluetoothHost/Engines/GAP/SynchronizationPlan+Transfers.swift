@@ -11,14 +11,6 @@ extension SynchronizationPlan {
         return nil
     }
 
-    /// Handles a transferred synchronization, reported by version 1 of the event.
-    mutating func transferReceived(
-        _ event: LEPeriodicAdvertisingSyncTransferReceived,
-        as identifier: SynchronizationIdentifier
-    ) -> [SynchronizationEffect] {
-        transferReceived(LEPeriodicAdvertisingSyncTransferReceivedV2(event), as: identifier)
-    }
-
     /// Handles a synchronization that a connected device has transferred, or the failure to synchronize (Vol 4, Part E,
     /// 7.7.65.24). If an app waits for this train already, its own synchronization receives it, unless the train was
     /// transferred without the subevents that the app wants: then the search continues.

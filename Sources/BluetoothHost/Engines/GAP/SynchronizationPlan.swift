@@ -4,37 +4,37 @@ import BluetoothTypes
 /// Brings the controller's synchronizations with periodic advertising trains to what the apps want.
 ///
 /// # Model
-/// A synchronization waits, is being created or is established: see ``Entry/State``. A controller creates one at a time (Vol 4,
-/// Part E, 7.8.67). It can be one with any train on the periodic advertiser list, so several trains are searched for at the
-/// same time: see ``Creation``. Trains that have no place on the list, or need other parameters, take turns of ``turn``. A
-/// train that was lost is searched for again.
+/// A synchronization waits, is being created or is established: see ``Entry/State``. A controller creates one at a time
+/// (Vol 4, Part E, 7.8.67). It can be one with any train on the periodic advertiser list, so several trains are
+/// searched for at the same time: see ``Creation``. Trains that have no place on the list, or need other parameters,
+/// take turns of ``turn``. A train that was lost is searched for again.
 ///
 /// # Scanning
-/// A controller finds a train by the advertisements that announce it. So it must scan while it creates a synchronization:
-/// see ``isSearching``.
+/// A controller finds a train by the advertisements that announce it. So it must scan while it creates a
+/// synchronization: see ``isSearching``.
 ///
-/// A controller changes its resolving list only while it creates no synchronization (Vol 4, Part E, 7.8.38). So a creation is
-/// cancelled for such a change.
+/// A controller changes its resolving list only while it creates no synchronization (Vol 4, Part E, 7.8.38). So a
+/// creation is cancelled for such a change.
 ///
 /// # Subevents
 /// The controller receives a train with subevents, but reports none of them before the host has chosen some. So
 /// the choice of the request is the first command after the train was found.
 ///
 /// # Transfers
-/// Connected devices may transfer their synchronizations: see ``SyncTransferReception``. The controller then receives the train
-/// without scanning. If such a train is lost, the synchronization ends, and the host does not scan for it.
+/// Connected devices may transfer their synchronizations: see ``SyncTransferReception``. The controller then receives
+/// the train without scanning. If such a train is lost, the synchronization ends, and the host does not scan for it.
 ///
 /// # Refused commands
-/// A synchronization that the controller refuses to create ends with the error. If a command to end one fails, the controller
-/// has already ended it.
+/// A synchronization that the controller refuses to create ends with the error. If a command to end one fails, the
+/// controller has already ended it.
 ///
 /// If the controller refuses to report events, what needs them ends. If some of the events are for subevents, only what
 /// needs those ends at first. The plan then requests the other events.
 ///
 /// # Unknown outcomes
 /// A creation that is cancelled ends with an event (Vol 4, Part E, 7.8.68). If the event does not arrive within
-/// ``cancellationTimeout``, the plan assumes that the creation has ended. If the controller then refuses the next creation
-/// or a change of its list, the plan cancels once more. A creation whose reply is unclear is cancelled too.
+/// ``cancellationTimeout``, the plan assumes that the creation has ended. If the controller then refuses the next
+/// creation or a change of its list, the plan cancels once more. A creation whose reply is unclear is cancelled too.
 struct SynchronizationPlan {
     private enum Purpose {
         case enableEvents(LEEventMask)
@@ -128,14 +128,15 @@ struct SynchronizationPlan {
     /// Adds a synchronization.
     ///
     /// - Parameter usesCodedPHY: whether the advertiser was received on the LE Coded PHY.
-    /// - Throws: ``HostError/notSupported(_:)`` if there are too many.
+    /// - Throws: ``HostError/limitReached(_:)`` if there are too many, and ``HostError/invalidArgument(_:)`` if the
+    ///   train is received already.
     mutating func start(
         _ identifier: SynchronizationIdentifier,
         _ request: PeriodicTrainRequest,
         usesCodedPHY: Bool = false
     ) throws(HostError) {
         guard entries.count < Self.limit else {
-            throw .notSupported("there are \(Self.limit) synchronizations; stop another one first")
+            throw .limitReached("there are \(Self.limit) synchronizations, the maximum; stop another one first")
         }
         guard !entries.contains(where: { $0.request.train == request.train }) else {
             throw .invalidArgument("the train of \(request.address) with SID \(request.sid) is received already")
@@ -367,8 +368,8 @@ struct SynchronizationPlan {
 
     // MARK: Time
 
-    /// When another synchronization has its turn, or when a creation that was cancelled must have ended; nil if the plan
-    /// waits for neither.
+    /// When another synchronization has its turn, or when a creation that was cancelled must have ended; nil if the
+    /// plan waits for neither.
     var deadline: Instant? {
         guard let creation else { return nil }
         if let end = creation.endDeadline { return end }

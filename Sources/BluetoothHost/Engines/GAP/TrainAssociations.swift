@@ -9,8 +9,8 @@ extension AdvertisingPlan {
 
     /// The advertising handle of an advertisement's train.
     ///
-    /// - Throws: ``HostError/closed`` if the advertisement has ended, ``HostError/invalidArgument(_:)`` if it has no train, and
-    ///   ``HostError/notReady`` if the controller does not send the train now.
+    /// - Throws: ``HostError/closed`` if the advertisement has ended, ``HostError/invalidArgument(_:)`` if it has no
+    ///   train, and ``HostError/notReady`` if the controller does not send the train now.
     func handleOfTrain(of identifier: AdvertisementIdentifier) throws(HostError) -> UInt8 {
         guard let entry = entries.first(where: { $0.identifier == identifier }), !entry.isEnding else { throw .closed }
         guard entry.configuration.periodic != nil else {
@@ -29,7 +29,8 @@ extension AdvertisingPlan {
 
     /// A subevent of an advertisement's train.
     ///
-    /// - Throws: ``HostError/invalidArgument(_:)`` if there is no such subevent, and the errors of ``handleOfTrain(of:)``.
+    /// - Throws: ``HostError/invalidArgument(_:)`` if there is no such subevent, and the errors of
+    ///   ``handleOfTrain(of:)``.
     func subevent(_ subevent: UInt8, of identifier: AdvertisementIdentifier) throws(HostError) -> SubeventTarget {
         _ = try handleOfTrain(of: identifier)
         let count = entries.first { $0.identifier == identifier }?.configuration.periodic?.subevents?.count ?? 0

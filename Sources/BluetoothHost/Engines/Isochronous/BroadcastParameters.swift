@@ -61,8 +61,8 @@ extension BroadcastError: CustomStringConvertible {
 public struct BroadcastGroupParameters: Hashable, Sendable {
     /// The number of streams, 1 to 31. All have the same parameters.
     public var streamCount: Int
-    /// The time between two SDUs of a stream, 255 µs to 1,048,575 µs. PDUs are unframed if the times of SDUs and of events
-    /// can agree, and framed otherwise, as with 44.1 kHz audio (Vol 6, Part G, 2).
+    /// The time between two SDUs of a stream, 255 µs to 1,048,575 µs. PDUs are unframed if the times of SDUs and of
+    /// events can agree, and framed otherwise, as with 44.1 kHz audio (Vol 6, Part G, 2).
     public var sduInterval: Duration
     /// The longest SDU in bytes, 1 to 4,095.
     public var maximumSDU: Int

@@ -4,8 +4,8 @@ import BluetoothTypes
 /// The parameters of a group of connected isochronous streams (Vol 4, Part E, 7.8.97). All streams of a group have the
 /// same ones.
 public struct ConnectedGroupParameters: Hashable, Sendable {
-    /// The time between two SDUs in each direction, 255 µs to 1,048,575 µs. PDUs are unframed if the times of SDUs and of
-    /// events can agree, and framed otherwise, as with 44.1 kHz audio (Vol 6, Part G, 2).
+    /// The time between two SDUs in each direction, 255 µs to 1,048,575 µs. PDUs are unframed if the times of SDUs and
+    /// of events can agree, and framed otherwise, as with 44.1 kHz audio (Vol 6, Part G, 2).
     public var sduInterval: Duration
     /// The longest time for an SDU, 5 ms to 4 s, in whole milliseconds.
     public var maximumLatency: Duration

@@ -1,11 +1,11 @@
 import BLEHCI
 import BluetoothTypes
 
-// Broadcast isochronous groups: those that this host sends with a periodic train of its own, and those that it receives from
-// a train that the controller is synchronized with.
+// Broadcast isochronous groups: those that this host sends with a periodic train of its own, and those that it receives
+// from a train that the controller is synchronized with.
 //
-// A group opens or fails as a whole. It ends when all its streams are closed, with its advertisement or its synchronization,
-// or by an event of the controller.
+// A group opens or fails as a whole. It ends when all its streams are closed, with its advertisement or its
+// synchronization, or by an event of the controller.
 extension IsochronousEngine {
     // MARK: Opening
 
@@ -77,9 +77,9 @@ extension IsochronousEngine {
 
     /// Handles the announcement of a group by a train.
     ///
-    /// A controller creates one synchronization at a time. Others begin when their trains repeat the announcement. A creation
-    /// whose train no longer announces the group is cancelled after ``creationTimeout`` for another one, and begins again with the
-    /// next announcement.
+    /// A controller creates one synchronization at a time. Others begin when their trains repeat the announcement. A
+    /// creation whose train no longer announces the group is cancelled after ``creationTimeout`` for another one, and
+    /// begins again with the next announcement.
     mutating func announced(
         _ event: LEBIGInfoAdvertisingReport,
         on synchronization: SynchronizationIdentifier,
@@ -255,8 +255,8 @@ extension IsochronousEngine {
         }
     }
 
-    /// Handles the refusal to end a group that this host sends. Some controllers refuse it while they create the group, which
-    /// then ends as soon as it exists. Otherwise the controller does not have the group.
+    /// Handles the refusal to end a group that this host sends. Some controllers refuse it while they create the group,
+    /// which then ends as soon as it exists. Otherwise the controller does not have the group.
     private mutating func terminationRefused(_ big: UInt8) -> [IsochronousEffect] {
         guard let group = broadcasts.groups[big], group.phase == .closing else { return [] }
         guard !group.endRefused else { return finish(big, IsochronousEngine.localEnd) }

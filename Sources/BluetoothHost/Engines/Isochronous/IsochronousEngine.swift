@@ -4,19 +4,19 @@ import BluetoothTypes
 import DequeModule
 import OrderedCollections
 
-/// The isochronous streams of a host: their groups, their data paths and their data. Connected streams are those of Vol 6,
-/// Part B, 4.5.13; broadcast streams (``BroadcastGroups``) are those of 4.4.6.
+/// The isochronous streams of a host: their groups, their data paths and their data. Connected streams are those of Vol
+/// 6, Part B, 4.5.13; broadcast streams (``BroadcastGroups``) are those of 4.4.6.
 ///
 /// ## Central
 ///
-/// An opening sets the parameters of a group, creates its streams, and sets up their data paths. It succeeds or fails as
-/// a whole: if one stream fails, the others end. A controller creates streams of one command at a time, so openings wait
-/// for one another. A group is removed when its last stream has ended.
+/// An opening sets the parameters of a group, creates its streams, and sets up their data paths. It succeeds or fails
+/// as a whole: if one stream fails, the others end. A controller creates streams of one command at a time, so openings
+/// wait for one another. A group is removed when its last stream has ended.
 ///
 /// ## Peripheral
 ///
-/// The request of a central is reported to the caller, which accepts or rejects it. Without a caller that accepts, it is
-/// rejected at once.
+/// The request of a central is reported to the caller, which accepts or rejects it. Without a caller that accepts, it
+/// is rejected at once.
 ///
 /// ## Gates
 ///
@@ -31,8 +31,8 @@ import OrderedCollections
 ///
 /// ## Bounds
 ///
-/// At most ``openingLimit`` openings wait, and at most ``requestLimit`` requests are unanswered. Unsent SDUs are bounded
-/// by ``IsochronousSender/unitLimit``.
+/// At most ``openingLimit`` openings wait, and at most ``requestLimit`` requests are unanswered. Unsent SDUs are
+/// bounded by ``IsochronousSender/unitLimit``.
 struct IsochronousEngine {
     static let openingLimit = 16
     static let requestLimit = 16
@@ -101,7 +101,10 @@ struct IsochronousEngine {
         guard (1...LESetCIGParameters.maximumCount).contains(links.count) else {
             throw .invalidArgument("a group has 1 to \(LESetCIGParameters.maximumCount) streams, not \(links.count)")
         }
-        guard waiting.count < IsochronousEngine.openingLimit else { throw .notReady }
+        guard waiting.count < IsochronousEngine.openingLimit else {
+            let limit = IsochronousEngine.openingLimit
+            throw .limitReached("\(limit) openings of streams wait, the maximum; await an earlier one")
+        }
         _ = try parameters.command(cigID: 0, streamCount: links.count)
         waiting.append(Opening(number: number, links: links, parameters: parameters, gatedLinks: gatedLinks))
         return startNext()
@@ -126,7 +129,8 @@ struct IsochronousEngine {
             guard let cigID = (0...0xEF as ClosedRange<UInt8>).first(where: { groups[$0] == nil }),
                 let command = try? opening.parameters.command(cigID: cigID, streamCount: opening.links.count)
             else {
-                effects.append(.failed(opening.number, .notReady))
+                let text = "the controller keeps 240 groups of streams, the maximum; close the streams of another one"
+                effects.append(.failed(opening.number, .limitReached(text)))
                 continue
             }
             groups[cigID] = Group(opening: opening)
@@ -218,7 +222,8 @@ struct IsochronousEngine {
         return []
     }
 
-    /// Keeps a group that the controller still has, so that its identifier and its handles are not used for another one.
+    /// Keeps a group that the controller still has, so that its identifier and its handles are not used for another
+    /// one.
     private mutating func removalFailed(_ cigID: UInt8, _ failure: CommandFailure) -> [IsochronousEffect] {
         if case .status(.unknownConnectionIdentifier, _) = failure { return groupRemoved(cigID) }
         groups[cigID]?.removal = .refused

@@ -6,15 +6,15 @@ import OrderedCollections
 
 /// The outbound queues of all isochronous streams.
 ///
-/// It cuts SDUs into ISO packets that fit the controller's ISO buffers, and hands over as many packets as the controller
-/// has buffers. The streams take turns, one SDU each. A controller may need all packets of an SDU before it frees a buffer, so
-/// parts of several SDUs could use all buffers for ever.
+/// It cuts SDUs into ISO packets that fit the controller's ISO buffers, and hands over as many packets as the
+/// controller has buffers. The streams take turns, one SDU each. A controller may need all packets of an SDU before it
+/// frees a buffer, so parts of several SDUs could use all buffers indefinitely.
 ///
 /// ## Sequence numbers
 ///
-/// The sequence number of an SDU counts SDU intervals, also those without an SDU (Vol 4, Part E, 5.4.5). The interval of the
-/// first SDU has number 0. Each SDU belongs to a later interval than the SDU before it, so SDUs that are queued ahead of time
-/// have consecutive numbers.
+/// The sequence number of an SDU counts SDU intervals, also those without an SDU (Vol 4, Part E, 5.4.5). The interval
+/// of the first SDU has number 0. Each SDU belongs to a later interval than the SDU before it, so SDUs that are queued
+/// ahead of time have consecutive numbers.
 struct IsochronousSender {
     private struct Unit {
         let bytes: [UInt8]
@@ -57,8 +57,8 @@ struct IsochronousSender {
     private(set) var packetLength = 0
     /// The number of ISO packets that the controller can hold.
     private(set) var packetCount = 0
-    /// The longest SDU that fits into the controller's buffers, in bytes. A controller may free the buffers of an SDU only
-    /// when all of it was sent.
+    /// The longest SDU that fits into the controller's buffers, in bytes. A controller may free the buffers of an SDU
+    /// only when all of it was sent.
     var longestSDU: Int { max(0, packetLength * packetCount - Self.maximumHeaderLength) }
     /// Free ISO buffers of the controller.
     private(set) var credits = 0
@@ -79,8 +79,8 @@ struct IsochronousSender {
         if queues[handle] == nil { queues[handle] = Queue(sduInterval: sduInterval) }
     }
 
-    /// Drops the unsent SDUs of a stream that is being ended. The controller still holds packets of it, and gets the rest of
-    /// an SDU that has begun, without which it may not free its buffers.
+    /// Drops the unsent SDUs of a stream that is being ended. The controller still holds packets of it, and gets the
+    /// rest of an SDU that has begun, without which it may not free its buffers.
     mutating func dropUnsent(_ handle: ConnectionHandle) { queues[handle]?.units.removeAll { !$0.hasBegun } }
 
     /// Drops a stream that has ended. The controller flushes the packets that it holds for the stream, so their

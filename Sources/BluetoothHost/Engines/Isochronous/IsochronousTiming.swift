@@ -9,9 +9,9 @@ extension ISOFraming {
 
     /// How the PDUs of a stream are framed (Vol 6, Part G, 2).
     ///
-    /// The ISO interval of a stream is a multiple of 1.25 ms. With unframed PDUs, it is also a multiple of the SDU interval. The
-    /// burst number counts the PDUs of all SDUs in it, and the first SDU waits for the last. Framed PDUs have no such limits,
-    /// but some bytes more.
+    /// The ISO interval of a stream is a multiple of 1.25 ms. With unframed PDUs, it is also a multiple of the SDU
+    /// interval. The burst number counts the PDUs of all SDUs in it, and the first SDU waits for the last. Framed PDUs
+    /// have no such limits, but some bytes more.
     ///
     /// - Parameters:
     ///   - sduInterval: in microseconds, at least 1.
@@ -33,8 +33,8 @@ extension ISOFraming {
 }
 
 extension ControllerInformation {
-    /// The events of the establishment of a stream. Controllers of Bluetooth 6.0 and later have version 2, and send no other
-    /// then.
+    /// The events of the establishment of a stream. Controllers of Bluetooth 6.0 and later have version 2, and send no
+    /// other then.
     var streamEvents: LEEventMask { hciVersion >= 0x0E ? [.cisEstablished, .cisEstablishedV2] : .cisEstablished }
 }
 
@@ -42,40 +42,5 @@ extension LECISEstablishedV2 {
     /// The time between two SDUs of the peripheral. A controller that gives none has one SDU in each ISO interval.
     var sduIntervalOfPeripheral: Duration {
         sduIntervalPToC >= 255 ? .microseconds(Int(sduIntervalPToC)) : .microseconds(1250 * Int(isoInterval))
-    }
-
-    /// The event of version 1, which describes neither SDUs nor framing. So nothing is known about the longest SDU.
-    ///
-    /// The burst number counts PDUs. An SDU that fits one PDU is assumed to have one; a longer one is assumed to be the only
-    /// one of its ISO interval (Vol 6, Part G, 2.1).
-    init(_ event: LECISEstablished) {
-        let interval = 1250 * UInt32(event.isoInterval)
-        func sduInterval(_ burst: UInt8, _ maximumPDU: UInt16) -> UInt32 {
-            maximumPDU < 251 ? interval / max(1, UInt32(burst)) : interval
-        }
-        func longestSDU(_ burst: UInt8) -> UInt16 { burst == 0 ? 0 : UInt16(ISODataLoadHeader.maximumSDULength) }
-        self.init(
-            status: event.status,
-            connectionHandle: event.connectionHandle,
-            cigSyncDelay: event.cigSyncDelay,
-            cisSyncDelay: event.cisSyncDelay,
-            transportLatencyCToP: event.transportLatencyCToP,
-            transportLatencyPToC: event.transportLatencyPToC,
-            phyCToP: event.phyCToP,
-            phyPToC: event.phyPToC,
-            nse: event.nse,
-            bnCToP: event.bnCToP,
-            bnPToC: event.bnPToC,
-            ftCToP: event.ftCToP,
-            ftPToC: event.ftPToC,
-            maxPDUCToP: event.maxPDUCToP,
-            maxPDUPToC: event.maxPDUPToC,
-            isoInterval: event.isoInterval,
-            maxSDUCToP: longestSDU(event.bnCToP),
-            maxSDUPToC: longestSDU(event.bnPToC),
-            sduIntervalCToP: sduInterval(event.bnCToP, event.maxPDUCToP),
-            sduIntervalPToC: sduInterval(event.bnPToC, event.maxPDUPToC),
-            framing: .unframed
-        )
     }
 }

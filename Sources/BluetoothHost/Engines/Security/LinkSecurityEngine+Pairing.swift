@@ -195,7 +195,8 @@ extension LinkSecurityEngine {
 
     /// Whether a pairing with the peer may give an authenticated key, as far as this host knows.
     private func mayAuthenticate(_ context: SecurityContext) -> Bool {
-        // A pairing on this link has shown that the peer cannot authenticate. The peer may repeat its request without end.
+        // A pairing on this link has shown that the peer cannot authenticate. The peer may repeat its request without
+        // end.
         guard policy.canAuthenticate, !hasPairedWithoutAuthentication else { return false }
         guard policy.ownOutOfBandData == nil, policy.peerOutOfBandData == nil else { return true }
         guard let key = bondKey(context), let capability = context.bond?.peerIOCapability else { return true }

@@ -89,7 +89,7 @@ extension LinkSecurityEngine {
             question: question,
             isStartedHere: isStartedHere(initiative),
             replaces: strength,
-            isProven: isIdentityVerified
+            isIdentityVerified: isIdentityVerified
         )
         return SecurityQuestion(number: lastQuestionNumber, inquiry: inquiry)
     }

@@ -100,8 +100,8 @@ extension LinkSecurityEngine {
     ) {
         state = .settled(current)
         var waiting = waiting
-        // The key of a pairing that has failed does not serve calls to a bonded peer, and a key that the policy does not accept
-        // serves none.
+        // The key of a pairing that has failed does not serve calls to a bonded peer, and a key that the policy does
+        // not accept serves none.
         if let strength = current.key?.strength, !needsVerification(context) {
             if policy.accepts(strength) {
                 for requirement in waiting where requirement.isMet(by: strength) {
@@ -221,8 +221,8 @@ extension LinkSecurityEngine {
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        // For a Security Request, this host requires only encryption. The peripheral enforces the MITM protection that it
-        // requests. Some peripherals without input and output request it, and then accept just works.
+        // For a Security Request, this host requires only encryption. The peripheral enforces the MITM protection that
+        // it requests. Some peripherals without input and output request it, and then accept just works.
         prepareSecurityManager(for: first.initiative == .peer ? .encryption : first.required, context)
         switch role {
         case .central:
@@ -331,8 +331,9 @@ extension LinkSecurityEngine {
         guard context.bondStrength != nil else { return nil }
         switch policy.bondReplacement {
         case .whenConsented: break
-        case .whenProven where isIdentityVerified: break
-        case .whenProven: return .refused("it would replace the bond of a peer that has not proven its identity")
+        case .whenIdentityVerified where isIdentityVerified: break
+        case .whenIdentityVerified:
+            return .refused("it would replace the bond of a peer whose identity is not verified")
         case .never: return .refused("it would replace a bond, and the policy lets no pairing do that")
         }
         return context.hasPairingHandler

@@ -18,9 +18,9 @@ import BluetoothTypes
 /// - *Current encryption*: the key that encrypts the link now, whatever is in progress (``CurrentEncryption``).
 /// - *Origin* of that key: the bond, a completed pairing without a bond (transient), or a pairing that has not
 ///   completed (``ActiveKey/Origin``). Only the first verifies the peer.
-/// - *Gate*: whether this host's client, channels and isochronous streams may exchange PDUs with the peer (``Gate``). It
-///   is *open* if the peer need not be verified (``needsVerification(_:)``). Behind a *closed* gate, operations wait for
-///   the verification. A closed gate has *failed* if the verification has failed, or if this host ends the link.
+/// - *Gate*: whether this host's client, channels and isochronous streams may exchange PDUs with the peer (``Gate``).
+///   It is *open* if the peer need not be verified (``needsVerification(_:)``). Behind a *closed* gate, operations wait
+///   for the verification. A closed gate has *failed* if the verification has failed, or if this host ends the link.
 ///   Operations then end with the error.
 /// - *Served*: the peer's client has access to apps' values, channels and streams
 ///   (``SecuritySnapshot/isIdentityUnverified``). A peer behind a closed gate is served in two cases only: the policy

@@ -54,8 +54,8 @@ struct ActiveKey: Equatable {
 
     var strength: KeyStrength
     var origin: Origin
-    /// Whether an earlier key of the link verified the peer's identity, and the link has been encrypted since then. Used
-    /// for the key of an incomplete pairing, or of one without a bond.
+    /// Whether an earlier key of the link verified the peer's identity, and the link has been encrypted since then.
+    /// Used for the key of an incomplete pairing, or of one without a bond.
     var followsVerifiedKey = false
 
     /// Whether the gate to a bonded peer may be open on a link that is encrypted with this key. An incomplete pairing

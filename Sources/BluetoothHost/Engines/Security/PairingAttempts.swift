@@ -36,7 +36,8 @@ struct PairingAttempts {
 
     /// Records a failure.
     ///
-    /// - Parameter countsForAll: whether the peer may have learned part of a passkey, and the app has not chosen the peer.
+    /// - Parameter countsForAll: whether the peer may have learned part of a passkey, and the app has not chosen the
+    ///   peer.
     mutating func failed(_ peer: DeviceAddress, countsForAll: Bool = false, at now: Instant) {
         let failures = 1 + (Self.forgiven(records[peer], at: now, Self.wait)?.failures ?? 0)
         records[peer] = Record(failures: min(failures, 9), end: now + Self.wait(after: failures))

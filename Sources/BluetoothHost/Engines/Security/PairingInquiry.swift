@@ -20,5 +20,5 @@ public struct PairingInquiry: Hashable, Sendable {
     /// person knows that the peer was reset.
     public let replaces: KeyStrength?
     /// Whether the link is encrypted with the key of that bond, so that the peer's identity is verified.
-    public let isProven: Bool
+    public let isIdentityVerified: Bool
 }

@@ -71,8 +71,8 @@ struct SecuritySnapshot: Equatable {
     var strength: KeyStrength?
     /// Whether this host has a key with which the link could be encrypted: of a bond, or of a pairing without one.
     var hasKey = false
-    /// Whether the peer's client is refused the values and channels of apps. It uses the address of a bonded device and is
-    /// not verified, or this host ends the link.
+    /// Whether the peer's client is refused the values and channels of apps. It uses the address of a bonded device and
+    /// is not verified, or this host ends the link.
     var isIdentityUnverified = false
     /// Whether this host's client and channels may exchange PDUs with the peer.
     var gate = Gate.open

@@ -24,8 +24,8 @@ public enum SecurityEvent: Sendable, Hashable {
     case bondAdded(BondInformation)
     /// A bond was removed, or evicted for a new one.
     case bondRemoved(identity: DeviceAddress)
-    /// Bonds have changed and the store could not keep them: they are lost with the process.
-    case bondsNotKept
+    /// Changed bonds could not be saved: they are lost when the process ends.
+    case bondsNotSaved
     /// The time of a pairing window is over (`Adapter.openPairingWindow(for:)`): peers can no longer begin pairings. A
     /// window that the app closes or replaces has no such event.
     case pairingWindowExpired
@@ -33,9 +33,9 @@ public enum SecurityEvent: Sendable, Hashable {
     case eventsDropped(Int)
 }
 
-/// What two devices have paired to.
+/// The result of a pairing.
 public struct PairingResult: Hashable, Sendable {
-    /// Whom the peer was known as when the link was made.
+    /// The address or identity of the peer when the link was made.
     public let peer: DeviceAddress
     /// The peer's identity address. Without a bond, or if the peer has given none, the address that it is connected by.
     public let identity: DeviceAddress
@@ -47,11 +47,11 @@ public struct PairingResult: Hashable, Sendable {
     public let isBonded: Bool
 }
 
-/// A bond as apps see it: who, and what its key is worth.
+/// A bond: the peer's identity, and the strength of its key.
 public struct BondInformation: Hashable, Sendable {
     /// The peer's identity address.
     public let identity: DeviceAddress
-    /// What the key is worth; nil where the bond has none, but identifies or signs.
+    /// The strength of the key; nil if the bond has no such key, but identifies or signs.
     public let strength: KeyStrength?
     /// Whether the peer's private addresses can be resolved.
     public let resolvesAddresses: Bool

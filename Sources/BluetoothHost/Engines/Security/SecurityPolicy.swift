@@ -54,7 +54,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         case whenConsented
         /// The same, but only if the peer has encrypted the link with the key of its bond. So no other device can
         /// replace the peer's bond.
-        case whenProven
+        case whenIdentityVerified
         /// None.
         case never
     }
@@ -63,7 +63,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var ioCapability = IOCapability.noInputNoOutput
     /// Whether keys are stored as a bond. If false, they are discarded when the link ends.
     public var bonds = true
-    /// When a peer may begin a pairing. A bonded peer that has proven its identity may always pair again.
+    /// When a peer may begin a pairing. A bonded peer whose identity is verified may always pair again.
     public var pairable = Pairable.always
     /// The identity addresses of the peers that may pair; nil for all. The list applies to each pairing, also to one
     /// that this device begins. The identity of a peer with a private address is checked at the end of the pairing.
@@ -83,8 +83,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var allowsDebugKeys = false
     /// The pairings by just works that are accepted.
     public var justWorks = JustWorks.whenStartedHere
-    /// Whether consent to just works is requested at the end of authentication stage 1 (Vol 3, Part H, 2.3.5.6.2) instead of
-    /// before the pairing. Applies to LE Secure Connections only.
+    /// Whether consent to just works is requested at the end of authentication stage 1 (Vol 3, Part H, 2.3.5.6.2)
+    /// instead of before the pairing. Applies to LE Secure Connections only.
     ///
     /// Some peers ask their own user at that point. Both users are then asked at the same time. Otherwise, the peer's
     /// user is asked after this device's delegate has accepted.

@@ -10,8 +10,8 @@ struct SenderSlot: Hashable {
     fileprivate let generation: UInt32
 }
 
-/// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers in front of it. The
-/// headers lie over the part of the frame that has been sent.
+/// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers in front of it.
+/// The headers lie over the part of the frame that has been sent.
 struct OutboundPacket: ~Copyable {
     fileprivate var buffer: PacketBuffer
     fileprivate let kind: FrameKind
@@ -29,18 +29,20 @@ struct OutboundPacket: ~Copyable {
 /// The outbound queues of all links.
 ///
 /// It hands L2CAP frames to the controller as ACL packets, as many as the controller has buffers. A frame is cut into
-/// fragments that fit these buffers. Each link sends one packet in turn (Vol 4, Part E, 4.1.1). The sender counts the unsent
-/// frames of each link, finds links on which the controller sends nothing, and keeps the buffers of sent frames for later
-/// ones.
+/// fragments that fit these buffers. Each link sends one packet in turn (Vol 4, Part E, 4.1.1). The sender counts the
+/// unsent frames of each link, finds links on which the controller sends nothing, and keeps the buffers of sent frames
+/// for later ones.
 ///
-/// The sender is never copied and is the only owner of its queues. So a change of a queue needs no check for other owners.
+/// The sender is never copied and is the only owner of its queues. So a change of a queue needs no check for other
+/// owners.
 ///
-/// The caller opens a slot for each link. A closed slot is stale: it has nothing unsent, and calls with it have no effect.
+/// The caller opens a slot for each link. A closed slot is stale: it has nothing unsent, and calls with it have no
+/// effect.
 ///
 /// A frame takes one of two ways:
 ///
-/// - ``beginAtOnce(_:on:of:)`` turns the frame into its packet, if it is the next one and the controller can take it. The
-///   caller sends the packet before it uses the sender again, and then returns the buffer to ``recycle(_:)``.
+/// - ``beginAtOnce(_:on:of:)`` turns the frame into its packet, if it is the next one and the controller can take it.
+///   The caller sends the packet before it uses the sender again, and then returns the buffer to ``recycle(_:)``.
 /// - Otherwise ``enqueue(_:_:on:of:)`` appends the frame to the queue of its link. The caller takes packets with
 ///   ``nextPacket()``, sends each, and returns it to ``sent(_:)``. It may use the sender in between, and may close the
 ///   packet's slot.
@@ -109,8 +111,8 @@ struct LinkSender: ~Copyable {
         return SenderSlot(index: UInt32(queues.count - 1), generation: 0)
     }
 
-    /// Drops the frames of a link that ended. The controller flushes the packets that it holds for the link, so their buffers
-    /// are free (Vol 4, Part E, 4.1.1).
+    /// Drops the frames of a link that ended. The controller flushes the packets that it holds for the link, so their
+    /// buffers are free (Vol 4, Part E, 4.1.1).
     mutating func close(_ slot: SenderSlot) {
         guard isOpen(slot) else { return }
         let queue = queues[Int(slot.index)]
@@ -158,14 +160,14 @@ struct LinkSender: ~Copyable {
         if queues[Int(slot.index)].append(OutboundQueue.Frame(buffer: pdu, kind: kind)) { scheduled.append(slot) }
     }
 
-    /// Writes the headers of a frame, and counts it as sent, if the frame is one packet that the controller can take now and
-    /// nothing waits before it.
+    /// Writes the headers of a frame, and counts it as sent, if the frame is one packet that the controller can take
+    /// now and nothing waits before it.
     ///
     /// A packet by ``enqueue(_:_:on:of:)``, ``nextPacket()`` and ``sent(_:)`` costs twice as much.
     ///
     /// - Parameter pdu: the frame's payload; the whole packet with its H4 indicator on success.
-    /// - Returns: whether the frame counts as sent: the caller sends it before it calls another function, and then returns the
-    ///   buffer to ``recycle(_:)``.
+    /// - Returns: whether the frame counts as sent: the caller sends it before it calls another function, and then
+    ///   returns the buffer to ``recycle(_:)``.
     @inline(__always)
     mutating func beginAtOnce(
         _ pdu: inout PacketBuffer,
@@ -196,8 +198,8 @@ struct LinkSender: ~Copyable {
         isOpen(slot) ? queues[Int(slot.index)].unsent(kind) : 0
     }
 
-    /// The number of values and requests that the link's queue takes. The K-frames of channels and the answers to the peer
-    /// have limits of their own, so that none of them blocks the others.
+    /// The number of values and requests that the link's queue takes. The K-frames of channels and the answers to the
+    /// peer have limits of their own, so that none of them blocks the others.
     @inline(__always)
     func room(_ slot: SenderSlot) -> Int {
         guard isOpen(slot) else { return 0 }
@@ -211,8 +213,8 @@ struct LinkSender: ~Copyable {
         isOpen(slot) ? max(0, channelFrameLimit - queues[Int(slot.index)].unsent(.channel)) : 0
     }
 
-    /// Waits for room for K-frames, if the link's queue has none, and until fewer than `grantLimit` signaling commands are
-    /// unsent, if it is given.
+    /// Waits for room for K-frames, if the link's queue has none, and until fewer than `grantLimit` signaling commands
+    /// are unsent, if it is given.
     mutating func awaitChannelRoom(_ slot: SenderSlot, grantLimit: Int? = nil) {
         guard isOpen(slot) else { return }
         queues[Int(slot.index)].awaitsChannelRoom = channelRoom(slot) == 0
@@ -341,8 +343,9 @@ struct LinkSender: ~Copyable {
     /// Each check counts as ``stallCheckInterval``, even if it is late. A loop that was blocked has not received the
     /// controller's events either.
     ///
-    /// - Returns: the slots whose packets the controller holds and of which it completed none for longer than ``stallTime``.
-    ///   Each later check returns them again, until they are closed or the controller completes a packet.
+    /// - Returns: the slots whose packets the controller holds and of which it completed none for longer than
+    ///   ``stallTime``. Each later check returns them again, until they are closed or the controller completes a
+    ///   packet.
     mutating func advance(to now: Instant) -> [SenderSlot] {
         guard let due = nextStallCheck, due <= now else { return [] }
         nextStallCheck = nil

@@ -76,8 +76,8 @@ struct BringUp {
     private var hostFeatures: [UInt8] = []
 
     /// - Parameters:
-    ///   - publicAddress: the controller's public address at an earlier bring-up. If the answer cannot be read this time,
-    ///     the host keeps its identity.
+    ///   - publicAddress: the controller's public address at an earlier bring-up. If the answer cannot be read this
+    ///     time, the host keeps its identity.
     ///   - mayUseExtendedCommands: whether extended advertising, scanning and initiating are used if the controller
     ///     supports them.
     ///   - hostFeatures: the features of the host that the controller is told of if it supports them.
@@ -248,7 +248,8 @@ struct BringUp {
             && commands.contains(LESetExtendedScanParameters.self)
             && commands.contains(LEExtendedCreateConnection.self)
         guard information.usesExtendedCommands else { return }
-        // The greatest length of the specification (Vol 4, Part E, 7.8.57), in case the controller refuses to tell its own.
+        // The greatest length of the specification (Vol 4, Part E, 7.8.57), in case the controller refuses to tell its
+        // own.
         information.maximumAdvertisingDataLength = 1650
     }
 

@@ -35,11 +35,11 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var sharesClassicBuffers = false
     /// Whether extended advertising, scanning and initiating are used rather than the legacy commands; never both.
     public internal(set) var usesExtendedCommands = false
-    /// Maximum number of simultaneous advertisements: 1 for legacy advertising, and if the controller does not say how many;
-    /// up to 240 for extended.
+    /// Maximum number of simultaneous advertisements: 1 for legacy advertising, and if the controller does not say how
+    /// many; up to 240 for extended.
     public internal(set) var numberOfAdvertisingSets = 1
-    /// The longest advertising data in bytes: 31 for legacy advertising, up to 1650 for extended. If the controller does
-    /// not say how long, this is 1650, and the controller itself refuses longer data.
+    /// The longest advertising data in bytes: 31 for legacy advertising, up to 1650 for extended. If the controller
+    /// does not say how long, this is 1650, and the controller itself refuses longer data.
     public internal(set) var maximumAdvertisingDataLength = 31
     /// Maximum number of devices on the filter accept list.
     public internal(set) var filterAcceptListSize = 0
@@ -92,8 +92,8 @@ public struct ControllerInformation: Sendable, Equatable {
         (.connectedIsochronousStreamHostSupport, .connectedIsochronousStreamPeripheral),
     ]
 
-    /// The features of the host that the controller is told of at bring-up. A controller refuses them while it has a
-    /// connection, so they cannot follow later.
+    /// The host features that are set in the controller at bring-up. A controller refuses them while it has a
+    /// connection, so they cannot be set later.
     var hostFeatures: LEFeatures {
         let usable = ControllerInformation.neededFeatures.filter { features.isSuperset(of: $0.needed) }
         return LEFeatures(usable.map(\.host)).intersection(wantedHostFeatures)
@@ -107,8 +107,8 @@ public struct ControllerInformation: Sendable, Equatable {
     /// Whether the controller can scan and initiate on the LE Coded PHY.
     var canUseCodedPHY: Bool { usesExtendedCommands && features.contains(.leCodedPHY) }
 
-    /// The LE events that the controller reports after its bring-up. Those of other features are enabled when a feature is
-    /// first used.
+    /// The LE events that the controller reports after its bring-up. Those of other features are enabled when a feature
+    /// is first used.
     var initialLEEvents: LEEventMask {
         var mask: LEEventMask = [
             .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,

@@ -1,13 +1,14 @@
 import BLEHCI
 import BluetoothTypes
 
-/// The controller of a host: its bring-up and recovery, the commands to it, and the handles that it uses without a link.
+/// The controller of a host: its bring-up and recovery, the commands to it, and the handles that it uses without a
+/// link.
 ///
 /// ## Bring-up
 ///
-/// ``start(_:)`` opens the transport and brings the controller up. A controller that reports an error during this is reset
-/// again, at most twice. An error may erase the controller's settings, such as the event masks. An error that it reports
-/// before it has confirmed Reset dates from before the reset and is ignored.
+/// ``start(_:)`` opens the transport and brings the controller up. A controller that reports an error during this is
+/// reset again, at most twice. An error may erase the controller's settings, such as the event masks. An error that it
+/// reports before it has confirmed Reset dates from before the reset and is ignored.
 ///
 /// Two steps are done by the caller: it reads the stored state, and it sets up addresses. A failure during such a step
 /// takes effect when the step ends.
@@ -15,8 +16,8 @@ import BluetoothTypes
 /// ## Recovery
 ///
 /// A controller that is on and fails is brought up again until that succeeds. After a failed attempt, the transport is
-/// closed and opened again. The pause before the next attempt doubles each time, up to 30 s. It starts again at 100 ms if
-/// the controller has worked for 30 s, or if the caller knows that it is there again (``retry(at:)``).
+/// closed and opened again. The pause before the next attempt doubles each time, up to 30 s. It starts again at 100 ms
+/// if the controller has worked for 30 s, or if the caller knows that it is there again (``retry(at:)``).
 ///
 /// ## Commands
 ///
@@ -286,8 +287,8 @@ struct ControllerSession {
         return [.ready(information)] + (call.map { [.finish($0, nil)] } ?? [])
     }
 
-    /// Whether a command may be sent now. During a bring-up, a command that others submit is for the controller before its
-    /// reset, except while the caller carries out a step.
+    /// Whether a command may be sent now. During a bring-up, a command that others submit is for the controller before
+    /// its reset, except while the caller carries out a step.
     func mayTake(_ request: CommandRequest) -> Bool {
         guard isTransportOpen else { return false }
         guard case .bringingUp(let bringUp) = phase else { return true }

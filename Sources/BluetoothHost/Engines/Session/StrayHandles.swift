@@ -6,19 +6,19 @@ import OrderedCollections
 /// ## Causes
 /// - The link has just ended, and its last packets were still on their way to the host.
 /// - The Connection Complete event is late. This happens over USB, where events and data use different pipes. The first
-///   packets are kept until the event arrives (``EarlyPackets``). Otherwise the request that a client sends at once would be
-///   lost, and the client would wait 30 seconds for its response. If another link with the handle ended within two seconds,
-///   nothing is kept, because the packets may be the last ones of that link.
+///   packets are kept until the event arrives (``EarlyPackets``). Otherwise the request that a client sends at once
+///   would be lost, and the client would wait 30 seconds for its response. If another link with the handle ended within
+///   two seconds, nothing is kept, because the packets may be the last ones of that link.
 /// - The Connection Complete event was lost. The controller then has a link that the host does not know.
-/// - The packet is not about a link. Controllers of one family send their log as ACL data with the handle 0x0EDC. Handles
-///   above 0x0EFF are reserved (Vol 4, Part E, 5.3.1).
+/// - The packet is not about a link. Controllers of one family send their log as ACL data with the handle 0x0EDC.
+///   Handles above 0x0EFF are reserved (Vol 4, Part E, 5.3.1).
 ///
 /// ## Response
-/// No stray packet resets the controller, because a reset ends every other link. If data arrived for a handle that can be
-/// a link's and is still unknown a second later, the host sends Disconnect for that handle. The controller's answer
-/// distinguishes the cases. A controller without such a link answers Unknown Connection Identifier (0x02). The host then
-/// ignores the handle until the next reset or the next link with it. A controller that has the link ends it, so that the
-/// peer can connect again.
+/// No stray packet resets the controller, because a reset ends every other link. If data arrived for a handle that can
+/// be a link's and is still unknown a second later, the host sends Disconnect for that handle. The controller's answer
+/// distinguishes the cases. A controller without such a link answers Unknown Connection Identifier (0x02). The host
+/// then ignores the handle until the next reset or the next link with it. A controller that has the link ends it, so
+/// that the peer can connect again.
 ///
 /// When an unknown link ends, its Connection Complete event was lost as well. That link may have ended advertising or a
 /// connection attempt in the controller without the host's knowledge. The host starts both again.
@@ -26,8 +26,8 @@ import OrderedCollections
 /// The controller is reset only if it confirmed that it has such a link and then does not end it.
 ///
 /// ## Bounds
-/// The number of handles is at most ``limit``. Packets with further handles are only counted. For each handle, at most four
-/// packets and 1,024 bytes are kept.
+/// The number of handles is at most ``limit``. Packets with further handles are only counted. For each handle, at most
+/// four packets and 1,024 bytes are kept.
 struct StrayHandles {
     private enum State {
         /// Data arrived. A late Connection Complete event is awaited until this instant.
@@ -162,7 +162,8 @@ struct StrayHandles {
     }
 }
 
-/// The first ACL packets of a link that is not known yet, in their order. If one does not fit, it and all later ones are lost.
+/// The first ACL packets of a link that is not known yet, in their order. If one does not fit, it and all later ones
+/// are lost.
 struct EarlyPackets: Equatable {
     static let limit = 4
     /// The greatest sum of the packets' lengths, in bytes.

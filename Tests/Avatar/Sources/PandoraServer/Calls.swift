@@ -27,6 +27,7 @@ extension RPCError {
         let code: Code =
             switch error {
             case .invalidArgument: .invalidArgument
+            case .limitReached: .resourceExhausted
             case .notSupported: .unimplemented
             case .timedOut: .deadlineExceeded
             case .cancelled, .closed: .cancelled

@@ -11,8 +11,8 @@ import CoreBluetooth
 /// Two apps share the first of two devices. The world and the apps' queue run by turns, so that each run of an input is
 /// the same.
 enum ManagerFuzzing {
-    /// - Parameter script: the choice of each packet selects an app and an action, and its bytes are the parameters. The
-    ///   delay, in units of 20 ms, passes after it.
+    /// - Parameter script: the choice of each packet selects an app and an action, and its bytes are the parameters.
+    ///   The delay, in units of 20 ms, passes after it.
     static func run(_ script: Script) {
         let world = World(seed: 1)
         defer { world.close() }

@@ -27,7 +27,7 @@ struct StateFuzzing {
 
     /// The contents of a state file as the tools read it.
     private struct Reading {
-        var security = KeptSecurity()
+        var security = HostSecurityState()
         var isDamaged = false
         var error: StateFileError?
     }
@@ -62,7 +62,7 @@ struct StateFuzzing {
     private func read() -> Reading {
         do throws(StateFileError) {
             let store = try KeyStore.inspect(file) { _ in }
-            let (security, damage) = KeptBonds.read(store)
+            let (security, damage) = BondFileStore.read(store)
             return Reading(security: security, isDamaged: !damage.isEmpty || store.problem != nil)
         } catch {
             return Reading(error: error)
@@ -90,13 +90,13 @@ struct StateFuzzing {
         return (document ?? [:]).filter { !known.contains($0.key) }
     }
 
-    private func withoutCaches(_ security: KeptSecurity) -> KeptSecurity {
+    private func withoutCaches(_ security: HostSecurityState) -> HostSecurityState {
         var security = security
         for index in security.bonds.indices { security.bonds[index].clientCache = nil }
         return security
     }
 
-    private func writeCaches(of security: KeptSecurity) {
+    private func writeCaches(of security: HostSecurityState) {
         for (record, octets) in zip(security.bonds, caches) {
             let identity = record.bond.identity
             let name = KeyStore.fileName(of: "\(identity)-\(identity.isRandom ? "random" : "public")")
@@ -112,14 +112,14 @@ struct StateFuzzing {
     /// Opens the file as a host does, adds a bond and closes it.
     ///
     /// - Returns: the state that was written; nil if the file may not be written.
-    private func change(_ before: Reading) -> KeptSecurity? {
+    private func change(_ before: Reading) -> HostSecurityState? {
         let (store, bonds, loaded) = open()
         var security = loaded
         switch before.error {
         case .damaged?:
-            require(security == KeptSecurity(), "a damaged file has contents")
+            require(security == HostSecurityState(), "a damaged file has contents")
             requireUnchanged("opening")
-        case .laterFormat?: require(!store.isKept, "a file of a later format may be changed")
+        case .laterFormat?: require(!store.isPersistent, "a file of a later format may be changed")
         case nil:
             let isSame = withoutCaches(security) == withoutCaches(before.security)
             require(isSame, "a host loads another state than the tools")
@@ -127,7 +127,7 @@ struct StateFuzzing {
         }
         if before.error != nil || before.isDamaged {
             require(store.problem != nil, "damage is not reported")
-            if store.isKept {
+            if store.isPersistent {
                 require(folder.contents(of: StateFuzzing.copyName) == original, "there is no copy of a damaged file")
             }
         }
@@ -137,32 +137,32 @@ struct StateFuzzing {
         bond.identityResolvingKey = 7
         bond.ownSigningKey = SigningKey(value: 8, isAuthenticated: true, nextCounter: 9)
         security.bonds.append(BondRecord(bond: bond))
-        security.identity = security.identity ?? KeptIdentity(staticAddress: identity, resolvingKey: 1)
-        let isKept = wait { [security] in
+        security.identity = security.identity ?? HostIdentity(staticAddress: identity, resolvingKey: 1)
+        let isSaved = wait { [security] in
             await withCheckedContinuation { continuation in
-                bonds.keep(security) { continuation.resume(returning: $0) }
+                bonds.save(security) { continuation.resume(returning: $0) }
             }
         }
         wait { await store.close() }
-        require(isKept == (before.error == nil || store.problem?.contains("damaged") == true), "a change is not saved")
-        return isKept ? security : nil
+        require(isSaved == (before.error == nil || store.problem?.contains("damaged") == true), "a change is not saved")
+        return isSaved ? security : nil
     }
 
     /// Opens the written file, and writes it again without a change.
-    private func readAgain(_ written: KeptSecurity) {
+    private func readAgain(_ written: HostSecurityState) {
         let contents = folder.contents(of: StateFuzzing.fileName)
         let (store, bonds, loaded) = open()
         require(store.problem == nil, "a state that was written has a problem: \(store.problem ?? "")")
         require(loaded == written, "another state or other caches than those that were written")
-        bonds.keep(loaded)
+        bonds.save(loaded)
         wait { await store.close() }
         require(folder.contents(of: StateFuzzing.fileName) == contents, "the same state is written otherwise")
     }
 
-    private func open() -> (store: KeyStore, bonds: KeptBonds, security: KeptSecurity) {
+    private func open() -> (store: KeyStore, bonds: BondFileStore, security: HostSecurityState) {
         wait { [folder] in
             let store = await KeyStore.open(adapter: StateFuzzing.name, in: folder.path) { _ in }
-            let bonds = KeptBonds(store) { _ in }
+            let bonds = BondFileStore(store) { _ in }
             let security = await bonds.load(for: nil)
             await store.flush()
             return (store, bonds, security)

@@ -115,7 +115,7 @@ struct BondActions {
         let other = choices.next()
         policy.justWorks = [.always, .whenStartedHere, .never, .always][Int(other & 3)]
         policy.pairable = [.always, .duringWindow, .never, .always][Int(other >> 2 & 3)]
-        policy.bondReplacement = [.whenConsented, .whenProven, .never, .whenConsented][Int(other >> 4 & 3)]
+        policy.bondReplacement = [.whenConsented, .whenIdentityVerified, .never, .whenConsented][Int(other >> 4 & 3)]
         policy.keyLoss = other & 64 == 0 ? .askToPairAgain : .fail
         policy.usesKeypressNotifications = other & 128 != 0
         policy.minimumKeySizeInBytes = 7 + choices.next(below: 10)

@@ -1,0 +1,239 @@
+import BLE
+import BLEATT
+import BLEByteCoding
+import BLEGATT
+import BLEHCI
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import Synchronization
+
+// GATT on connected peripherals. Each call queues procedures on the link, which the host carries out in order.
+extension HostCentral {
+    // MARK: Discovery
+
+    func discoverServices(
+        _ types: [BluetoothUUID]?,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[DiscoveredService]>
+    ) {
+        let remembering: Completion<[DiscoveredService]> = { [shared] result in
+            if case .success(let services) = result {
+                shared.open?.peers.discovered(services.map(\.uuid), of: peripheral.identifier)
+            }
+            completion(result)
+        }
+        guard let types else { return perform(DiscoverServices(), of: peripheral, remembering) }
+        guard !types.isEmpty else { return completion(.success([])) }
+        var seen: Set<BluetoothUUID> = []
+        let distinct = types.filter { seen.insert($0).inserted }
+        // One call, so that no other procedure runs between them.
+        onLink(of: peripheral, completion) { host, link in
+            let gathered = Gathered(distinct.count, remembering)
+            for type in distinct {
+                host.begin(DiscoverServicesInAnyWidth(uuid: type), on: link) { self.answer($0, gathered.add) }
+            }
+        }
+    }
+
+    func discoverIncludedServices(
+        in range: HandleRange,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[IncludedService]>
+    ) {
+        perform(FindIncludedServices(range: range), of: peripheral, completion)
+    }
+
+    func discoverCharacteristics(
+        in range: HandleRange,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[DiscoveredCharacteristic]>
+    ) {
+        perform(DiscoverCharacteristics(range: range), of: peripheral, completion)
+    }
+
+    func discoverDescriptors(
+        in range: HandleRange,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[DiscoveredDescriptor]>
+    ) {
+        perform(DiscoverDescriptors(range: range), of: peripheral, completion)
+    }
+
+    // MARK: Values
+
+    func read(
+        _ handle: AttributeHandle,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<[UInt8]>
+    ) {
+        perform(ReadLongValue(handle: handle), of: peripheral, completion)
+    }
+
+    func write(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<Void>
+    ) {
+        perform(WriteWholeValue(handle: handle, value: value), of: peripheral, completion)
+    }
+
+    func writeWithoutResponse(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<Void>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            host.beginWriteWithoutResponse(value, to: handle, on: link) { self.answer($0, completion) }
+        }
+    }
+
+    func completeInOrder(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Void>) {
+        onLink(of: peripheral, completion) { host, link in
+            self.completeInOrder(.success(()), on: link, host, completion)
+        }
+    }
+
+    /// Completes a call that needs no request, after the procedures of the calls before it.
+    ///
+    /// - Parameter result: the result, unless the link ends first.
+    func completeInOrder<Value: Sendable>(
+        _ result: Result<Value, BackendError>,
+        on link: LinkIdentifier,
+        _ host: isolated BluetoothHost,
+        _ completion: @escaping Completion<Value>
+    ) {
+        host.begin(NoRequest(), on: link) { ended in
+            guard case .failure(.disconnected(let reason)) = ended else { return completion(result) }
+            self.answer(.failure(.disconnected(reason)), completion)
+        }
+    }
+
+    // MARK: The link
+
+    func readRSSI(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<Int?>) {
+        onLink(of: peripheral, completion) { host, link in
+            host.beginReadingRSSI(of: link) { self.answer($0, completion) }
+        }
+    }
+
+    // MARK: Beyond Apple's API
+
+    func address(of peripheral: UUID) -> DeviceAddress? { shared.open?.peers.address(of: peripheral) }
+
+    func readLink(of peripheral: ConnectedPeripheral, _ completion: @escaping Completion<LinkInformation>) {
+        onLink(of: peripheral, completion) { host, link in
+            do throws(HostError) {
+                completion(.success(try host.information(on: link)))
+            } catch {
+                self.answer(.failure(error), completion)
+            }
+        }
+    }
+
+    func updateParameters(
+        _ parameters: ConnectionParameters,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<Void>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            host.beginUpdatingParameters(parameters, of: link) { self.answer($0, completion) }
+        }
+    }
+
+    func setPHYs(
+        transmit: PHYSet,
+        receive: PHYSet,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<Void>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            host.beginSettingPHY(transmit: transmit, receive: receive, of: link) { self.answer($0, completion) }
+        }
+    }
+
+    // MARK: On a link
+
+    private func perform<P: ClientProcedure>(
+        _ procedure: P,
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<P.Output>,
+        call: String = #function
+    ) {
+        onLink(of: peripheral, completion, call: call) { host, link in
+            host.begin(procedure, on: link) { self.answer($0, completion) }
+        }
+    }
+
+    /// Runs `body` with the link of a connected peripheral. Completes with an error if that link has ended.
+    func onLink<Value>(
+        of peripheral: ConnectedPeripheral,
+        _ completion: @escaping Completion<Value>,
+        call: String = #function,
+        _ body: @escaping @Sendable (isolated BluetoothHost, LinkIdentifier) -> Void
+    ) {
+        submit(completion, call: call) { host, _ in
+            guard case .connected(peripheral.link)? = self.state.connections[peripheral.identifier]?.phase else {
+                return completion(.failure(.core(.notConnected)))
+            }
+            body(host, peripheral.link)
+        }
+    }
+
+    /// Completes a call of the app. The event of a link's end precedes the failures of the calls on the link. Called on
+    /// the loop.
+    func answer<Value: Sendable>(
+        _ result: Result<Value, HostError>,
+        _ completion: @escaping Completion<Value>
+    ) {
+        let answer = result.mapError(BackendError.init)
+        if case .failure(.disconnected) = result, let open {
+            open.run { _, _ in completion(answer) }
+        } else {
+            completion(answer)
+        }
+    }
+}
+
+/// A procedure without a request, which ends when it is its turn.
+private struct NoRequest: ClientProcedure {
+    typealias Output = Void
+
+    var outcome: Result<Output, ClientError>?
+
+    mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Void> { .finished(.success(())) }
+
+    mutating func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Void> {
+        .finished(.success(()))
+    }
+}
+
+/// The results of several procedures of one call, in order.
+private final class Gathered<Element: Sendable>: Sendable {
+    private let results = Mutex<[Result<[Element], BackendError>]>([])
+    private let count: Int
+    private let completion: Completion<[Element]>
+
+    init(_ count: Int, _ completion: @escaping Completion<[Element]>) {
+        self.count = count
+        self.completion = completion
+    }
+
+    @Sendable func add(_ result: Result<[Element], BackendError>) {
+        let results = results.withLock { results in
+            results.append(result)
+            return results
+        }
+        guard results.count == count else { return }
+        var all: [Element] = []
+        for result in results {
+            switch result {
+            case .success(let elements): all += elements
+            case .failure: return completion(result)
+            }
+        }
+        completion(.success(all))
+    }
+}
