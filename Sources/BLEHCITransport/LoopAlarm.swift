@@ -4,8 +4,8 @@ import Dispatch
 ///
 /// A timer of the queue itself would fire only after a hold of the queue. A hold ends when an alarm is due.
 ///
-/// An alarm that is late, because the queue was blocked, lets the transports deliver first what has arrived. Otherwise
-/// a time limit would end a wait whose answer is there already.
+/// An alarm that is more than 5 ms late, because the queue was blocked, lets the transports deliver first what has
+/// arrived. Otherwise a time limit would end a wait whose answer is there already.
 package final class LoopAlarm {
     /// When an alarm fires, in nanoseconds of the monotonic clock. Its loop refers to it weakly.
     final class Due {
@@ -13,8 +13,8 @@ package final class LoopAlarm {
         fileprivate var isRegistered = false
     }
 
-    /// An alarm that fires later than this after its time is late, in nanoseconds.
-    private static let lateness: UInt64 = 100_000_000
+    /// An alarm that fires later than this after its time is late, in nanoseconds. It exceeds the leeway of any alarm.
+    private static let lateness: UInt64 = 5_000_000
 
     private let loop: LoopQueue
     private let timer: any DispatchSourceTimer
@@ -36,8 +36,12 @@ package final class LoopAlarm {
         timer = DispatchSource.makeTimerSource(queue: loop.queue)
         timer.setEventHandler {
             let time = due.value.nanoseconds
+            if time < .max - Self.lateness, monotonicNanoseconds() > time + Self.lateness {
+                loop.readAll()
+                // A packet may have turned the alarm off, or set it to a time at which the timer fires again.
+                guard due.value.nanoseconds == time else { return }
+            }
             due.value.nanoseconds = .max
-            if time < .max - Self.lateness, monotonicNanoseconds() > time + Self.lateness { loop.readAll() }
             action()
         }
         timer.schedule(deadline: .distantFuture)

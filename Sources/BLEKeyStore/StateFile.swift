@@ -217,7 +217,7 @@ package struct StateFile: Hashable, Sendable {
         guard uninterrupted({ fsync(descriptor) }) == 0 else { throw .failed("synchronize", directory) }
     }
 
-    /// Removes unfinished files of processes that have ended.
+    /// Removes unfinished files of processes that have ended. The caller writes no such file at the same time.
     ///
     /// - Parameters:
     ///   - entries: the names of the directory's entries.
@@ -233,7 +233,10 @@ package struct StateFile: Hashable, Sendable {
             guard let period = parts.lastIndex(of: "."), isIncluded(parts[..<period]),
                 let process = pid_t(parts[parts.index(after: period)...])
             else { continue }
-            if kill(process, 0) != 0, errno == ESRCH { unsafe unlink("\(directory)/\(entry)") }
+            // A file with the number of this process is that of an earlier one, as in a container.
+            if process == getpid() || kill(process, 0) != 0 && errno == ESRCH {
+                unsafe unlink("\(directory)/\(entry)")
+            }
         }
     }
 

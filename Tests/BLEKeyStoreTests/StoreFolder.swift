@@ -13,7 +13,8 @@ final class StoreFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Opens the store of the adapter 00:11:22. It writes its changes only when it is closed.
+    /// Opens the store of the adapter 00:11:22. Changes of ``KeyStore/change(_:_:)`` wait until the store is closed,
+    /// flushed or saved.
     func open(warn: @escaping @Sendable (String) -> Void) async -> KeyStore {
         await KeyStore.open(adapter: "00:11:22", in: path, writeDelay: .seconds(3600), warn: warn)
     }
