@@ -66,8 +66,9 @@ extension AdvertisingSet {
     ///
     /// - Parameter data: the data of any subevents.
     /// - Throws:
-    ///   - ``BLEError/invalidArgument(_:)`` if the train has no such subevent or response slot, or data is too long
-    ///   - ``BLEError/limitReached(_:)`` if more than 16 packets would wait for a subevent
+    ///   - ``BLEError/invalidArgument(_:)`` if the train has no such subevent or response slot, data is too long, or
+    ///     there are more than 16 packets for a subevent
+    ///   - ``BLEError/limitReached(_:)`` if packets of earlier calls wait, and more than 16 would wait for a subevent
     ///   - ``BLEError/controllerFailed(_:)`` if the controller refuses the data
     ///   - ``BLEError/closed`` if the advertisement was stopped
     ///   - ``BLEError/cancelled`` at once if the task is cancelled; data that the controller does not have is not sent

@@ -96,7 +96,8 @@ extension Central {
     ///   - ``BLEError/notSupported(_:)`` if the controller receives no broadcast streams
     ///   - ``BLEError/broadcast(_:)`` if the group needs another code or has other streams
     ///   - ``BLEError/invalidArgument(_:)`` if a parameter is out of its range, or the broadcast is received already
-    ///   - ``BLEError/limitReached(_:)`` if the adapter has 16 broadcast groups, sent and received ones together
+    ///   - ``BLEError/limitReached(_:)`` if the adapter has 16 broadcast groups, sent and received ones together, or 64
+    ///     synchronizations
     ///   - ``BLEError/controllerFailed(_:)`` if the group is not received
     ///   - ``BLEError/disconnected(_:)`` if the app ends its synchronization with the train
     ///   - ``BLEError/cancelled`` if the task is cancelled

@@ -180,7 +180,7 @@ extension Central {
     /// - Throws:
     ///   - ``BLEError/notSupported(_:)`` if the controller has no streams, or the configuration does not allow them
     ///   - ``BLEError/invalidArgument(_:)`` if a parameter or the number of peripherals is out of its range
-    ///   - ``BLEError/limitReached(_:)`` if 16 other openings wait
+    ///   - ``BLEError/limitReached(_:)`` if 16 other openings wait, or the controller keeps 240 groups
     ///   - ``BLEError/security(_:)`` if a bonded peripheral cannot be verified
     ///   - ``BLEError/controllerFailed(_:)`` if a controller or a peripheral refuses
     ///   - ``BLEError/disconnected(_:)`` if a link has ended

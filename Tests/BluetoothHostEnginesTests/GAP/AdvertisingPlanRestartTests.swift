@@ -46,6 +46,33 @@ struct AdvertisingPlanRestartTests {
         #expect(fixture.settle() == [Fixture.disable(0)] + Fixture.starting(0))
     }
 
+    @Test("The train of a set that the controller refuses to turn off is not stopped")
+    func refusedRestartsDoNotStopThePeriodicTrain() throws {
+        var fixture = Fixture()
+        fixture.context.information.commands.insert(LESetPeriodicAdvertisingEnable.opcode)
+        try fixture.start(
+            AdvertisementConfiguration(
+                isConnectable: false,
+                isScannable: false,
+                periodic: PeriodicAdvertisingConfiguration(data: AdvertisingData(decoding: [2, 1, 6]))
+            )
+        )
+        fixture.settle()
+        fixture.plan.refresh()
+        for _ in 1...3 {
+            let next = try fixture.requireNext()
+            #expect(next.command == Fixture.disable(0))
+            let failure = GAPSample.refusal(of: next.command, .commandDisallowed)
+            let effects = fixture.plan.failed(next.step, failure, at: fixture.now, hasLinks: false)
+            #expect(effects == [.retryLater(failure)])
+            #expect(fixture.plan.entries[0].isPeriodicOn)
+            _ = fixture.advance(by: .seconds(1))
+        }
+        // The controller accepts it now.
+        #expect(fixture.settle().first == Fixture.disable(0))
+        #expect(fixture.plan.entries[0].state == .on && fixture.plan.entries[0].isPeriodicOn)
+    }
+
     @Test("A set that the controller does not have is set up again at once", arguments: [true, false])
     func setThatTheControllerDoesNotHaveIsSetUpAgain(isPause: Bool) throws {
         var fixture = Fixture()

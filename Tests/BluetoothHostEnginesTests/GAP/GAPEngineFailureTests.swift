@@ -25,6 +25,33 @@ struct GAPEngineFailureTests {
         #expect(world.controller.isAdvertising)
     }
 
+    @Test func refusedPrivacyModeLeavesNoPeerOnTheResolvingListUntilTheNextReset() {
+        var world = GAPWorld(listSize: 1)
+        world.bond([1, 2])
+        world.perform(world.engine.prepareAddresses(world.information, world.context, &world.random))
+        world.reply()
+        world.pass()
+        let refusal = CommandFailure.status(.unsupportedFeatureOrParameterValue, LESetPrivacyMode.opcode)
+        world.reply(refusal)
+        world.settle()
+        #expect(
+            world.takeSent() == [
+                LEAddDeviceToResolvingList.opcode, LESetPrivacyMode.opcode, LERemoveDeviceFromResolvingList.opcode,
+            ]
+        )
+        #expect(
+            world.takeEffects() == [
+                .setAddressResolution(isSupported: true), .setAddressResolution(isSupported: false),
+                .report(.resolvedByHost(refusal)), .addressesPrepared(nil),
+            ]
+        )
+        #expect(world.controller.resolvingList.isEmpty)
+        world.reset()
+        world.bringUp()
+        #expect(world.effects.contains(.setAddressResolution(isSupported: true)))
+        #expect(world.controller.resolvingList == [AddressPlanFixture.peer(2)])
+    }
+
     /// The controller confirms the cancellation of an initiation, and continues.
     @Test(arguments: [LESetScanParameters.opcode, LESetScanEnable.opcode])
     func scanThatIsRefusedAfterALostEndOfAnInitiationIsTriedAgain(refused: HCIOpcode) {

@@ -230,6 +230,34 @@ struct ScanPlanTests {
         #expect(world.sent.suffix(3) == [Self.off, Self.configure(), Self.on] && world.ended.count == 1)
     }
 
+    @Test(arguments: [true, false]) func scanThatTheControllerRefusesTwiceToStopIsStoppedLater(isHeld: Bool) {
+        var world = scanning()
+        world.stop(1)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        // No parameters may be sent now, so nothing shows whether the controller scans.
+        if isHeld {
+            world.context.isHeld = true
+        } else {
+            world.context.isInitiating = true
+            world.context.canScanActivelyWhileInitiating = false
+        }
+        world.start(2, Self.active)
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.off] && world.ended.isEmpty)
+        #expect(world.plan.controller == .unknown && world.plan.isResting)
+        world.stop(2)
+        world.context.isHeld = false
+        world.context.isInitiating = false
+        world.request()
+        world.settle()
+        #expect(world.sent == [Self.off, Self.off, Self.off])
+        #expect(!world.controller.isOn && world.plan.controller == .off)
+    }
+
     @Test func refusedEndDuringASearchIsTriedAgainOnRequest() {
         var world = ScanWorld()
         world.start(1, ScanOptions(isActive: false, interval: .milliseconds(120), window: .milliseconds(60)))
@@ -437,6 +465,17 @@ struct ScanPlanTests {
         world.settle()
         #expect(world.ended.isEmpty && world.controller.isOn)
         #expect(world.controller.agrees(with: world.plan.controller))
+    }
+
+    @Test func scanThatEndsAfterARefusedRestartIsTurnedOff() {
+        var world = scanning()
+        world.advance(.seconds(90))
+        world.pass()
+        world.reply(ScanWorld.refusal)
+        world.stop(1)
+        world.settle()
+        #expect(world.sent == [Self.off, Self.off])
+        #expect(!world.controller.isOn && world.plan.controller == .off)
     }
 
     @Test func silenceIsSummedOverTheTurnsOfAScan() {

@@ -124,6 +124,9 @@ struct SubeventDataPlanTests {
         #expect(throws: HostError.limitReached("at most 16 packets wait for subevent 1; await an earlier call")) {
             try fixture.send([Fixture.packet(0, 0), Fixture.packet(0, 1)], 16)
         }
+        #expect(throws: HostError.invalidArgument("a call sends at most 16 packets in subevent 0")) {
+            try fixture.send([PeriodicSubeventData](repeating: Fixture.packet(0, 0), count: 17), 16)
+        }
         try fixture.send([Fixture.packet(0, 0)], 17)
         let wrong = [
             [], [Fixture.packet(0, 4)], [Fixture.packet(0, 0, length: 250)],

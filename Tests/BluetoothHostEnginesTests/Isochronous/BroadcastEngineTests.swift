@@ -370,7 +370,7 @@ struct BroadcastEngineTests {
             )
         }
         #expect(throws: HostError.limitReached("there are 16 broadcast groups, the maximum; stop another one first")) {
-            try engine.receiveBroadcast(99, from: Self.synchronization, BroadcastReceptionParameters())
+            try engine.receiveBroadcast(99, from: SynchronizationIdentifier(value: 99), BroadcastReceptionParameters())
         }
     }
 

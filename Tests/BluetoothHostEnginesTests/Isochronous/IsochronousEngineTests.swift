@@ -287,7 +287,7 @@ struct IsochronousEngineTests {
         // The controller is asked to remove each group once.
         #expect(Self.commands(effects) == Array(repeating: LERemoveCIG.opcode, count: 0xF0))
         let error = HostError.limitReached(
-            "the controller keeps 240 groups of streams, the maximum; close the streams of another one"
+            "the controller keeps 240 groups of streams, the maximum; try again after one has ended"
         )
         #expect(Array(effects.suffix(2)) == [.failed(2, error), .failed(3, error)])
     }

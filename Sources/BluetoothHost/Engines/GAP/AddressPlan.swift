@@ -50,7 +50,8 @@ struct OwnAddresses: Equatable {
 ///
 /// # Refused commands
 /// If the controller refuses a random address, the plan waits for the next request to run. If it refuses a change of
-/// its resolving list, the host resolves the addresses by itself.
+/// its resolving list, the host resolves the addresses by itself. After a refused device privacy mode, it does so for
+/// all peers until the next reset of the controller.
 struct AddressPlan {
     /// The settings of the host that concern addresses.
     struct Settings {
@@ -177,8 +178,9 @@ struct AddressPlan {
     /// Whether the controller's resolving list may have peers. Without LE Set Privacy Mode, the controller ignores them
     /// under their identity addresses (Vol 4, Part E, 7.8.77), which device privacy mode does not allow.
     func canListPeers(_ information: ControllerInformation) -> Bool {
-        information.hasResolvingList
-            && (settings.privacyMode == .network || information.commands.contains(LESetPrivacyMode.self))
+        guard information.hasResolvingList else { return false }
+        if settings.privacyMode == .network { return true }
+        return information.commands.contains(LESetPrivacyMode.self) && list?.refusesPrivacyMode != true
     }
 
     // MARK: Controller

@@ -72,7 +72,10 @@ extension AdvertisingPlan {
         var isGone: Bool { !hasSet && !mayBeOn }
         /// Whether the controller has refused again to turn it off, perhaps because it is off. Then its parameters are
         /// sent: a controller accepts them only while it is off (Vol 4, Part E, 7.8.5 and 7.8.53).
-        var isOffDoubtful: Bool { restartRefusalCount > 1 }
+        ///
+        /// False while its periodic train is on. A controller does not accept the parameters then either, so the train
+        /// would have to stop first. Such a set is not connectable, so no connection ends it.
+        var isOffDoubtful: Bool { restartRefusalCount > 1 && !isPeriodicOn }
 
         /// Records that the controller does not advertise it. The device that it is directed to may have another
         /// address when it starts again.

@@ -127,7 +127,13 @@ extension GAPEngine {
                 let addresses = addresses.ownAddresses(controller)
                 perform(advertising.addressRefused(failure, addresses, at: context.now), context)
             }
-        case .resolvedByHost(let failure): if failure != .aborted { add(.report(.resolvedByHost(failure))) }
+        case .resolvedByHost(let failure):
+            // After a reset, the next set-up publishes it again.
+            guard failure != .aborted else { return }
+            if let controller = preparation?.controller ?? context.controller {
+                add(.setAddressResolution(isSupported: addresses.canListPeers(controller)))
+            }
+            add(.report(.resolvedByHost(failure)))
         }
     }
 

@@ -48,9 +48,10 @@ struct ResolvingList: Equatable {
     private(set) var entries: OrderedDictionary<DeviceAddress, Entry> = [:]
     /// Whether the controller resolves addresses.
     private(set) var isResolving = false
-    /// Entries that the controller refused, or whose privacy mode it refused. They are not tried again until it is
-    /// reset.
+    /// Entries that the controller refused. They are not tried again until it is reset.
     private var refused: Set<Entry> = []
+    /// Whether the controller has refused device privacy mode for a peer.
+    private(set) var refusesPrivacyMode = false
     /// The private address timeout that the controller has to be told.
     private var timeout: UInt16?
     /// The entry that was added last, while its privacy mode is not set.
@@ -114,8 +115,9 @@ struct ResolvingList: Equatable {
         case .setPrivacyMode(let identity):
             withoutPrivacyMode = nil
             // The entry is in network privacy mode (Vol 4, Part E, 7.8.77): the controller ignores the peer under its
-            // identity address. So in device privacy mode, the entry is removed.
-            if mode == .device, let entry = entries[identity], entry.peerKey != 0 { refused.insert(entry) }
+            // identity address. So in device privacy mode, no peer is wanted on the list: see
+            // ``AddressPlan/canListPeers(_:)``.
+            if mode == .device, let entry = entries[identity], entry.peerKey != 0 { refusesPrivacyMode = true }
         case .setResolving: hasChanged = false
         }
     }

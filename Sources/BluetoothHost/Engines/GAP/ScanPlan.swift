@@ -13,7 +13,9 @@ import BluetoothTypes
 /// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run.
 /// The search for peers is tried again after ``retryInterval``. If it is unknown whether the controller scans, the plan
 /// first turns scanning off. If the controller refuses that with Command Disallowed, it may not be scanning. So for a
-/// wanted scan, the plan continues with the parameters, which a controller accepts only while it does not scan.
+/// wanted scan, the plan continues with the parameters, which a controller accepts only while it does not scan. Until
+/// the controller accepts them, its state is unknown. If no parameters may be sent now, the next run turns scanning off
+/// first again.
 ///
 /// If the controller may refuse the parameters or the start because it still runs a cancelled initiation, the scan
 /// starts when that has ended.
@@ -81,6 +83,9 @@ struct ScanPlan {
     private(set) var run = PlanRun()
     private var pending = PendingCommand<Purpose>(of: .scan)
     private(set) var controller = Controller.off
+    /// Whether a stop failed in this run, and the plan continues with the parameters. The reply to them shows whether
+    /// the controller scans.
+    private var isStopRefused = false
     /// The parameters that the controller has for the next start. Forgotten when the scan starts, because they are set
     /// before each start.
     private var configuration: Configuration?
@@ -173,7 +178,7 @@ struct ScanPlan {
         searchesOnCodedPHY = context.searchesOnCodedPHY
         forgetSilenceUnlessWanted()
         guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {
-            run.end()
+            endRun()
             return nil
         }
         run.sent()
@@ -183,14 +188,17 @@ struct ScanPlan {
     }
 
     /// Ends the run: the controller cannot be used now.
-    mutating func endRun() { run.end() }
+    mutating func endRun() {
+        isStopRefused = false
+        run.end()
+    }
 
     private func nextPurpose(_ context: Context) -> Purpose? {
         let wanted = wantedParameters(context)
         switch controller {
-        case .unknown: return .stop
+        case .unknown where !isStopRefused || !isWanted: return .stop
         case .on(let parameters): return parameters == wanted && !isRestartDue ? nil : .stop
-        case .off:
+        case .off, .unknown:
             guard let wanted else { return nil }
             let needed = Configuration(
                 isActive: wanted.isActive,
@@ -234,7 +242,11 @@ struct ScanPlan {
         switch pending.end(step) {
         case nil: break
         case .stop: stopped(.off, at: now)
-        case .configure(let configuration): self.configuration = configuration
+        case .configure(let configuration):
+            // The controller accepts parameters only while it does not scan.
+            if controller == .unknown { stopped(.off, at: now) }
+            isStopRefused = false
+            self.configuration = configuration
         case .start(let parameters):
             assembler.removeAll()
             configuration = nil
@@ -254,6 +266,7 @@ struct ScanPlan {
         at now: Instant
     ) -> [ScanEffect] {
         let purpose = pending.end(step)
+        isStopRefused = false
         if mayInitiate, purpose?.beginsScan == true, failure.isDisallowed {
             configuration = nil
             return [.cancelInitiation]
@@ -265,13 +278,18 @@ struct ScanPlan {
         }
         switch purpose {
         case nil: return []
-        // The controller may have ended the scan before, or may have stopped working. So the restart continues.
-        case .stop where !failure.meansReset && (isRestartDue || controller == .off):
+        // The controller ended the scan before.
+        case .stop where !failure.meansReset && controller == .off:
             stopped(.off, at: now)
+            return []
+        // The controller may have ended the scan before, or may have stopped working. So the restart continues.
+        case .stop where !failure.meansReset && isRestartDue:
+            stopped(.unknown, at: now)
+            isStopRefused = true
             return []
         // Perhaps it does not scan. If it does, it refuses the parameters.
         case .stop where controller == .unknown && isWanted && failure.isDisallowed:
-            stopped(.off, at: now)
+            isStopRefused = true
             return []
         case .stop: stopped(.unknown, at: now)
         // Parameters are refused while the controller scans (Vol 4, Part E, 7.8.10). So it may do that.
@@ -321,6 +339,7 @@ struct ScanPlan {
     mutating func controllerLost() {
         pending.forget()
         controller = .off
+        isStopRefused = false
         configuration = nil
         codedRefusal = nil
         isRestartDue = false

@@ -107,8 +107,12 @@ struct SubeventDataPlan {
         var counts: [UInt8: Int] = [:]
         for packet in data {
             try packet.check(in: trains[index].configuration)
-            counts[packet.subevent, default: trains[index].queues[packet.subevent]?.count ?? 0] += 1
-            guard counts[packet.subevent, default: 0] <= Self.limit else {
+            let count = counts[packet.subevent, default: 0] + 1
+            counts[packet.subevent] = count
+            guard count <= Self.limit else {
+                throw .invalidArgument("a call sends at most \(Self.limit) packets in subevent \(packet.subevent)")
+            }
+            guard count + (trains[index].queues[packet.subevent]?.count ?? 0) <= Self.limit else {
                 throw .limitReached(
                     "at most \(Self.limit) packets wait for subevent \(packet.subevent); await an earlier call"
                 )

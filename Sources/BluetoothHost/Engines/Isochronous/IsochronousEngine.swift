@@ -129,7 +129,7 @@ struct IsochronousEngine {
             guard let cigID = (0...0xEF as ClosedRange<UInt8>).first(where: { groups[$0] == nil }),
                 let command = try? opening.parameters.command(cigID: cigID, streamCount: opening.links.count)
             else {
-                let text = "the controller keeps 240 groups of streams, the maximum; close the streams of another one"
+                let text = "the controller keeps 240 groups of streams, the maximum; try again after one has ended"
                 effects.append(.failed(opening.number, .limitReached(text)))
                 continue
             }
