@@ -106,8 +106,9 @@ public final class Adapter: Sendable {
         /// Seed of the host's random numbers, so that a capture can be replayed; nil for true randomness. Anyone with
         /// the seed can compute the keys and addresses: never set it if security matters.
         public var seed: UInt64?
-        /// Receives warnings for the user about the saved state, one line each; nil for the logger.
-        package var warn: (@Sendable (String) -> Void)?
+        /// Receives warnings for the user about the saved state, one line each; nil to log them with ``logger``. They
+        /// can come from any thread. The closure must not block.
+        public var warn: (@Sendable (String) -> Void)?
 
         /// Creates a configuration with the default values.
         public init() {}

@@ -56,14 +56,7 @@ public final class Gateway: Service {
         self.configuration = configuration
         group = MultiThreadedEventLoopGroup(numberOfThreads: Self.threadCount)
         let logger = configuration.logger
-        var settings = Adapter.Configuration()
-        settings.advertisingReportDelay = Self.advertisingReportDelay
-        settings.logger = logger
-        settings.deviceName = configuration.name
-        settings.stateLocation = configuration.stateDirectory.map { .directory($0) } ?? .nowhere
-        // A device that requests security is paired: the gateway has links only to devices that clients have chosen.
-        // Such a pairing replaces no bond.
-        settings.security.justWorks = .always
+        let settings = Self.adapterSettings(configuration)
         var sources = adapters.map { AdapterRunner.Source.adapter($0) }
         let watch = AdapterWatch(system)
         self.watch = watch
@@ -124,6 +117,28 @@ public final class Gateway: Service {
             idleTimeout: configuration.commandIdleTimeout,
             logger: logger
         )
+    }
+
+    /// Returns the settings with which the gateway opens its adapters.
+    static func adapterSettings(_ configuration: GatewayConfiguration) -> Adapter.Configuration {
+        let logger = configuration.logger
+        var settings = Adapter.Configuration()
+        settings.advertisingReportDelay = advertisingReportDelay
+        settings.logger = logger
+        settings.warn = { logger.warning("\(Gateway.withStateOption($0))") }
+        settings.deviceName = configuration.name
+        settings.stateLocation = configuration.stateDirectory.map { .directory($0) } ?? .nowhere
+        // A device that requests security is paired: the gateway has links only to devices that clients have chosen.
+        // Such a pairing replaces no bond.
+        settings.security.justWorks = .always
+        return settings
+    }
+
+    /// Returns a text about the state directory, with the option that names another one. The library does not know the
+    /// option.
+    static func withStateOption(_ text: String) -> String {
+        let advice = "name another directory"
+        return text.replacing(advice, with: "\(advice) with --state-dir")
     }
 
     // MARK: Serving

@@ -43,13 +43,29 @@ struct AnnouncedDevices {
     static let candidateTime = Duration.seconds(30)
     /// The greatest number of devices that wait for ``candidateTime``.
     static let candidateLimit = 4096
+    /// The shortest time between two changes of an announced unit. The first change has effect at once.
+    static let unitInterval = Duration.seconds(3600)
     private static let sweepInterval = Duration.seconds(60)
+
+    private struct Announcement {
+        /// Whether Home Assistant may not know it.
+        var isDue = false
+        /// The unit that was announced last.
+        var unit: String?
+        /// When another unit than before was announced last.
+        var unitChange: Duration?
+    }
 
     private struct Device {
         var lastReading: Duration
         var listeningEnd: Duration?
-        /// The topics of announcements, and whether Home Assistant knows them.
-        var topics: [String: Bool] = [:]
+        /// The announcements by their topics.
+        var topics: [String: Announcement] = [:]
+
+        /// Makes all announcements due again.
+        mutating func restart() {
+            for topic in topics.keys { topics[topic]?.isDue = true }
+        }
         /// The number of connections that have ended before the removals were confirmed, since the last reading.
         var lostRemovalCount = 0
     }
@@ -73,7 +89,7 @@ struct AnnouncedDevices {
 
     /// Makes all announcements due again.
     mutating func restart() {
-        for (address, device) in devices { devices[address]?.topics = device.topics.mapValues { _ in false } }
+        for address in devices.keys { devices[address]?.restart() }
     }
 
     /// Ends listening, because a new connection has no subscriptions. Removals that were not confirmed are due again
@@ -106,7 +122,7 @@ struct AnnouncedDevices {
         devices[address]?.lastReading = now
         devices[address]?.lostRemovalCount = 0
         guard now - device.lastReading >= Self.listeningTime else { return }
-        devices[address]?.topics = device.topics.mapValues { _ in false }
+        devices[address]?.restart()
     }
 
     /// Takes the time of a reading by another gateway, which announces the device by itself.
@@ -116,8 +132,12 @@ struct AnnouncedDevices {
     }
 
     /// Whether an announcement is due. It is not due any more then.
-    mutating func announce(_ topic: String, of address: DeviceAddress, at now: Duration) -> Bool {
-        guard let isKnown = devices[address]?.topics[topic] else {
+    ///
+    /// An announcement with another unit than before is due at once, and later ones once per ``unitInterval``.
+    ///
+    /// - Parameter unit: the unit of the reading that is announced.
+    mutating func announce(_ topic: String, of address: DeviceAddress, unit: String?, at now: Duration) -> Bool {
+        guard var announcement = devices[address]?.topics[topic] else {
             guard topicCount < limit else {
                 wasFull = true
                 return false
@@ -126,16 +146,22 @@ struct AnnouncedDevices {
                 return false
             }
             topicCount += 1
-            devices[address, default: Device(lastReading: now)].topics[topic] = true
+            devices[address, default: Device(lastReading: now)].topics[topic] = Announcement(unit: unit)
             return true
         }
-        devices[address]?.topics[topic] = true
-        if !isKnown, !removals.isEmpty {
+        let hasOtherUnit = announcement.unit != unit
+        let mayChangeUnit = announcement.unitChange.map { now - $0 >= Self.unitInterval } ?? true
+        guard announcement.isDue || hasOtherUnit && mayChangeUnit else { return false }
+        announcement.isDue = false
+        announcement.unit = unit
+        if hasOtherUnit { announcement.unitChange = now }
+        devices[address]?.topics[topic] = announcement
+        if !removals.isEmpty {
             // The announcement follows the removal, so it is not forgotten when the broker confirms the removal.
             let removal = Removal(address: address, topic: topic)
             removals = removals.filter { $0.value != removal }
         }
-        return !isKnown
+        return true
     }
 
     /// Whether a device is there for long enough to be announced.
@@ -188,7 +214,7 @@ struct AnnouncedDevices {
     mutating func send(_ removal: Removal, as number: Int32) {
         guard devices[removal.address]?.topics[removal.topic] != nil else { return }
         // A reading that comes now is announced again.
-        devices[removal.address]?.topics[removal.topic] = false
+        devices[removal.address]?.topics[removal.topic]?.isDue = true
         removals[number] = removal
     }
 

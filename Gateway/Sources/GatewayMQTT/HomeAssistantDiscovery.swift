@@ -73,7 +73,7 @@ struct HomeAssistantDiscovery {
     /// Records that the broker has confirmed an announcement or a removal.
     mutating func confirm(_ number: Int32) { devices.confirm(number) }
 
-    /// The messages for the readings of an observation that were not announced yet.
+    /// The messages for the readings of an observation that were not announced yet, or with another unit.
     ///
     /// Devices with changing addresses, and beacons, are not announced.
     ///
@@ -91,7 +91,8 @@ struct HomeAssistantDiscovery {
             guard let component = reading.component else { continue }
             let identifier = "ble_\(observation.address.digits)_\(reading.name.identifier)"
             let topic = "\(prefix)/\(component.rawValue)/\(identifier)/config"
-            guard isSent(topic), devices.announce(topic, of: observation.address, at: now) else { continue }
+            let unit = component == .sensor ? reading.unit : nil
+            guard isSent(topic), devices.announce(topic, of: observation.address, unit: unit, at: now) else { continue }
             messages.append(
                 MQTTMessage(
                     topic: topic,
@@ -143,7 +144,7 @@ struct HomeAssistantDiscovery {
     /// not: the state is in the unit that the user has chosen, and Home Assistant would convert it again.
     ///
     /// A device may send a number and a state of the same name, or a number in another unit. Each entity takes only the
-    /// values of its kind and unit.
+    /// values of its kind and unit. If the device changes the unit, the reading is announced again.
     private func valueTemplate(of reading: SensorReading) -> String {
         let key = JSONText.string(reading.name)
         let object = "value_json.readings[\(key)]"

@@ -29,6 +29,7 @@ package final class MQTTPublisher: Service {
     /// Distinguishes the runs of a gateway: eight hexadecimal digits.
     private let boot: String
     private let queue = DispatchQueue(label: "ble-gateway.mqtt")
+    let queueProgress = QueueProgress()
     private let checkInterval: DispatchTimeInterval
     private let timeSinceStart: @Sendable () -> Duration
     private var now: Duration { timeSinceStart() }
@@ -64,7 +65,12 @@ package final class MQTTPublisher: Service {
         let topics = Topics(prefix: configuration.topicPrefix, gateway: configuration.gateway)
         self.topics = topics
         let ageLimit = Int64(configuration.storeDays) * 86_400
-        let outbox = Outbox(limit: configuration.storeLimit, ageLimit: ageLimit, logger: logger)
+        let outbox = Outbox(
+            limit: configuration.storeLimit,
+            ageLimit: ageLimit,
+            queueProgress: queueProgress,
+            logger: logger
+        )
         let prefix = configuration.theengsTopic == nil ? configuration.discoveryPrefix : nil
         let discovery = prefix.map { HomeAssistantDiscovery(prefix: $0, topics: topics) }
         state = Mutex(State(outbox: outbox, discovery: discovery))
@@ -379,10 +385,8 @@ package final class MQTTPublisher: Service {
 
     // MARK: Status
 
-    /// Returns once the publisher's queue has performed what was on it before.
-    package func answer() async {
-        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
-    }
+    /// Returns once the publisher's queue has performed what was on it before. Time in the store does not count.
+    package func answer() async { await queueProgress.answer(of: queue) }
 
     /// What the publisher has done.
     package var status: GatewayStatus.BrokerStatus { published.withLock { $0 } }

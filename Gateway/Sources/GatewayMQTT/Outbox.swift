@@ -77,12 +77,14 @@ struct Outbox {
     ///   - ageLimit: the greatest age of a stored message, in seconds.
     ///   - now: returns the time in seconds since 1970.
     ///   - uptime: returns the time in seconds since any moment, of a clock that is never set.
+    ///   - queueProgress: is informed when the store is used.
     init(
         limit: Int,
         memoryLimit: Int = Self.memoryLimit,
         ageLimit: Int64 = .max,
         now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) },
         uptime: @escaping @Sendable () -> Int64 = Self.secondsSinceNow(),
+        queueProgress: QueueProgress = QueueProgress(),
         logger: Logger
     ) {
         self.limit = limit
@@ -92,7 +94,7 @@ struct Outbox {
         clockOffset = now() - uptime()
         self.memoryLimit = memoryLimit
         self.logger = logger
-        file = StoreFile(logger: logger)
+        file = StoreFile(queueProgress: queueProgress, logger: logger)
     }
 
     private static func secondsSinceNow() -> @Sendable () -> Int64 {

@@ -23,6 +23,7 @@ struct StoreFile {
 
     /// The path; nil for no store.
     var path: String?
+    private let queueProgress: QueueProgress
     private let logger: Logger
     private var store: MessageStore?
     private var failures: [Operation: String] = [:]
@@ -32,7 +33,9 @@ struct StoreFile {
     /// Whether that failure has come.
     private var isGivenUp = false
 
-    init(logger: Logger) {
+    /// - Parameter queueProgress: is informed when the file is used.
+    init(queueProgress: QueueProgress, logger: Logger) {
+        self.queueProgress = queueProgress
         self.logger = logger
     }
 
@@ -55,6 +58,8 @@ struct StoreFile {
         guard store == nil, !isGivenUp, let path else { return nil }
         defer { attemptCount += 1 }
         guard isNeeded || attemptCount.isMultiple(of: Self.retryInterval) else { return nil }
+        queueProgress.beginStoreUse()
+        defer { queueProgress.endStoreUse() }
         do {
             store = try MessageStore(path: path)
             succeeded(.open)
@@ -82,6 +87,8 @@ struct StoreFile {
     /// Performs an operation.
     mutating func perform<Result>(_ operation: Operation, _ body: (MessageStore) throws -> Result) -> Outcome<Result> {
         guard let store, !isGivenUp else { return .failure }
+        queueProgress.beginStoreUse()
+        defer { queueProgress.endStoreUse() }
         do {
             let result = try body(store)
             succeeded(operation)

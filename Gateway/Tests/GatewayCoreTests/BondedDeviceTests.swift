@@ -144,6 +144,47 @@ struct BondedDeviceTests {
         }
     }
 
+    /// The gateway opens the second adapter itself, with its own settings.
+    private func pairSecondDeviceByItsRequest(_ world: World, _ client: APIClient) async throws -> Device {
+        await world.waitForAdapters()
+        for device in world.devices { try await client.connect(device.address.value) }
+        try #require(await world.connectionCounts == [1, 1])
+        let device = world.devices[1]
+        let peripheral = device.adapter.peripheral
+        let clients = await peripheral.clients
+        let link = try #require(clients.first).id
+        _ = try await peripheral.requestSecurity(of: link)
+        while await device.adapter.bonds().isEmpty { await Task.yield() }
+        return device
+    }
+
+    @Test func bondThatNoClientHasRequestedIsRemovedIfItsKeyIsLost() async throws {
+        try await withGateway(hasSecondAdapter: true) { world in
+            let client = try await world.client()
+            let device = try await pairSecondDeviceByItsRequest(world, client)
+            let address = device.address.value
+            try await client.disconnect(address)
+            for bond in await device.adapter.bonds() { await device.adapter.removeBond(bond.identity) }
+            #expect(try await !client.requestConnection(address).connected)
+            try await client.connect(address)
+            #expect(try await client.read(address, device.value) == [7])
+        }
+    }
+
+    @Test func bondThatAClientRequestsAfterTheDeviceStaysIfItsKeyIsLost() async throws {
+        try await withGateway(hasSecondAdapter: true) { world in
+            let client = try await world.client()
+            let device = try await pairSecondDeviceByItsRequest(world, client)
+            let address = device.address.value
+            try #require(try await client.pair(address))
+            try await client.disconnect(address)
+            for bond in await device.adapter.bonds() { await device.adapter.removeBond(bond.identity) }
+            try #require(try await client.requestConnection(address).connected)
+            // There is a bond to remove.
+            #expect(try await client.unpair(address))
+        }
+    }
+
     @Test func deviceWithAPrivateAddressIsUnpairedInTheConnectionInWhichItWasPaired() async throws {
         try await withGateway(usesPrivateAddresses: true) { world in
             let client = try await world.client()

@@ -8,19 +8,27 @@ import Testing
 
 /// The values that the entities of Home Assistant take, and their classes.
 struct EntityTests {
-    private func configuration(of reading: SensorReading) throws -> [String: Any] {
-        var discovery = HomeAssistantDiscovery(
-            prefix: "homeassistant",
-            topics: Topics(prefix: "ble", gateway: "hall")
-        )
-        let observation = SensorObservation(
+    private func makeDiscovery() -> HomeAssistantDiscovery {
+        HomeAssistantDiscovery(prefix: "homeassistant", topics: Topics(prefix: "ble", gateway: "hall"))
+    }
+
+    private func observation(of reading: SensorReading) -> SensorObservation {
+        SensorObservation(
             time: Date(timeIntervalSince1970: 0),
             gateway: "hall",
             address: DeviceAddress(0xC0DE_0000_0002, isRandom: true),
             report: SensorReport(format: .bthome, readings: [reading])
         )
-        let message = try #require(discovery.announcements(for: observation, at: .zero).first)
-        return try #require(JSONSerialization.jsonObject(with: Data(message.payload.utf8)) as? [String: Any])
+    }
+
+    private func configuration(in message: MQTTMessage) throws -> [String: Any] {
+        try #require(JSONSerialization.jsonObject(with: Data(message.payload.utf8)) as? [String: Any])
+    }
+
+    private func configuration(of reading: SensorReading) throws -> [String: Any] {
+        var discovery = makeDiscovery()
+        let message = try #require(discovery.announcements(for: observation(of: reading), at: .zero).first)
+        return try configuration(in: message)
     }
 
     private func template(of reading: SensorReading) throws -> String {
@@ -42,6 +50,23 @@ struct EntityTests {
     func numberHasTheUnitThatWasAnnounced(unit: String) throws {
         let template = try template(of: SensorReading(.mass, .number(1), unit: unit))
         #expect(template.contains(#" and value_json.readings["mass"].unit == "\#(unit)" %}"#))
+    }
+
+    /// A device that changes its unit all the time is announced again at most once an hour after the first change.
+    @Test func changedUnitIsAnnouncedAgain() throws {
+        var discovery = makeDiscovery()
+        let times: [(unit: String, seconds: Int64)] = [
+            ("kg", 0), ("kg", 1), ("lb", 2), ("lb", 3), ("kg", 4), ("kg", 3601), ("kg", 3602), ("lb", 3603),
+        ]
+        var announced: [String] = []
+        for (unit, seconds) in times {
+            let reading = SensorReading(.mass, .number(1), unit: unit)
+            for message in discovery.announcements(for: observation(of: reading), at: .seconds(seconds)) {
+                let unit = try #require(configuration(in: message)["unit_of_measurement"] as? String)
+                announced.append("\(unit) \(seconds)")
+            }
+        }
+        #expect(announced == ["kg 0", "lb 2", "kg 3602"])
     }
 
     @Test func numberWithoutUnitIsTakenWithoutOne() throws {

@@ -8,7 +8,8 @@ struct ServiceReporter: Service {
     /// Waits until the gateway serves.
     let serves: @Sendable () async -> Void
     /// Returns once each thread that is watched has answered. A thread that waits for a broker or for the reader of
-    /// standard output cannot be watched, because it may wait for minutes.
+    /// standard output cannot be watched, because it may wait for minutes. A thread that waits for the disk has
+    /// answered.
     let answers: @Sendable () async -> Void
 
     func run() async throws {

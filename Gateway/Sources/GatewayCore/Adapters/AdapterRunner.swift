@@ -302,8 +302,9 @@ final class AdapterRunner: Sendable {
             logger.info("the scan was restarted after \(silence) without packets")
             events.record(.scanRestarted, name, "after \(silence) without packets")
         case .stateUnavailable(let reason):
-            let advice = "name another directory"
-            logger.warning("\(reason.replacing(advice, with: "\(advice) with --state-dir"))")
+            // An adapter that the runner has opened has logged a warning already.
+            let isLogged = if case .opener = source { true } else { false }
+            logger.log(level: isLogged ? .debug : .warning, "\(Gateway.withStateOption(reason))")
         case .closed, .eventsDropped: break
         }
     }

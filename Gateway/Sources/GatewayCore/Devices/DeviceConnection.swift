@@ -276,7 +276,11 @@ final class DeviceConnection: Sendable {
     private func use(_ peripheral: RemotePeripheral) async -> Int32 {
         // The exchange of the ATT_MTU comes first on each link, so it has ended when this read has. Most devices do not
         // have this value; its absence costs one request.
-        _ = try? await peripheral.read(uuid: "2B3A")
+        do throws(BLEError) {
+            _ = try await peripheral.read(uuid: "2B3A")
+        } catch {
+            if error == .security(.keyMissing) { await removeUnrequestedBond(with: peripheral.address) }
+        }
         let mtu = await peripheral.mtu
         guard await peripheral.isConnected else {
             return await Self.endCode(of: peripheral)
@@ -309,6 +313,15 @@ final class DeviceConnection: Sendable {
             await Task { await peripheral.disconnect() }.value
         }
         return await Self.endCode(of: peripheral)
+    }
+
+    /// Removes the bond whose key the device has lost, if no client has requested it: no client would replace it
+    /// either. The link ends, and the next one is without the bond.
+    private func removeUnrequestedBond(with identity: DeviceAddress) async {
+        let bonds = await adapter.bonds()
+        guard bonds.contains(where: { $0.identity == identity && !$0.isPrivileged }) else { return }
+        logger.notice("the device has lost the key of a bond that no client has requested; the bond is removed")
+        await adapter.removeBond(identity)
     }
 
     /// Waits for the next operation.

@@ -140,6 +140,10 @@ struct DeviceSession {
     private func pair() async {
         do throws(BLEError) {
             try await pairOrReplaceBond()
+            // The bond may be from an earlier pairing that no client has requested.
+            if let identity = try? await peripheral.linkInformation.identity {
+                await connection.adapter.setBondPrivileged(true, for: identity)
+            }
             // The link may end before the next operation.
             await connection.updateLinkAddress(of: peripheral)
             client.send(.pairing(address, error: 0))
