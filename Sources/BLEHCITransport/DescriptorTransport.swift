@@ -62,8 +62,8 @@ final class DescriptorTransport: Transport {
         var receiver: PacketReceiver?
         var onEnd: (@Sendable (TransportError) -> Void)?
         var isClosed = false
-        /// Whether the transport ends in a later turn. What was written last may be a part of a packet, so nothing may
-        /// follow it.
+        /// Whether the transport ends in a later turn. The last write may have been a part of a packet, so nothing
+        /// may follow it.
         var isEnding = false
 
         init(_ owner: OwnedDescriptor) {

@@ -4,8 +4,8 @@ import Dispatch
 ///
 /// A timer of the queue itself would fire only after a hold of the queue. A hold ends when an alarm is due.
 ///
-/// An alarm that is more than 5 ms late, because the queue was blocked, lets the transports deliver first what has
-/// arrived. Otherwise a time limit would end a wait whose answer is there already.
+/// An alarm that is more than 5 ms late, because the queue was blocked, first lets the transports deliver the packets
+/// that have arrived. Otherwise a time limit would end a wait whose answer is there already.
 package final class LoopAlarm {
     /// When an alarm fires, in nanoseconds of the monotonic clock. Its loop refers to it weakly.
     final class Due {

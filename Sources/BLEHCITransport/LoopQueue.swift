@@ -255,7 +255,7 @@ public final class LoopQueue: Sendable {
         }
     }
 
-    /// Delivers in a turn what has arrived on all transports.
+    /// Delivers the packets that wait in the descriptors of all transports, in one turn.
     func readAll() {
         hold()
         for member in state.members { _ = member.transport?.drain(isPolled: false) }

@@ -246,7 +246,8 @@ struct ReplayTransportTests {
         let error = #expect(throws: BLEError.self) {
             try replay.run {
                 if isRequired { $0.requiresState = true } else { $0.stateLocation = .directory("/nowhere") }
-            } _: { _ in }
+            } _: { _ in
+            }
         }
         #expect(error.map { "\($0)" }?.contains("saves no state") == true)
     }

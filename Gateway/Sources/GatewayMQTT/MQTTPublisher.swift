@@ -385,7 +385,7 @@ package final class MQTTPublisher: Service {
 
     // MARK: Status
 
-    /// Returns once the publisher's queue has performed what was on it before. Time in the store does not count.
+    /// Returns once the publisher's queue has performed its earlier work. Time in the store does not count.
     package func answer() async { await queueProgress.answer(of: queue) }
 
     /// What the publisher has done.

@@ -22,7 +22,7 @@ final class QueueProgress: Sendable {
     /// Whether the queue uses the store now.
     var usesStore: Bool { state.withLock(\.usesStore) }
 
-    /// Returns once the queue has performed what was on it before, or uses the store, or the task is cancelled.
+    /// Returns once the queue has performed its earlier work, or uses the store, or the task is cancelled.
     func answer(of queue: DispatchQueue) async {
         let (stream, call) = AsyncStream.makeStream(of: Void.self)
         add(call)

@@ -107,7 +107,7 @@ struct OutboxFailureTests {
     /// A failed wait for a lock takes a second. Several of them would be too long at the end of the process.
     @Test func limitedStoreIsNotUsedAfterAFailedWait() throws {
         try withStore { path in
-            var file = StoreFile(logger: log.logger)
+            var file = StoreFile(queueProgress: QueueProgress(), logger: log.logger)
             file.path = path
             let store = file.open()
             #expect(store != nil)

@@ -27,7 +27,7 @@ package struct WebServer: Service, CustomStringConvertible {
     private let content: any WebContent
     private let logger: Logger
     private let whenServing: @Sendable (_ address: WebAddress) -> Void
-    /// The one thread for all connections.
+    /// The thread of all connections.
     let eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
     /// Creates a server.
