@@ -52,8 +52,8 @@ struct PublisherAnswerTests {
                 return isBlocked == nil
             }
             guard isFirst else { return .zero }
-            // Without an answer, the queue is free after 10 s.
-            _ = release.wait(timeout: .now() + .seconds(10))
+            // Without an answer, the queue is free after five minutes.
+            _ = release.wait(timeout: .now() + .seconds(300))
             isBlocked.withLock { $0 = false }
             return .zero
         }
@@ -77,17 +77,19 @@ struct PublisherAnswerTests {
             }
             var file = StoreFile(queueProgress: progress, logger: LogRecorder().logger)
             file.path = path
-            let (_, first) = AsyncStream.makeStream(of: Void.self)
+            let (firstStream, first) = AsyncStream.makeStream(of: Void.self)
             progress.add(first)
             #expect(!hasEnded(first))
             _ = file.open()
             #expect(file.isOpen && hasEnded(first) && !progress.usesStore)
-            let (_, second) = AsyncStream.makeStream(of: Void.self)
+            let (secondStream, second) = AsyncStream.makeStream(of: Void.self)
             progress.add(second)
             #expect(!hasEnded(second))
             var usesStore = false
             _ = file.perform(.read) { _ in usesStore = progress.usesStore }
             #expect(usesStore && hasEnded(second) && !progress.usesStore)
+            // A stream without a reader is terminated.
+            withExtendedLifetime((firstStream, secondStream)) {}
         }
     }
 }
