@@ -51,7 +51,9 @@ public enum PairingQuestion: Hashable, Sendable {
     /// The question is asked before the peer receives anything that depends on the answer. By default, that is before
     /// the Pairing Response or the public key; see ``PairingParameters/delaysJustWorksConsent``.
     case consent(AssociationModel, KeyStrength)
-    /// Show this passkey, 0 to 999,999, in six digits. It needs no answer, but `refuse` ends the pairing.
+    /// Show this passkey, 0 to 999,999, in six digits. It needs no answer, but `refuse` ends the pairing. It is
+    /// ignored once the encryption with the pairing's key has begun; ``SecurityChannel/cancel(_:)`` then ends the
+    /// pairing.
     case showPasskey(UInt32)
     /// Ask for the passkey that the other device shows, or that the user enters on both; answered by `passkey` or
     /// `refuse`.

@@ -80,6 +80,11 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         if case .closed = phase { true } else { false }
     }
 
+    /// As the central: whether the peripheral has requested security, and has not got an answer yet.
+    package var isSecurityRequestPending: Bool {
+        if case .asked = phase { true } else { false }
+    }
+
     /// The time at which the pairing, or a Security Request, times out (3.4).
     public var deadline: Instant? {
         switch phase {

@@ -2,9 +2,10 @@ import BLECryptography
 import BLESMP
 
 extension BluetoothHost {
-    /// Removes the out-of-band data that the pairing on a link has used from the policies of the host and of all links.
+    /// Removes the out-of-band data that the pairing on a link has used from the policies of the host and of all links,
+    /// and from kept policies.
     func forgetOutOfBandData(of used: PairingParameters, on link: Link) {
-        pairing.policy.forgetOutOfBandData(of: used)
+        pairing.forgetOutOfBandData(of: used)
         for other in links.values { other.security.outOfBandDataWasUsed(by: used, isOwn: other === link) }
     }
 

@@ -19,6 +19,19 @@ extension BluetoothHost {
     /// The security policy of the host. A pairing removes from it the out-of-band data that it has used.
     package var currentSecurityPolicy: SecurityPolicy { pairing.policy }
 
+    /// Saves a policy that is to be set again later. A pairing also removes the out-of-band data that it has used from
+    /// this policy.
+    ///
+    /// - Returns: the identifier for ``takeSecurityPolicy(_:)``, which has to be called once.
+    package func saveSecurityPolicy(_ policy: SecurityPolicy) -> UInt64 {
+        let identifier = observers.makeIdentifier()
+        pairing.save(policy, identifier)
+        return identifier
+    }
+
+    /// Removes a saved policy, and returns it.
+    package func takeSecurityPolicy(_ identifier: UInt64) -> SecurityPolicy? { pairing.takePolicy(identifier) }
+
     private func setPolicy(_ policy: SecurityPolicy, of link: Link) {
         inform(link) { security, context in security.setPolicy(policy, &context) }
     }

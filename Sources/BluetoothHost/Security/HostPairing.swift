@@ -1,3 +1,4 @@
+import BLESMP
 import BluetoothTypes
 
 /// The part of pairing that concerns all links of a host: the policy, the app's handler, failed attempts and the
@@ -7,6 +8,8 @@ import BluetoothTypes
 struct HostPairing {
     /// The policy of new links.
     var policy: SecurityPolicy
+    /// The policies that are to be set again later, by identifier.
+    private var savedPolicies: [UInt64: SecurityPolicy] = [:]
     /// The handler that decides about pairings; nil if there is none.
     private(set) var handler: PairingHandler?
     /// The identifier of the handler that was set last.
@@ -20,6 +23,22 @@ struct HostPairing {
     init(policy: SecurityPolicy, handler: PairingHandler?) {
         self.policy = policy
         self.handler = handler
+    }
+
+    /// Saves a policy with an identifier that no other saved policy has, until it is taken.
+    mutating func save(_ policy: SecurityPolicy, _ identifier: UInt64) { savedPolicies[identifier] = policy }
+
+    /// Removes a saved policy, and returns it.
+    mutating func takePolicy(_ identifier: UInt64) -> SecurityPolicy? { savedPolicies.removeValue(forKey: identifier) }
+
+    /// Removes the out-of-band data that a pairing with these parameters uses from all policies.
+    mutating func forgetOutOfBandData(of used: PairingParameters) {
+        policy.forgetOutOfBandData(of: used)
+        savedPolicies = savedPolicies.mapValues { saved in
+            var saved = saved
+            saved.forgetOutOfBandData(of: used)
+            return saved
+        }
     }
 
     /// Sets the handler, with an identifier that no other handler has.

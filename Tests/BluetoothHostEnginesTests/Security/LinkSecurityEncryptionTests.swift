@@ -30,6 +30,21 @@ struct LinkSecurityEncryptionTests {
         #expect(side.engine.securityManager.deadline == nil)
     }
 
+    @Test("Encryption by the central with the bond's key is no new pairing")
+    func encryptionIsNoNewPairing() {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral))
+        _ = side.require(pairsAgain: true)
+        _ = side.require(Side.otherCall)
+        _ = side.requestKey()
+        #expect(
+            side.encryptionChanged(isOn: true) == [
+                side.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout, .identityVerified,
+                Side.failure(.insufficient(Side.strength)), Side.success(Side.otherCall), Side.bonded(.open),
+            ]
+        )
+        #expect(side.state == .settled(Side.encrypted(.bond)))
+    }
+
     @Test("The keys of a pairing without a bond are given as long as the link")
     func transientKeyIsGiven() {
         var side = Side(.peripheral)
@@ -66,6 +81,18 @@ struct LinkSecurityEncryptionTests {
         _ = side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01])
         #expect(side.engine.securityManager.isPairing)
         #expect(side.requestKey() == [.keyReply(nil)])
+    }
+
+    @Test("The central can refresh the encryption while keys are distributed")
+    func encryptionIsRefreshedDuringKeyDistribution() {
+        var pair = SecurityPair(Side(.central), Side(.peripheral))
+        pair.refreshesEncryption = true
+        pair.perform(.central) { $0.require() }
+        let report = pair.peripheral.encryptionReport(isOn: true)
+        #expect(pair.log[.peripheral]?.count { $0 == report } == 2)
+        #expect(pair.log[.peripheral]?.contains(pair.peripheral.paired()) == true)
+        #expect(pair.peripheral.state == .settled(Side.encrypted(.bond)))
+        #expect(pair.log[.central]?.last == Side.success())
     }
 
     // MARK: Success

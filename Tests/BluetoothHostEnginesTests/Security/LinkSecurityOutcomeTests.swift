@@ -46,6 +46,24 @@ struct LinkSecurityOutcomeTests {
         #expect(complete(Self.stranger, on: &bound).contains(bound.pairingFailed(claim)))
     }
 
+    @Test("A passkey that is refused after the peer has proved it ends the link, and no bond is stored")
+    func passkeyRefusedAfterItsProofEndsTheLink() throws {
+        var side = Side(.central)
+        _ = side.require()
+        // The Security Manager awaits no answer now. The same holds once the encryption with the pairing's key begins.
+        side.engine.perform([.ask(.showPasskey(1))], &side.context)
+        let question = try #require(side.engine.finishInput(&side.context).question)
+        let refusal = SecurityError.refused("it was not consented to")
+        #expect(
+            side.engine.answered(question, .refuse, &side.context) == [
+                .send([0x05, 0x01]), .attemptFailed(side.peer, countsForAll: false), side.pairingFailed(refusal),
+                Side.failure(refusal), .disconnect(.authenticationFailure), Side.ending(.security(refusal)),
+            ]
+        )
+        #expect(!side.engine.securityManager.isPairing)
+        #expect(complete(side.peer, on: &side) == [])
+    }
+
     @Test(
         "A bond verifies the peer and serves the calls; keys without a bond only serve them",
         arguments: [true, false]
@@ -178,6 +196,19 @@ struct LinkSecurityOutcomeTests {
         _ = side.engine.answered(question, .accept, &side.context)
         #expect(!side.decide(.bonded).contains(.identityVerified))
         #expect(!side.engine.isIdentityVerified)
+    }
+
+    @Test("A call for a new pairing succeeds if the new key has to encrypt the link again")
+    func callForANewPairingSucceedsWithTheNewKey() throws {
+        var side = Side(.central)
+        let call = SecurityRequirement(Side.call, for: .app, pairsAgain: true).afterPairingBegan
+        side.enter(.awaitingBondDecision(side.completedPairing(call)))
+        let question = try #require(side.decide(.replacesOther(Side.strength)).question)
+        _ = side.encryptionChanged(isOn: false)
+        _ = side.engine.answered(question, .accept, &side.context)
+        side.setBond(Side.bond(.central))
+        #expect(side.decide(.bonded).contains(.enableEncryption(Side.key)))
+        #expect(side.encryptionChanged(isOn: true).contains(Side.success()))
     }
 
     @Test("A bond that the database refuses ends the link")

@@ -25,6 +25,25 @@ struct LinkSecurityVerificationTests {
         #expect(asking.begin().pdus == [[0x0B, 0x09]])
     }
 
+    @Test("A peripheral whose policy asks for it requests encryption also of a peer that need not be verified")
+    func peripheralRequestsEncryptionOfAPeerThatNeedNotBeVerified() {
+        func asking(bond: Bond?) -> Side {
+            Side(.peripheral, bond: bond) {
+                $0.encryptsBondedLinks = false
+                $0.requestsEncryption = true
+            }
+        }
+        var bonded = asking(bond: Side.bond(.peripheral))
+        #expect(bonded.begin().pdus == [[0x0B, 0x09]])
+        #expect(bonded.engine.published.gate == .open)
+        let refusal = SecurityError.pairing(.endedByPeer(.pairingNotSupported))
+        #expect(bonded.receive([0x05, 0x05]) == [Side.failure(refusal, .verification)])
+        #expect(bonded.engine.verificationFailure == nil)
+        #expect(bonded.changeContext() == [], "the central is asked once")
+        var unbonded = asking(bond: nil)
+        #expect(unbonded.begin() == [])
+    }
+
     @Test("A bond that is imported on an idle link closes the gate, and the peer is verified")
     func importedBondClosesTheGateAndVerifiesThePeer() {
         var side = Side(.central)

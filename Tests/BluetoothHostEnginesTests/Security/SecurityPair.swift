@@ -15,6 +15,8 @@ struct SecurityPair {
     var bonds: [Role: BondDatabase] = [:]
     /// What each side was asked, and how it answers.
     var answers: [Role: PairingAnswer] = [.central: .accept, .peripheral: .accept]
+    /// Whether the central's controller refreshes each encryption at once, with the same key.
+    var refreshesEncryption = false
     /// What the sides have reported or finished, in order.
     var log: [Role: [SecurityEffect]] = [.central: [], .peripheral: []]
     /// The gates that the sides have published, each change once.
@@ -67,11 +69,12 @@ struct SecurityPair {
     }
 
     /// What the two controllers do.
-    private mutating func encrypt(with key: LongTermKey) {
+    private mutating func encrypt(with key: LongTermKey, isRefresh: Bool = false) {
         let effects = side(.peripheral) { $0.requestKey(of: key) }
         queue += effects.map { (.peripheral, $0) }
         if effects.contains(.keyReply(key)) {
             for role in [Role.central, .peripheral] { enqueue(role) { $0.encryptionChanged(isOn: true) } }
+            if refreshesEncryption, !isRefresh { encrypt(with: key, isRefresh: true) }
         } else {
             enqueue(.central) { $0.encryptionChanged(.pinOrKeyMissing, isOn: false) }
         }

@@ -43,8 +43,73 @@ struct SecurityRequestAuthenticationTests {
         let effects = side.encryptionChanged(isOn: true)
         #expect(effects.pdus.isEmpty && effects.contains(Side.success(.peer)))
         #expect(side.state == .settled(Side.encrypted(.bond)))
-        let repeated = side.receive(Self.request)
-        #expect(repeated == [Side.success(.peer)])
+    }
+
+    @Test(arguments: hopeless)
+    func requestOnAnEncryptedLinkIsAnsweredByARefresh(own: IOCapability, peer: IOCapability?) {
+        var side = central(own, peer: peer)
+        side.enter(.settled(Side.encrypted(.bond)))
+        for _ in 0..<2 {
+            #expect(side.receive(Self.request) == [Self.enableEncryption])
+            // One refresh answers all requests that arrive during it.
+            for _ in 0..<3 { #expect(side.receive(Self.request) == []) }
+            #expect(side.engine.published.gate == .open)
+            #expect(
+                side.encryptionChanged(isOn: true) == [
+                    side.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout, .identityVerified,
+                    Side.success(.peer),
+                ]
+            )
+            #expect(side.engine.isIdentityVerified && !side.state.isBusy)
+        }
+    }
+
+    @Test func keyOfAPairingWithoutABondRefreshesTheEncryption() {
+        var side = Side(.central)
+        side.engine.transientKeys = Side.bond(.central)
+        side.enter(.settled(Side.encrypted(.transient)))
+        #expect(side.receive(Self.request) == [Self.enableEncryption])
+        #expect(side.encryptionChanged(isOn: true).contains(Side.success(.peer)))
+        #expect(side.state == .settled(Side.encrypted(.transient)))
+    }
+
+    @Test func requestOnAnEncryptedLinkWithoutAKeyIsRefused() {
+        var side = Side(.central)
+        side.enter(.settled(Side.encrypted(.transient)))
+        let refusal = SecurityError.refused("the link is encrypted, and there is no key to refresh that")
+        for _ in 0..<2 {
+            #expect(side.receive(Self.request) == [.send([0x05, 0x05]), Side.failure(refusal, .peer)])
+        }
+        #expect(side.state == .settled(Side.encrypted(.transient)))
+    }
+
+    @Test func requestDuringTheDecisionAboutABondIsAnsweredAfterIt() throws {
+        var side = Side(.central)
+        side.enter(.awaitingBondDecision(side.completedPairing()))
+        let question = try #require(side.decide(.replacesOther(Side.strength)).question)
+        #expect(side.receive(Self.request) == [])
+        _ = side.engine.answered(question, .accept, &side.context)
+        side.setBond(Side.bond(.central))
+        #expect(side.decide(.bonded).contains(Self.enableEncryption))
+    }
+
+    @Test func refreshThatTheControllerRefusesIsNotRepeated() {
+        var side = central(.noInputNoOutput, peer: nil)
+        side.enter(.settled(Side.encrypted(.bond)))
+        _ = side.receive(Self.request)
+        let refused = side.engine.encryptionRefused(Side.key, .commandDisallowed, &side.context)
+        #expect(refused.pdus == [[0x05, 0x05]])
+        #expect(side.engine.strength == Side.strength && side.engine.published.gate == .open)
+        #expect(side.receive(Self.request).pdus == [[0x05, 0x05]])
+    }
+
+    @Test func refusedRefreshDoesNotPreventAPairing() {
+        var side = central(.keyboardDisplay, peer: nil)
+        side.enter(.settled(Side.encrypted(.bond)))
+        _ = side.receive([0x0B, 0x01])
+        _ = side.engine.encryptionRefused(Side.key, .commandDisallowed, &side.context)
+        let effects = side.require(Side.call, RequiredSecurity(isAuthenticated: true))
+        #expect(effects.pdus.map(\.first) == [Self.pairingRequest])
     }
 
     @Test(arguments: hopeless)

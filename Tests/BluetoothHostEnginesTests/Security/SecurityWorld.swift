@@ -76,8 +76,9 @@ struct SecurityWorld {
         self.central = Host(side: central, bonds: bonds.0)
         self.peripheral = Host(side: peripheral, bonds: bonds.1)
         random = SeededGenerator(seed: seed)
-        for role in SecurityWorld.roles where self[role].side.engine.published.gate != .open {
-            input(role) { $0.begin() }
+        for role in SecurityWorld.roles {
+            let engine = self[role].side.engine
+            if engine.published.gate != .open || engine.requestsEncryption { input(role) { $0.begin() } }
         }
     }
 

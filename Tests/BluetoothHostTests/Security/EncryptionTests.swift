@@ -288,6 +288,16 @@ struct EncryptionTests {
         #expect(try strength(fixture, link) == Self.legacy)
     }
 
+    @Test("If the policy says so, a bonded central is asked to encrypt also if it need not be verified")
+    func bondedCentralThatNeedNotBeVerifiedIsAskedToEncrypt() throws {
+        let fixture = try SecurityFixture {
+            $0.security.encryptsBondedLinks = false
+            $0.security.requestsEncryption = true
+        }
+        fixture.fixture.connect(fixture.handle, role: .peripheral, peer: SecurityFixture.peer, forgetsData: false)
+        #expect(fixture.sent(on: 6) == [[0x0B, 0x09]])
+    }
+
     @Test("No key is given without a bond or for an unknown link")
     func noKeyIsGivenWithoutABondOrForAnUnknownLink() throws {
         let fixture = try fixture(isBonded: false)

@@ -265,6 +265,51 @@ struct LostEncryptionTests {
         }
     }
 
+    /// A central's link whose exchange of ATT_MTU is in flight. It has failed, because the peer has lost its key.
+    private func exchangingMTU() throws -> (SecurityFixture, LinkIdentifier) {
+        let fixture = try SecurityFixture { $0.requestsMTU = true }
+        let link = try fixture.connect(.central)
+        fixture.encryptionChanged()
+        #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x02, 0x05, 0x02]])
+        fixture.encryptionChanged(isOn: false)
+        fixture.encryptionChanged(.pinOrKeyMissing)
+        fixture.controller.forgetData()
+        return (fixture, link)
+    }
+
+    private func openGate(of fixture: SecurityFixture) throws {
+        try fixture.run { host in
+            var policy = SecurityPolicy()
+            policy.encryptsBondedLinks = false
+            host.setSecurityPolicy(policy)
+        }
+        fixture.advance(.milliseconds(1))
+    }
+
+    @Test("A late response to an exchange of ATT_MTU that has failed is used, and the exchange is not repeated")
+    func lateResponseToAnExchangeOfMTUIsUsed() throws {
+        let (fixture, link) = try exchangingMTU()
+        try openGate(of: fixture)
+        let read = fixture.start { try await $0.perform(ReadValue(handle: 9), on: link) }
+        #expect(fixture.sent(on: 4).isEmpty, "the response is still to come")
+        #expect(fixture.exchange([0x03, 0x64, 0x00]) == [[0x0A, 0x09, 0x00]])
+        #expect(try fixture.run { try $0.information(on: link).mtu } == 100)
+        _ = fixture.exchange([0x0B, 0x2A])
+        #expect(try read.all.first?.get() == [0x2A])
+        #expect(try fixture.run { $0.contradiction() } == nil)
+    }
+
+    @Test("An exchange of ATT_MTU that has failed is repeated if its response was not trusted")
+    func exchangeOfMTUIsRepeatedAfterADroppedResponse() throws {
+        let (fixture, link) = try exchangingMTU()
+        #expect(fixture.exchange([0x03, 0x64, 0x00]).isEmpty)
+        #expect(try fixture.run { try $0.information(on: link).mtu } == 23)
+        try openGate(of: fixture)
+        #expect(fixture.sent(on: 4) == [[0x02, 0x05, 0x02]])
+        _ = fixture.exchange([0x03, 0x64, 0x00])
+        #expect(try fixture.run { try $0.information(on: link).mtu } == 100)
+    }
+
     @Test("Waiting calls continue after a change to a policy without verification")
     func policyOpensTheGate() throws {
         let (fixture, reads) = try reading()

@@ -44,6 +44,36 @@ struct SecurityFunctionTests {
         }
     }
 
+    @Test func usedOutOfBandDataDoNotReturnWithThePolicyOfTheApp() throws {
+        try World.run(seed: 123) { world in
+            let device = world.device("lamp")
+            let adapter = try await device.openAdapter()
+            let data = await adapter.makeOutOfBandData()
+            var own = SecurityPolicy()
+            own.ownOutOfBandData = data.secret
+            await adapter.setSecurityPolicy(own)
+            let shared = HostRegistry.host(on: adapter, for: .peripheral)
+            let lamp = TestPeripheral(HostPeripheral(shared))
+            await lamp.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+            var policy = own
+            policy.usesKeypressNotifications = true
+            let security = CBSecurity(shared: shared)
+            security.setPolicy(policy)
+            security.setPairingDelegate(Consent())
+            try await lamp.advertise("lamp", [])
+            let phone = try await BackendDevice("phone", in: world).adapter
+            var phonePolicy = SecurityPolicy()
+            phonePolicy.peerOutOfBandData = data.forPeer
+            await phone.setSecurityPolicy(phonePolicy)
+            let peer = try await phone.central.connect(to: device.address)
+            #expect(try await peer.pair(RequiredSecurity(isAuthenticated: true)).isAuthenticated)
+            lamp.backend.stop()
+            try await world.sleep(for: .seconds(1))
+            own.ownOutOfBandData = nil
+            #expect(await adapter.host.currentSecurityPolicy == own)
+        }
+    }
+
     @Test func bondBecomesPrivileged() throws {
         try World.run(seed: 122) { world in
             let pair = try await LampAndPhone(world)

@@ -133,7 +133,8 @@ extension LinkSecurityEngine {
         switch state {
         case .pairing(var work):
             work.current = current
-            work.encryption = .idle
+            // The central may refresh the encryption before the pairing has ended.
+            work.encryption = role == .peripheral ? .expected(key) : .idle
             state = .pairing(work)
             informSecurityManager(of: key.strength, &context)
         case .encrypting(let work):
@@ -150,7 +151,11 @@ extension LinkSecurityEngine {
                 let error = SecurityError.refused("the peer has not given its identity")
                 return failAndDisconnect(current, work.waiting, error, context)
             }
-            settle(current, work.waiting, &context)
+            // The central may encrypt with a key that both devices have instead of the pairing that was requested.
+            for requirement in work.waiting where requirement.lacksNewPairing {
+                finish(requirement, .failure(.security(.insufficient(key.strength))))
+            }
+            settle(current, work.waiting.filter { !$0.lacksNewPairing }, &context)
         case .settled, .requesting, .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
         }
     }
@@ -185,7 +190,8 @@ extension LinkSecurityEngine {
             case .bond: bondKeyFailed(error, current, work.waiting, &context)
             // The key was not a bond's, so the peer has lost no bond.
             case .transient:
-                fail(current, work.waiting, error == .keyMissing ? .encryptionFailed(.pinOrKeyMissing) : error)
+                let failure = error == .keyMissing ? SecurityError.encryptionFailed(.pinOrKeyMissing) : error
+                failUnanswered(failure, current, work.waiting, &context)
             // The calls began to wait after the pairing had failed. Nothing was begun for them.
             case .incompletePairing: settle(current, work.waiting, &context)
             }
@@ -201,12 +207,28 @@ extension LinkSecurityEngine {
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        guard error == .keyMissing else { return fail(current, waiting, error) }
+        guard error == .keyMissing else { return failUnanswered(error, current, waiting, &context) }
         effects.append(.report(.keyMissing(link, identity: context.peer)))
-        guard policy.keyLoss == .askToPairAgain, !waiting.isEmpty else { return fail(current, waiting, error) }
+        guard policy.keyLoss == .askToPairAgain, !waiting.isEmpty else {
+            return failUnanswered(error, current, waiting, &context)
+        }
         var waiting = waiting
         waiting[0].needsNewPairing = true
         settle(current, waiting, &context)
+    }
+
+    /// Ends all callers with an error. Answers a Security Request that has got no answer with Pairing Failed.
+    private mutating func failUnanswered(
+        _ error: SecurityError,
+        _ current: CurrentEncryption,
+        _ waiting: [SecurityRequirement],
+        _ context: inout SecurityContext
+    ) {
+        guard let request = waiting.first(where: { $0.caller == .peer }), securityManager.isSecurityRequestPending
+        else {
+            return fail(current, waiting, error)
+        }
+        failAndAnswerPeer(request, error, current, waiting, &context)
     }
 
     /// Encryption has ended on a link that stays.

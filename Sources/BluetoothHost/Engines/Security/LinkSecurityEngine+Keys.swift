@@ -14,6 +14,24 @@ extension LinkSecurityEngine {
         bondKey(context).flatMap { policy.accepts($0.strength) ? $0 : nil }
     }
 
+    /// As the central: the key with which this host can refresh the encryption of the link, and its origin. The
+    /// peripheral prefers the key of a pairing without a bond, too.
+    func keyForRefresh(
+        meeting request: SecurityRequirement,
+        _ current: CurrentEncryption,
+        _ context: SecurityContext
+    ) -> (LongTermKey, ActiveKey.Origin)? {
+        if current.key?.origin != .bond, let transientKeys, let transientKey = key(in: transientKeys),
+            request.isMet(by: transientKey.strength)
+        {
+            return (transientKey, .transient)
+        }
+        guard let usableKey = usableBondKey(context), keyFailure(in: current, context) == nil,
+            request.isMet(by: usableKey.strength)
+        else { return nil }
+        return (usableKey, .bond)
+    }
+
     /// The failure of the bond's key on this link. The failure of a key that the bond no longer has does not count.
     func keyFailure(in current: CurrentEncryption, _ context: SecurityContext) -> SecurityError? {
         guard let failure = current.keyFailure, failure.key == bondKey(context) else { return nil }
@@ -26,6 +44,16 @@ extension LinkSecurityEngine {
     /// The bond may have no key for this role. Only another pairing then verifies the peer.
     func needsVerification(_ context: SecurityContext) -> Bool {
         policy.encryptsBondedLinks && context.bond?.strength != nil && state.current.key?.opensGate != true
+    }
+
+    /// As the peripheral: whether the policy requests encryption on each new link to a bonded peer.
+    var requestsEncryption: Bool { role == .peripheral && policy.requestsEncryption }
+
+    /// Whether the link to a bonded peer is encrypted with the key of the bond as soon as nothing else is in progress.
+    /// A peripheral may request that also if the peer need not be verified.
+    func encryptsWhenSettled(_ context: SecurityContext) -> Bool {
+        if needsVerification(context) { return role == .central || requestsEncryption }
+        return requestsEncryption && state.current.key == nil && usableBondKey(context) != nil
     }
 
     /// Whether the peer is certainly the bonded device: it has verified its identity, and the link has been encrypted

@@ -284,7 +284,7 @@ extension LinkSecurityEngine {
         )
         effects += [.attemptSucceeded(work.peer), .report(.paired(link, result))]
         if isIdentityVerified { effects.append(.identityVerified) }
-        settle(current, work.waiting, &context)
+        settle(current, work.waiting.map(\.afterPairingCompleted), &context)
     }
 
     /// Fails a completed pairing whose keys may not be used, and ends the link.

@@ -130,6 +130,7 @@ extension LinkSecurityEngine {
             }
             state = .pairing(work)
             perform(securityManager.answer(answer, at: context.now, random: &context.random), &context)
+            endRefusedPairing(context)
         case .awaitingConsent(let work, let question, _) where question.number == number:
             // The accept list may have changed since the question was asked.
             let obstacle = obstacleOfAcceptList(toIdentity: work.outcome.bond.identity)
@@ -142,6 +143,17 @@ extension LinkSecurityEngine {
             break
         }
         return finishInput(&context)
+    }
+
+    /// Ends the link if the Security Manager continues a pairing that was refused.
+    ///
+    /// A passkey can be refused after the peer has proved that it has the passkey. The key of the refused pairing then
+    /// encrypts the link, or soon will.
+    private mutating func endRefusedPairing(_ context: SecurityContext) {
+        guard case .pairing(let work) = state, let refusal = work.refusal else { return }
+        for case .send(let pdu) in securityManager.cancel(.passkeyEntryFailed) { effects.append(.send(pdu)) }
+        reportFailure(of: work, refusal, context)
+        failAndDisconnect(work.current, work.waiting, refusal, context)
     }
 
     /// Answers a question if no app does. The policy decides about consent. A question that needs a person is refused.

@@ -12,7 +12,7 @@ extension LinkSecurityEngine {
         return finishInput(&context)
     }
 
-    /// Begins the verification of the peer of a new link, if the policy requires it.
+    /// Begins the verification of the peer of a new link, if the policy requires it, or requests encryption.
     mutating func linkBegan(_ context: inout SecurityContext) -> [SecurityEffect] {
         verifiesWhenSettled = true
         return finishInput(&context)
@@ -100,12 +100,17 @@ extension LinkSecurityEngine {
     ) {
         state = .settled(current)
         var waiting = waiting
+        var unanswered: SecurityRequirement?
         // The key of a pairing that has failed does not serve calls to a bonded peer, and a key that the policy does
         // not accept serves none.
         if let strength = current.key?.strength, !needsVerification(context) {
             if policy.accepts(strength) {
                 for requirement in waiting where requirement.isMet(by: strength) {
-                    finish(requirement, .success(strength))
+                    if requirement.caller == .peer, securityManager.isSecurityRequestPending {
+                        unanswered = requirement
+                    } else {
+                        finish(requirement, .success(strength))
+                    }
                 }
                 waiting.removeAll { $0.isMet(by: strength) }
             }
@@ -114,7 +119,13 @@ extension LinkSecurityEngine {
                 finish(first, .failure(.security(.insufficient(strength))))
             }
         }
-        if let first = waiting.first { begin(first, current, waiting, &context) }
+        if let unanswered { waiting.append(unanswered) }
+        guard let first = waiting.first else { return }
+        if first == unanswered {
+            answerSecurityRequest(first, current, &context)
+        } else {
+            begin(first, current, waiting, &context)
+        }
     }
 
     /// Ends all callers with an error. The link stays.
@@ -159,12 +170,29 @@ extension LinkSecurityEngine {
             case .central: encrypt(with: key, .bond, current, waiting, context)
             case .peripheral: start(first, replacesBond: false, expecting: key.strength, current, waiting, &context)
             }
-        } else if let keyFailure, !first.needsNewPairing {
+        } else if let keyFailure, current.key?.origin != .bond, !first.needsNewPairing {
             failAndAnswerPeer(first, keyFailure, current, waiting, &context)
         } else if lacksKey(for: first, context) {
             failAndAnswerPeer(first, .keyMissing, current, waiting, &context)
         } else {
             pair(first, current, waiting, &context)
+        }
+    }
+
+    /// As the central: answers the Security Request of a peripheral whose link is secure enough (Vol 3, Part H, 2.4.6).
+    /// Refreshes the encryption. Without a key for that, sends Pairing Failed.
+    ///
+    /// Further requests of the peripheral wait for the refresh that is in progress, so there is only one at a time.
+    private mutating func answerSecurityRequest(
+        _ request: SecurityRequirement,
+        _ current: CurrentEncryption,
+        _ context: inout SecurityContext
+    ) {
+        if let (key, origin) = keyForRefresh(meeting: request, current, context) {
+            encrypt(with: key, origin, current, [request], context)
+        } else {
+            let error = SecurityError.refused("the link is encrypted, and there is no key to refresh that")
+            failAndAnswerPeer(request, error, current, [request], &context)
         }
     }
 
@@ -190,16 +218,16 @@ extension LinkSecurityEngine {
         start(first, replacesBond: replacesBond, current, waiting.map(\.afterPairingBegan), &context)
     }
 
-    /// Ends all callers with an error. If the first one is a peripheral's Security Request, answers it with Pairing
-    /// Failed.
-    private mutating func failAndAnswerPeer(
+    /// Ends all callers with an error. Answers a peripheral's Security Request with Pairing Failed, if it is the first
+    /// caller or has got no answer yet.
+    mutating func failAndAnswerPeer(
         _ first: SecurityRequirement,
         _ error: SecurityError,
         _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        if first.initiative == .peer {
+        if first.initiative == .peer || securityManager.isSecurityRequestPending {
             let isTooSoon = if case .repeatedAttempts = error { true } else { false }
             let reason: PairingFailedReason = isTooSoon ? .repeatedAttempts : .pairingNotSupported
             let steps = securityManager.cancel(reason)

@@ -338,9 +338,7 @@ struct LinkSecurityEngine {
         guard verifiesWhenSettled, case .settled(let current) = state else { return }
         verifiesWhenSettled = false
         lastConsideredKey = usableBondKey(context)
-        guard needsVerification(context), keyFailure(in: current, context) == nil,
-            role == .central || policy.requestsEncryption
-        else { return }
+        guard encryptsWhenSettled(context), keyFailure(in: current, context) == nil else { return }
         add(.verification, &context)
     }
 

@@ -92,8 +92,9 @@ struct SecurityRequirement: Equatable {
     let caller: SecurityCaller
     let required: RequiredSecurity
     let initiative: SecurityInitiative
-    /// Whether the caller asks for a new pairing even if the link or the bond is secure enough.
-    let asksForNewPairing: Bool
+    /// Whether the caller asks for a new pairing even if the link or the bond is secure enough. False once that pairing
+    /// has completed.
+    private(set) var asksForNewPairing: Bool
     /// Whether only a new pairing can meet the requirement: the caller asks for it, or the peer has lost the bond's
     /// key. False once a pairing has begun for the caller.
     var needsNewPairing: Bool
@@ -123,6 +124,16 @@ struct SecurityRequirement: Equatable {
         requirement.needsNewPairing = false
         return requirement
     }
+
+    /// The requirement once a pairing has completed. If that pairing has begun for it, it asks for no other one.
+    var afterPairingCompleted: SecurityRequirement {
+        var requirement = self
+        if !needsNewPairing { requirement.asksForNewPairing = false }
+        return requirement
+    }
+
+    /// Whether the caller asks for a new pairing that has been requested and has not completed.
+    var lacksNewPairing: Bool { asksForNewPairing && hasPairingBegun }
 
     /// Whether a link with a key of this strength meets the requirement.
     func isMet(by strength: KeyStrength) -> Bool { !needsNewPairing && required.isMet(by: strength) }
@@ -155,7 +166,8 @@ struct PairingWork: Equatable {
     enum EncryptionProgress: Equatable {
         /// Not begun, or ended.
         case idle
-        /// As the peripheral: the central will ask for this key.
+        /// As the peripheral: the central will ask for this key. It may ask again while keys are distributed, to
+        /// refresh the encryption.
         case expected(LongTermKey)
         /// The controller was given this key. The deadline is that of ``EncryptionWork``.
         case inProgress(LongTermKey, deadline: Instant)

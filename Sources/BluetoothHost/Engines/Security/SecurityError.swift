@@ -25,7 +25,8 @@ public enum SecurityError: Error, Hashable, Sendable {
     case refused(String)
     /// The key of the pairing would be weaker than the key of the bond. The bond stays.
     case weakerThanBond(KeyStrength)
-    /// The devices have paired, but the new key does not fulfill the requirement. The link has a key of this strength.
+    /// The link has a key of this strength, which does not fulfill the requirement. The devices have paired, and the
+    /// new key is not sufficient. Or a new pairing was requested, and the central has used an earlier key instead.
     case insufficient(KeyStrength)
     /// The maximum number of bonds exists, and none of them may be evicted. An app has to remove one.
     case tooManyBonds(Int)

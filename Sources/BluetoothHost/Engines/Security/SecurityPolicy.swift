@@ -138,8 +138,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// with the reason Authentication Failure. There is no limit if ``servesUnverifiedClients`` is true or
     /// ``encryptsBondedLinks`` is false.
     public var identityVerificationTimeout = Duration.seconds(30)
-    /// Whether, as the peripheral, this device asks a bonded central to encrypt the link as soon as it is connected. If
-    /// false, it asks when an operation needs encryption, and as described for ``identityVerificationTimeout``.
+    /// Whether, as the peripheral, this device asks a bonded central to encrypt the link as soon as it is connected,
+    /// also if ``encryptsBondedLinks`` is false. If this is false, it asks when an operation needs encryption, and as
+    /// described for ``identityVerificationTimeout``.
     public var requestsEncryption = false
     /// Whether the link is encrypted, or the devices pair, if the peer refuses a request because the link is not secure
     /// enough. The request is then sent again.

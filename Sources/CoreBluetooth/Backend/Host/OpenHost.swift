@@ -9,8 +9,8 @@ final class OpenHost: Sendable {
     /// A security policy that the managers have set on an adapter of the app.
     private struct ManagerPolicy {
         let policy: SecurityPolicy
-        /// The policy of the app, which it has replaced.
-        let original: SecurityPolicy
+        /// The policy of the app, which it has replaced and which the host keeps.
+        let original: UInt64
 
         /// Whether the host still has the policy. The out-of-band data does not count: a pairing removes it.
         func isSet(on host: isolated BluetoothHost) -> Bool {
@@ -140,8 +140,10 @@ final class OpenHost: Sendable {
             host.assumeIsolated { host in
                 pairing.setDelegate(nil)
                 pairing.uninstall(from: host)
-                if let last = managerPolicy.withLock({ $0.take() }), last.isSet(on: host) {
-                    host.setSecurityPolicy(last.original)
+                if let last = managerPolicy.withLock({ $0.take() }),
+                    let original = host.takeSecurityPolicy(last.original), last.isSet(on: host)
+                {
+                    host.setSecurityPolicy(original)
                 }
                 let reporters = reporters.withLock { reporters in
                     defer { reporters = [] }
@@ -156,7 +158,13 @@ final class OpenHost: Sendable {
     func setSecurityPolicy(_ policy: SecurityPolicy, on host: isolated BluetoothHost) {
         if isAdopted {
             let last = managerPolicy.withLock { $0 }
-            let original = if let last, last.isSet(on: host) { last.original } else { host.currentSecurityPolicy }
+            let original: UInt64
+            if let last, last.isSet(on: host) {
+                original = last.original
+            } else {
+                if let last { _ = host.takeSecurityPolicy(last.original) }
+                original = host.saveSecurityPolicy(host.currentSecurityPolicy)
+            }
             managerPolicy.withLock { $0 = ManagerPolicy(policy: policy, original: original) }
         }
         host.setSecurityPolicy(policy)
