@@ -123,6 +123,42 @@ struct RemovedIncludeTests {
     }
 }
 
+@Suite("Handles of removed services")
+struct RemovedServiceHandleTests {
+    @Test("Once no handles are left after the last service, services get the lowest free handles that are enough")
+    func handlesOfRemovedServicesAreUsedAgain() throws {
+        let server = Server()
+        let empty = ServiceDefinition(uuid: "A00C")
+        let small = ServiceDefinition(uuid: "A00D", characteristics: [characteristic()])
+        let large = ServiceDefinition(uuid: "A00E", characteristics: [characteristic(), characteristic()])
+        let services = try server.publish([empty, small, empty, large])
+        #expect(services.map(\.handle) == [1, 2, 5, 6])
+        #expect(try server.publish([ServiceDefinition(uuid: "A00F", handle: 0xFFFE)])[0].handle == 0xFFFE)
+        for service in services where service.handle != 5 { _ = server.remove(serviceAt: service.handle) }
+        // The first does not fit before the service at 5. The second and the third do.
+        let published = try server.publish([large, small, empty])
+        #expect(published.map(\.handle) == [6, 1, 0xFFFF])
+        #expect(published.map(\.endHandle) == [10, 3, 0xFFFF])
+        #expect(try server.publish([empty, empty]).map(\.handle) == [4, 11])
+        let value = published[1].characteristics[0].valueHandle
+        #expect(value == 3 && server.value(of: value) == [1])
+        _ = try server.publish([ServiceDefinition(uuid: "A00B", handle: 12, endHandle: 0xFFFD)])
+        #expect(throws: DatabaseError.handlesExhausted) { try server.publish([empty]) }
+    }
+
+    @Test("Services that are published and removed in turn never use up the handles")
+    func publishingInTurnNeverExhaustsTheHandles() throws {
+        let server = Server()
+        let definition = ServiceDefinition(uuid: "A00C", characteristics: [characteristic()])
+        var last = try server.publish([ServiceDefinition(uuid: "A00D", handle: 0xFFF0)])[0]
+        for _ in 0..<20 {
+            let next = try server.publish([definition])[0]
+            #expect(server.remove(serviceAt: last.handle) != nil)
+            last = next
+        }
+    }
+}
+
 /// What a client sent before a service was removed never reaches an attribute that gets the same handle later.
 @Suite("Requests that outlive a removed service")
 struct RemovedServiceTests {

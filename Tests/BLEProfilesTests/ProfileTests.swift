@@ -330,9 +330,12 @@ struct ProfileTests {
     }
 
     @Test func exhaustedHandlesAreReported() throws {
-        let profile = try profile(#"{"services": [{"uuid": "180F", "handle": 65535}, {"uuid": "1809"}]}"#)
+        let profile = try profile(
+            #"{"services": [{"uuid": "180F", "handle": 20, "characteristics": [{"uuid": "2A19", "properties": [], "handle": 65534}]}, "#
+                + #"{"uuid": "1809"}]}"#
+        )
         let error = #expect(throws: ProfileError.self) { try profile.checkHandles() }
-        #expect(error?.description == "services: there are no attribute handles left")
+        #expect(error?.description == "services: there are too few free attribute handles in a row")
     }
 
     @Test func payloadThatFitsIsInTheAdvertisingData() throws {

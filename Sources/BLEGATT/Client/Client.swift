@@ -102,6 +102,9 @@ public final class Client {
     /// Whether the client is closed. Each procedure then ends at once.
     public var isClosed: Bool { hasClosed }
 
+    /// Whether the next response is for a procedure that has ended, so that the client ignores it.
+    package var ignoresNextResponse: Bool { running?.hasEnded ?? false }
+
     /// Whether no procedure runs or waits.
     public var isIdle: Bool { (running == nil || isCancellationHeld) && suspended == nil && next == nil }
 

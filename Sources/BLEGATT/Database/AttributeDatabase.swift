@@ -130,7 +130,8 @@ struct AttributeDatabase {
         attributes[index].value.replaceAll(copying: value)
     }
 
-    /// Adds services. Attributes without a handle get the next handles after the end of the database.
+    /// Adds services. Services without a handle follow the last service. If there are too few handles after it, they
+    /// get free handles between other services.
     ///
     /// - Parameter revision: the revision of the database with the services.
     /// - Returns: the services with their handles, in the order given.

@@ -40,8 +40,47 @@ struct DatabaseBuilder {
     }
 
     /// Assigns handles to a service.
+    ///
+    /// A service without a handle follows the last one. If there are too few handles after that one, the service gets
+    /// the lowest free handles that are enough. Removed services leave such handles.
     private mutating func plan(_ definition: ServiceDefinition, after plans: [Plan]) throws(DatabaseError) -> Plan {
-        guard let handle = definition.handle ?? nextHandle else { throw .handlesExhausted }
+        guard let handle = definition.handle ?? nextHandle else { return try planInGap(definition, among: plans) }
+        let end: AttributeHandle
+        do throws(DatabaseError) {
+            end = try lastHandle(of: definition, at: handle)
+        } catch {
+            guard definition.handle == nil, error == .handlesExhausted else { throw error }
+            return try planInGap(definition, among: plans)
+        }
+        for service in services where handle <= service.endHandle && service.handle <= end {
+            throw .handleNotFree(handle)
+        }
+        for other in plans where handle <= other.end && other.handle <= end { throw .handleNotFree(handle) }
+        if end >= (nextHandle ?? .last) { nextHandle = end.next }
+        return Plan(definition: definition, handle: handle, end: end)
+    }
+
+    /// Assigns the lowest free handles before other services to a service.
+    private func planInGap(_ definition: ServiceDefinition, among plans: [Plan]) throws(DatabaseError) -> Plan {
+        var used = services.map { HandleRange(start: $0.handle, end: $0.endHandle) }
+        used += plans.map { HandleRange(start: $0.handle, end: $0.end) }
+        used.sort { $0.start < $1.start }
+        var handle = AttributeHandle.first
+        for range in used {
+            if handle < range.start, let end = try? lastHandle(of: definition, at: handle), end < range.start {
+                return Plan(definition: definition, handle: handle, end: end)
+            }
+            guard let next = range.end.next else { break }
+            handle = next
+        }
+        throw .handlesExhausted
+    }
+
+    /// Returns the last handle of a service whose declaration has `handle`.
+    private func lastHandle(
+        of definition: ServiceDefinition,
+        at handle: AttributeHandle
+    ) throws(DatabaseError) -> AttributeHandle {
         var cursor = HandleCursor(next: handle)
         _ = try cursor.take(nil)
         for _ in definition.includes { _ = try cursor.take(nil) }
@@ -52,12 +91,7 @@ struct DatabaseBuilder {
         }
         let end = definition.endHandle ?? cursor.last
         guard end >= cursor.last else { throw .handleNotFree(end) }
-        for service in services where handle <= service.endHandle && service.handle <= end {
-            throw .handleNotFree(handle)
-        }
-        for other in plans where handle <= other.end && other.handle <= end { throw .handleNotFree(handle) }
-        if end >= (nextHandle ?? .last) { nextHandle = end.next }
-        return Plan(definition: definition, handle: handle, end: end)
+        return end
     }
 
     private mutating func lay(_ plan: Plan, among plans: [Plan]) throws(DatabaseError) -> PublishedService {

@@ -7,6 +7,9 @@ public struct ServiceDefinition: Hashable, Sendable {
     /// Whether the service is primary. If false, it is secondary.
     public var isPrimary: Bool
     /// The declaration's handle; nil for the next free handle.
+    ///
+    /// That is the handle after all services. If there are too few handles after it, the service gets the lowest free
+    /// handles that are enough.
     public var handle: AttributeHandle?
     /// The last handle that is reserved for the service; nil for the handle of its last attribute.
     public var endHandle: AttributeHandle?
@@ -150,7 +153,7 @@ public struct PublishedCharacteristic: Hashable, Sendable {
 public enum DatabaseError: Error, Hashable, Sendable {
     /// The handle is in use, or is lower than an earlier handle of the service.
     case handleNotFree(AttributeHandle)
-    /// There is no handle left.
+    /// There are too few free handles in a row.
     case handlesExhausted
     /// A value is longer than its maximum length, or longer than 512 bytes.
     case valueTooLong(BluetoothUUID, length: Int)
@@ -162,7 +165,7 @@ extension DatabaseError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .handleNotFree(let handle): "attribute handle \(handle) is not free"
-        case .handlesExhausted: "there are no attribute handles left"
+        case .handlesExhausted: "there are too few free attribute handles in a row"
         case .valueTooLong(let uuid, let length):
             "the value of \(uuid) has \(length) bytes, more than its maximum length"
         case .noSuchInclude(let uuid): "service \(uuid) includes a service that is not published"
