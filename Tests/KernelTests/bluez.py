@@ -91,6 +91,8 @@ class BlueZ:
                 return
             finally:
                 self.tell("scan off", "Discovery stopped")
+            # A device that was reported without its name is not new again.
+            self.forget(device.split()[0])
 
     def take_up_agent(self, capability: str):
         """Makes bluetoothctl answer for a user with these IO capabilities when devices pair."""
