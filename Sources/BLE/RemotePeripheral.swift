@@ -103,7 +103,9 @@ public final class RemotePeripheral: Sendable {
     ///     for the link's subrate
     ///   - ``BLEError/notSupported(_:)`` if the central refuses the request
     ///   - ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses the change
-    ///   - ``BLEError/timedOut(_:)`` after 40 s
+    ///   - ``BLEError/timedOut(_:)`` if the central does not answer the request within 30 s, or the change takes longer
+    ///     than 40 s. On a slow link it may take 2 s and ten times the longest time for which the peripheral does not
+    ///     listen.
     ///   - ``BLEError/disconnected(_:)`` if the link ends
     ///   - ``BLEError/cancelled`` at once if the task is cancelled; the parameters may change nevertheless
     public func updateConnectionParameters(_ parameters: ConnectionParameters) async throws(BLEError) {
@@ -120,7 +122,8 @@ public final class RemotePeripheral: Sendable {
     /// - Throws:
     ///   - ``BLEError/notSupported(_:)`` if the controller has LE 1M only
     ///   - ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses
-    ///   - ``BLEError/timedOut(_:)`` after 40 s
+    ///   - ``BLEError/timedOut(_:)`` after 40 s; on a slow link after 2 s and ten times the longest time for which the
+    ///     peripheral does not listen, if that is longer
     ///   - ``BLEError/disconnected(_:)`` if the link ends
     ///   - ``BLEError/cancelled`` at once if the task is cancelled; the PHYs may change nevertheless
     public func setPHY(transmit: PHYSet, receive: PHYSet) async throws(BLEError) {

@@ -21,8 +21,10 @@ public struct SignalingChannel {
         /// The peer, a peripheral, requests other parameters: decide, then call
         /// ``SignalingChannel/answer(_:identifier:into:)``.
         case parameterUpdateRequested(ConnectionParameterUpdateRequest, identifier: UInt8)
-        /// Our own request was answered; nil if it was rejected or timed out.
+        /// Our own request was answered; nil if it was rejected as a command.
         case parameterUpdateFinished(ConnectionParameterUpdateResponse?)
+        /// Our own request was not answered within ``SignalingChannel/responseTimeout``.
+        case parameterUpdateTimedOut
         /// The C-frame holds no complete command, or a response could not be decoded. Neither is answered; count it.
         case malformed(PacketDecodingError)
         /// A request could not be decoded, or more bytes follow it in the C-frame. Count it, and send the Command
@@ -134,7 +136,8 @@ public struct SignalingChannel {
         response.encode(identifier: identifier, into: &buffer)
     }
 
-    /// Writes a request for other parameters; ``Action/parameterUpdateFinished(_:)`` reports its outcome.
+    /// Writes a request for other parameters. ``Action/parameterUpdateFinished(_:)`` reports its outcome, or
+    /// ``Action/parameterUpdateTimedOut`` that there is none.
     public mutating func requestParameterUpdate(
         _ request: ConnectionParameterUpdateRequest,
         at now: Instant,
@@ -152,9 +155,11 @@ public struct SignalingChannel {
     }
 
     /// Ends a request whose time has expired.
+    ///
+    /// - Returns: ``Action/parameterUpdateTimedOut`` if there was such a request; otherwise ``Action/none``.
     public mutating func advance(to now: Instant) -> Action {
         guard let pending = pendingParameterUpdate, pending.deadline <= now else { return .none }
         pendingParameterUpdate = nil
-        return .parameterUpdateFinished(nil)
+        return .parameterUpdateTimedOut
     }
 }

@@ -158,7 +158,7 @@ struct SignalingTests {
         try channel.requestParameterUpdate(parameters, at: start, into: &buffer)
         #expect(channel.advance(to: start + .seconds(29)) == .none)
         #expect(channel.deadline == start + .seconds(30))
-        #expect(channel.advance(to: start + .seconds(30)) == .parameterUpdateFinished(nil))
+        #expect(channel.advance(to: start + .seconds(30)) == .parameterUpdateTimedOut)
     }
 
     @Test("A central sends no request to itself, and impossible requests are refused")

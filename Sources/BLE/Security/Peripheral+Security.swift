@@ -40,8 +40,10 @@ extension Peripheral {
     /// function is replaced by nil while it decides, the access is refused at once with Insufficient Authorization
     /// (Vol 3, Part F, 3.4.1.1), and the result is ignored. Another function decides on later accesses only.
     ///
-    /// - Parameter decide: is called once for each client and connection, at its first access that needs authorization.
-    ///   While 64 calls of it have not returned, further clients are refused. A call counts until it returns, also if
+    /// - Parameter decide: is called for each access that needs authorization, until it has returned true once for the
+    ///   client on its connection. A refused client can cause any number of calls. So a function that asks a person
+    ///   remembers refusals itself. With enhanced bearers, several calls for a client can be in progress at the same
+    ///   time. While 64 calls have not returned, further accesses are refused. A call counts until it returns, also if
     ///   it ignores its cancellation.
     public func setAuthorizer(_ decide: (@Sendable (_ client: ClientID, AuthorizationRequest) async -> Bool)?) async {
         guard let decide else { return await host.setAuthorizer(nil) }
@@ -49,7 +51,8 @@ extension Peripheral {
         let budget = AccessBudget(limit: 64)
         let authorizer: Authorizer = { [weak host] client, request in
             guard let host else { return }
-            // A client has one open question, but the calls for its earlier connections may not have returned.
+            // Each bearer of a client has one open question, but the calls for its earlier connections may not have
+            // returned.
             guard budget.take() else {
                 host.assumeIsolated { $0.authorize(request.identifier, on: client, isAuthorized: false) }
                 return

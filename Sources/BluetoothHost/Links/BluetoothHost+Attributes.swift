@@ -18,6 +18,11 @@ extension BluetoothHost {
         case .client(let opcode):
             advanceClient(of: link, opcode, consume buffer)
             if !link.att.lanes.isEmpty { pumpLanes(of: link) }
+        case .lateMTUResponse(let opcode):
+            mtuChanged(of: link)
+            advanceClient(of: link, opcode, consume buffer)
+            establish(link)
+            if !link.att.lanes.isEmpty { pumpLanes(of: link) }
         case .unverifiedResponse(let opcode):
             metrics.unverifiedValues.increment()
             advanceClient(of: link, opcode, consume buffer)

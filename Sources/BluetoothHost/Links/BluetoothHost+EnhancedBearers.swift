@@ -152,7 +152,7 @@ extension BluetoothHost {
         case .dropped(let violation):
             sender.recycle(buffer)
             violated(violation, on: bearer, of: link)
-        case .confirmed, .mtuChanged, .commandDropped, .done:
+        case .confirmed, .mtuChanged, .lateMTUResponse, .commandDropped, .done:
             sender.recycle(buffer)
         }
     }

@@ -45,7 +45,9 @@ extension BluetoothHost {
         link.session.asksForAuthorization = services.authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
-        if link.isGateClosed { inform(link) { security, context in security.linkBegan(&context) } }
+        if link.isGateClosed || link.security.requestsEncryption {
+            inform(link) { security, context in security.linkBegan(&context) }
+        }
         return link
     }
 
@@ -84,9 +86,11 @@ extension BluetoothHost {
         start(ProcedureCall(run: run, link: identifier, caller: caller), on: link)
     }
 
-    /// Requests a longer ATT_MTU again, if that was refused because the peer's identity was not verified.
+    /// Requests a longer ATT_MTU again, if that has failed because the peer's identity was not verified.
+    ///
+    /// The earlier request may still be in flight. Then its response counts.
     func requestOwedMTU(on link: Link) {
-        guard link.att.owesMTUExchange else { return }
+        guard link.att.owesMTUExchange, link.att.canExchangeMTU else { return }
         link.att.owesMTUExchange = false
         requestMTU(on: link)
     }
@@ -226,9 +230,7 @@ extension BluetoothHost {
         let now = loop.now
         perform(link.control.advance(controlContext), of: link)
         guard links[link.identifier] != nil else { return }
-        if case .parameterUpdateFinished(let response) = link.channels.advance(to: now) {
-            perform(link.control.signalingFinished(response, controlContext), of: link)
-        }
+        if link.channels.advance(to: now) { perform(link.control.signalingTimedOut(controlContext), of: link) }
         if link.att.advance(to: now) {
             performClientEffects(of: link)
             giveUp(link, .attributeTransactionTimeout)

@@ -47,7 +47,8 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public static let notify = CBCharacteristicProperties(rawValue: 0x10)
     /// The peripheral can indicate the value: it sends changes, and the central confirms each.
     public static let indicate = CBCharacteristicProperties(rawValue: 0x20)
-    /// The value can be written by signed commands. Only shown and declared: this host neither sends nor accepts them.
+    /// The value can be written by signed commands. This host sends none. It accepts those of bonded centrals if the
+    /// characteristic is writeable, and reports them as writes without response.
     public static let authenticatedSignedWrites = CBCharacteristicProperties(rawValue: 0x40)
     /// The descriptor Characteristic Extended Properties (2900) has further properties.
     public static let extendedProperties = CBCharacteristicProperties(rawValue: 0x80)

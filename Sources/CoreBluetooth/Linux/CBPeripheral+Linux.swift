@@ -52,7 +52,8 @@ extension CBPeripheral {
         /// - Throws:
         ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
         ///   - `CBError.invalidParameters` if the parameters are out of range
-        ///   - `CBError.connectionTimeout` after 40 s
+        ///   - `CBError.connectionTimeout` after 40 s; on a slow link after 2 s and ten times the longest time for
+        ///     which the peripheral does not listen, if that is longer
         ///   - another `CBError` if the controller or the peripheral refuses
         public func update(_ parameters: ConnectionParameters) async throws {
             try await ask(peripheral.currentTarget) {
@@ -67,7 +68,8 @@ extension CBPeripheral {
         /// - Throws:
         ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
         ///   - `CBError.operationNotSupported` if the controller has LE 1M only
-        ///   - `CBError.connectionTimeout` after 40 s
+        ///   - `CBError.connectionTimeout` after 40 s; on a slow link after 2 s and ten times the longest time for
+        ///     which the peripheral does not listen, if that is longer
         ///   - another `CBError` if the controller or the peripheral refuses
         public func setPHYs(transmit: PHYSet, receive: PHYSet) async throws {
             try await ask(peripheral.currentTarget) {

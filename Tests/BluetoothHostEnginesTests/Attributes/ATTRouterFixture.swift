@@ -197,7 +197,7 @@ final class ATTRouterFixture {
         var buffer = PacketBuffer()
         let inbound = router.receive(pdu.rawSpan, isReplyUnsent: false, isConfirmationUnsent: false, into: &buffer)
         switch inbound {
-        case .client(let opcode), .unverifiedResponse(let opcode):
+        case .client(let opcode), .lateMTUResponse(let opcode), .unverifiedResponse(let opcode):
             advance(opcode, buffer)
             pump()
         case .server(let action):

@@ -88,7 +88,8 @@ struct ChannelSide {
         return [UInt8](copying: buffer.bytes)
     }
 
-    mutating func advance(by duration: Duration) -> SignalingOutcome {
+    /// - Returns: whether a request for connection parameters has timed out.
+    mutating func advance(by duration: Duration) -> Bool {
         now = now + duration
         return engine.advance(to: now)
     }

@@ -118,6 +118,31 @@ struct LinkControlTests {
         #expect(link.control.deadline == nil)
     }
 
+    @Test("On a link whose peripheral listens rarely, an update of parameters or PHYs may take longer than 40 s")
+    func updateOfASlowLinkMayTakeLongerThanFortySeconds() {
+        var link = Fixture()
+        let slow = LEConnectionUpdateComplete(
+            status: .success,
+            connectionHandle: Fixture.handle,
+            connectionInterval: 800,
+            peripheralLatency: 9,
+            supervisionTimeout: 3200
+        )
+        _ = link.control.received(slow, link.context)
+        #expect(link.request(Fixture.request(50), 0) == [Fixture.update(40, 1)])
+        #expect(link.request(Fixture.request(100), 1) == [])
+        #expect(link.request(Fixture.phys, 2) == [Fixture.setPHY(1)])
+        #expect(link.control.deadline == Fixture.start + .seconds(102))
+        #expect(link.advance(by: .seconds(60)) == [])
+        #expect(link.physUpdated() == [finish(2)])
+        #expect(link.updated(40) == [finish(0), Fixture.update(80, 2)])
+        // The link is fast now.
+        #expect(link.advance(by: .seconds(40)) == [finish(1, .timedOut)])
+        #expect(link.request(.features, 3) == [Fixture.readFeatures(1)])
+        _ = link.control.received(slow, link.context)
+        #expect(link.advance(by: .seconds(40)) == [finish(3, .timedOut)])
+    }
+
     @Test func cancelledCallGetsNoOutcome() {
         var link = Fixture()
         _ = link.request(Fixture.request(50), 0)
@@ -189,6 +214,16 @@ struct LinkControlTests {
         #expect(
             link.control.signalingFinished(response, link.context)
                 == [finish(0, refusal), .requestBySignaling(Fixture.peerRequest(80))]
+        )
+    }
+
+    @Test func unansweredRequestOfAPeripheralTimesOut() {
+        var link = Fixture(.peripheral)
+        _ = link.request(Fixture.request(50), 0)
+        _ = link.request(Fixture.request(100), 1)
+        #expect(
+            link.control.signalingTimedOut(link.context)
+                == [finish(0, .timedOut), .requestBySignaling(Fixture.peerRequest(80))]
         )
     }
 
@@ -351,6 +386,7 @@ struct LinkControlTests {
         #expect(link.physUpdated() == [])
         #expect(link.control.signalingRefused(.invalidParameters, link.context) == [])
         #expect(link.control.signalingFinished(nil, link.context) == [])
+        #expect(link.control.signalingTimedOut(link.context) == [])
         #expect(link.control.signalingFinished(.accepted, link.context) == [])
         #expect(link.control.disconnect(.peerFlooding, link.context) == [])
         #expect(link.control.release(isLimited: true, link.context) == false)

@@ -19,6 +19,8 @@ extension ATTRouter {
         case server(ServerAction)
         /// Takes the effects of the client, then sends the request that was written, if there is one.
         case client(ATTOpcode?)
+        /// Reports a new ATT_MTU, then continues as after ``client(_:)``. The call that has requested it ended before.
+        case lateMTUResponse(ATTOpcode?)
         /// Takes the effects of the client. The response was dropped, because the server's identity is not verified. No
         /// request was written: the value is nil.
         case unverifiedResponse(ATTOpcode?)
@@ -54,6 +56,9 @@ extension ATTRouter {
             enhanced?.fixedChannelAnswered()
             drop(response: pdu)
             return .unverifiedResponse(nil)
+        case .response(.exchangeMTUResponse) where client.ignoresNextResponse:
+            enhanced?.fixedChannelAnswered()
+            return takeLateMTUResponse(pdu, into: &buffer)
         case .response:
             enhanced?.fixedChannelAnswered()
             if ATTRouter.isDatabaseOutOfSync(pdu) { subscribers.forgetConfigurations(in: .all) }
@@ -101,6 +106,16 @@ extension ATTRouter {
         ExchangeMTUResponse(serverReceiveMTU: UInt16(bearer.offeredMTU)).encode(into: &buffer)
         exchangeMTU(peer: request.clientReceiveMTU)
         return .mtuChanged
+    }
+
+    /// Takes the response to an exchange of ATT_MTU whose procedure has ended, because the peer's identity could not be
+    /// verified then. The server uses the new ATT_MTU, and a client exchanges it once (Vol 3, Part F, 3.4.2.1).
+    private mutating func takeLateMTUResponse(_ pdu: RawSpan, into buffer: inout PacketBuffer) -> Inbound {
+        let response = try? ExchangeMTUResponse(decoding: pdu)
+        owesMTUExchange = false
+        if let response { exchangeMTU(peer: response.serverReceiveMTU) }
+        let opcode = client.receive(pdu, mtu: bearer.mtu, into: &buffer)
+        return response == nil ? .client(opcode) : .lateMTUResponse(opcode)
     }
 
     /// Sets ATT_MTU to the lesser of what the peer and this host take.

@@ -55,8 +55,10 @@ struct ATTRouter: ~Copyable {
     var subscribers = Subscribers()
     /// The peer's signed writes that are not carried out yet, and what came after them.
     var signedWrites = SignedWriteQueue()
-    /// Whether the exchange of ATT_MTU was refused because the peer's identity was not verified.
+    /// Whether the exchange of ATT_MTU has failed because the peer's identity was not verified.
     var owesMTUExchange = false
+    /// Whether the client may request an exchange of ATT_MTU: none has succeeded, and none is in flight.
+    var canExchangeMTU: Bool { !bearer.hasExchangedMTU }
     /// The enhanced bearers of the link; nil if this host uses none.
     let enhanced: EnhancedBearers?
 

@@ -43,6 +43,6 @@ enum SignalingOutcome: Equatable {
     case overloaded
     /// The peer, a peripheral, requests these parameters: send the acceptance in the buffer, then begin the update.
     case parameterUpdateRequested(ConnectionParameterUpdateRequest)
-    /// The request of this peripheral was answered; nil if it was rejected or timed out.
+    /// The request of this peripheral was answered; nil if it was rejected as a command.
     case parameterUpdateFinished(ConnectionParameterUpdateResponse?)
 }

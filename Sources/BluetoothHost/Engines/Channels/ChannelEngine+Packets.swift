@@ -33,7 +33,8 @@ extension ChannelEngine {
         case .notForChannels: break
         }
         switch signaling.receive(payload, into: &buffer) {
-        case .none: return .none
+        // Only the time ends a request without an answer.
+        case .none, .parameterUpdateTimedOut: return .none
         case .send: return .send
         case .malformed(let error): return .malformed(error)
         case .rejected(let error): return .rejected(error)
@@ -76,14 +77,10 @@ extension ChannelEngine {
 
     /// Ends the requests whose time has expired.
     ///
-    /// - Returns: ``SignalingOutcome/parameterUpdateFinished(_:)``, if a request for connection parameters has timed
-    ///   out.
-    mutating func advance(to now: Instant) -> SignalingOutcome {
+    /// - Returns: whether a request for connection parameters was among them.
+    mutating func advance(to now: Instant) -> Bool {
         channels.advance(to: now)
-        if case .parameterUpdateFinished(let response) = signaling.advance(to: now) {
-            return .parameterUpdateFinished(response)
-        }
-        return .none
+        return signaling.advance(to: now) == .parameterUpdateTimedOut
     }
 
     // MARK: Effects

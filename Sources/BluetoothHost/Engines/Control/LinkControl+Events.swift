@@ -1,7 +1,8 @@
 import BLEHCI
+import BLEL2CAP
 import BluetoothTypes
 
-// The events of the controller about one link.
+// The events of the controller about one link, and the outcomes of its requests on the signaling channel.
 extension LinkControl {
     mutating func received(_ event: LEConnectionUpdateComplete, _ context: ControlContext) -> [ControlEffect] {
         guard endError == nil else { return [] }
@@ -56,6 +57,55 @@ extension LinkControl {
         guard endError == nil else { return }
         maximumTransmitOctets = event.maxTXOctets
         maximumReceiveOctets = event.maxRXOctets
+    }
+
+    // MARK: Signaling channel
+
+    /// As the peripheral: takes the signaling channel's refusal to send a request.
+    mutating func signalingRefused(
+        _ error: SignalingChannel.RequestError,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        guard procedures[.connectionUpdate].isRunning else { return [] }
+        guard error == .requestPending else {
+            return end(.connectionUpdate, .invalidArgument("\(error)"), context)
+        }
+        // The peer has not answered an earlier request, whose call has ended. Its answer begins this procedure again.
+        procedures[.connectionUpdate].postpone()
+        return []
+    }
+
+    /// As the peripheral: takes the central's answer to a request on the signaling channel; nil if the central does not
+    /// know the command.
+    mutating func signalingFinished(
+        _ response: ConnectionParameterUpdateResponse?,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard response == .accepted else {
+            return end(
+                .connectionUpdate,
+                .notSupported("the central refuses these connection parameters"),
+                context
+            )
+        }
+        // If the parameters are in use already, the controllers may report nothing (Vol 4, Part E, 7.7.65.3). An event
+        // that comes soon is not for the next call.
+        if case .parameters(let wanted)? = procedures[.connectionUpdate].current, parameters.satisfy(wanted) {
+            let call = procedures[.connectionUpdate].end()
+            procedures[.connectionUpdate].beginWithoutCall(until: context.now + reportLimit)
+            return call.map { [.finish($0, nil)] } ?? []
+        }
+        // The procedure's event is still to come. If an update by the central has ended this call, that event is not
+        // for the next call.
+        procedures[.connectionUpdate].beginWithoutCall(until: context.now + timeout(of: .connectionUpdate))
+        return []
+    }
+
+    /// As the peripheral: ends the call whose request on the signaling channel the central has not answered in time.
+    mutating func signalingTimedOut(_ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        return end(.connectionUpdate, .timedOut, context)
     }
 
     // MARK: Subrate

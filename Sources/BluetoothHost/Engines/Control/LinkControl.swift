@@ -9,8 +9,9 @@ import BluetoothTypes
 ///
 /// Calls request updates of the connection's parameters, subrate and PHYs, and the peer's features and transmit power.
 /// One procedure of each kind runs at a time; the others wait in the order of their calls. A procedure ends with the
-/// controller's event, with the refusal of its command or request, or after 40 s. A refusal ends only the procedure
-/// that sent the command. By then, an event may have ended it, and the next one may have begun.
+/// controller's event, with the refusal of its command or request, or after 40 s. An update of the parameters or PHYs
+/// may take longer on a link whose peripheral listens rarely. A refusal ends only the procedure that sent the command.
+/// By then, an event may have ended it, and the next one may have begun.
 ///
 /// ## End
 ///
@@ -31,7 +32,7 @@ struct LinkControl {
 
     /// The time that the Link Layer allows for a procedure (Vol 6, Part B, 5.2).
     static let procedureTimeout = Duration.seconds(40)
-    /// How long the event of an update that changes nothing can take, besides ten connection events.
+    /// How long the event of an update can take, besides ten connection events that the peripheral uses.
     static let reportMargin = Duration.seconds(2)
     /// Maximum time for which values that are not sent yet delay the end of a link that the app ends.
     static let flushLimit = Duration.seconds(2)
@@ -152,9 +153,7 @@ struct LinkControl {
     /// Starts the next procedure of a kind, unless one is running.
     mutating func begin(_ procedure: LinkProcedure, _ context: ControlContext) -> [ControlEffect] {
         guard context.isPoweredOn else { return [] }
-        guard let request = procedures[procedure].begin(until: context.now + LinkControl.procedureTimeout) else {
-            return []
-        }
+        guard let request = procedures[procedure].begin(until: context.now + timeout(of: procedure)) else { return [] }
         if let error = obstacle(to: request) { return end(procedure, error, context) }
         let command: ControlCommand
         switch request {
@@ -175,6 +174,20 @@ struct LinkControl {
         }
         return [.command(command, .procedure(procedure, number: procedures[procedure].number))]
     }
+
+    /// Maximum duration of a procedure.
+    ///
+    /// New parameters and PHYs take effect at an instant. Before it, there are usually at least six connection events
+    /// that the peripheral uses (Vol 6, Part B, 5.1). On a link with long intervals or latency, that is more than 40 s.
+    func timeout(of procedure: LinkProcedure) -> Duration {
+        switch procedure {
+        case .connectionUpdate, .phyUpdate: max(LinkControl.procedureTimeout, reportLimit)
+        case .featureExchange, .subrateUpdate, .powerRead: LinkControl.procedureTimeout
+        }
+    }
+
+    /// Maximum time until the controller reports an update.
+    var reportLimit: Duration { LinkControl.reportMargin + parameters.longestSilence * 10 }
 
     /// Why a request cannot begin with the present subrate; nil if it can. The subrate may have changed since the
     /// request.
@@ -224,48 +237,6 @@ struct LinkControl {
         case .disconnection: return failure.isUnknownLink ? [.hasEnded] : []
         case .phyRead, .unawaited: return []
         }
-    }
-
-    /// As the peripheral: takes the signaling channel's refusal to send a request.
-    mutating func signalingRefused(
-        _ error: SignalingChannel.RequestError,
-        _ context: ControlContext
-    ) -> [ControlEffect] {
-        guard procedures[.connectionUpdate].isRunning else { return [] }
-        guard error == .requestPending else {
-            return end(.connectionUpdate, .invalidArgument("\(error)"), context)
-        }
-        // The peer has not answered an earlier request, whose call has ended. Its answer begins this procedure again.
-        procedures[.connectionUpdate].postpone()
-        return []
-    }
-
-    /// As the peripheral: takes the central's answer to a request on the signaling channel; nil if it was rejected or
-    /// timed out.
-    mutating func signalingFinished(
-        _ response: ConnectionParameterUpdateResponse?,
-        _ context: ControlContext
-    ) -> [ControlEffect] {
-        guard endError == nil else { return [] }
-        guard response == .accepted else {
-            return end(
-                .connectionUpdate,
-                .notSupported("the central refuses these connection parameters"),
-                context
-            )
-        }
-        // If the parameters are in use already, the controllers may report nothing (Vol 4, Part E, 7.7.65.3). An event
-        // that comes soon is not for the next call.
-        if case .parameters(let wanted)? = procedures[.connectionUpdate].current, parameters.satisfy(wanted) {
-            let call = procedures[.connectionUpdate].end()
-            let eventLimit = LinkControl.reportMargin + parameters.longestSilence * 10
-            procedures[.connectionUpdate].beginWithoutCall(until: context.now + eventLimit)
-            return call.map { [.finish($0, nil)] } ?? []
-        }
-        // The procedure's event is still to come. If an update by the central has ended this call, that event is not
-        // for the next call.
-        procedures[.connectionUpdate].beginWithoutCall(until: context.now + LinkControl.procedureTimeout)
-        return []
     }
 
     // MARK: End of the link
