@@ -331,8 +331,8 @@ struct ProfileTests {
 
     @Test func exhaustedHandlesAreReported() throws {
         let profile = try profile(
-            #"{"services": [{"uuid": "180F", "handle": 20, "characteristics": [{"uuid": "2A19", "properties": [], "handle": 65534}]}, "#
-                + #"{"uuid": "1809"}]}"#
+            #"{"services": [{"uuid": "180F", "handle": 20, "#
+                + #""characteristics": [{"uuid": "2A19", "properties": [], "handle": 65534}]}, {"uuid": "1809"}]}"#
         )
         let error = #expect(throws: ProfileError.self) { try profile.checkHandles() }
         #expect(error?.description == "services: there are too few free attribute handles in a row")
