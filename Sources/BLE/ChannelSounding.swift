@@ -69,15 +69,15 @@ extension Peripheral {
 /// Each iteration is a session of its own, which starts with the first call of `next()` and stops when its iterator is
 /// released. A link has one session at a time. The sequence ends after all procedures, and when the peer stops them.
 /// Otherwise it ends with one of these errors:
-/// - ``BLEError/notSupported(_:)``: a controller does not support Channel Sounding, or not this role;
-/// - ``BLEError/security(_:)``: the link is not encrypted, or the identity of a bonded peer cannot be verified;
-/// - ``BLEError/invalidArgument(_:)``: a parameter is out of its range, or another session runs on the link;
-/// - ``BLEError/controllerFailed(_:)``: a controller refuses a step;
-/// - ``BLEError/timedOut(_:)``: a step takes longer than 40 s;
+/// - ``BLEError/notSupported(_:)``: a controller does not support Channel Sounding, or not this role
+/// - ``BLEError/security(_:)``: the link is not encrypted, or the identity of a bonded peer cannot be verified
+/// - ``BLEError/invalidArgument(_:)``: a parameter is out of its range, or another session runs on the link
+/// - ``BLEError/controllerFailed(_:)``: a controller refuses a step
+/// - ``BLEError/timedOut(_:)``: a step takes longer than 40 s
 /// - ``BLEError/disconnected(_:)``: the link has ended, or ``RemotePeripheral/disconnect()`` was called before the
 ///   iteration. The reason is Authentication Failure if the link may continue, but the identity of its bonded peer is
-///   no longer verified, for example because encryption has ended;
-/// - ``BLEError/closed``: the adapter was closed.
+///   no longer verified, for example because encryption has ended
+/// - ``BLEError/closed``: the adapter was closed
 ///
 /// Cancellation and overflow are described in <doc:EventSequences>.
 public struct ChannelSoundingEvents: AsyncSequence, Sendable {

@@ -44,11 +44,11 @@ extension Central {
 ///
 /// Each iteration is a synchronization of its own, which starts with the first call of `next()` and stops when its
 /// iterator is released. It ends with one of these errors:
-/// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller cannot receive the train;
+/// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller cannot receive the train
 /// - ``BLEError/invalidArgument(_:)``: the request is invalid, its train is received already, or the train does not
-///   have the requested subevents;
-/// - ``BLEError/limitReached(_:)``: there are 64 synchronizations;
-/// - ``BLEError/closed``: the adapter was closed.
+///   have the requested subevents
+/// - ``BLEError/limitReached(_:)``: there are 64 synchronizations
+/// - ``BLEError/closed``: the adapter was closed
 ///
 /// Cancellation and overflow are described in <doc:EventSequences>.
 public struct PeriodicAdvertisingEvents: AsyncSequence, Sendable {

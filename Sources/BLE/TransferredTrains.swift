@@ -139,12 +139,12 @@ extension Peripheral {
 ///
 /// Each iteration is a reception of its own, which starts with the first call of `next()` and stops when its iterator
 /// is released. Trains that it has returned are received further. It ends with one of these errors:
-/// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller does not support transfers;
-/// - ``BLEError/invalidArgument(_:)``: a parameter is out of its range;
-/// - ``BLEError/limitReached(_:)``: there are 64 receptions;
+/// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller does not support transfers
+/// - ``BLEError/invalidArgument(_:)``: a parameter is out of its range
+/// - ``BLEError/limitReached(_:)``: there are 64 receptions
 /// - ``BLEError/disconnected(_:)``: the link has ended, or ``RemotePeripheral/disconnect()`` was called before the
-///   iteration;
-/// - ``BLEError/closed``: the adapter was closed.
+///   iteration
+/// - ``BLEError/closed``: the adapter was closed
 ///
 /// Cancellation and overflow are described in <doc:EventSequences>.
 public struct TransferredTrains: AsyncSequence, Sendable {

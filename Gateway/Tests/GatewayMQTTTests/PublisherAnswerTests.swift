@@ -8,15 +8,18 @@ import Testing
 
 /// The answer of a publisher, without which the watchdog of the service manager is not fed.
 struct PublisherAnswerTests {
-    @Test func answerWaitsUntilTheQueueIsFree() async throws {
-        let configuration = MQTTConfiguration(
+    private func configuration() throws -> MQTTConfiguration {
+        MQTTConfiguration(
             broker: try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:1")),
             gateway: "hall",
             logger: LogRecorder().logger
         )
+    }
+
+    @Test func answerWaitsUntilTheQueueIsFree() async throws {
         let hasAnswered = DispatchSemaphore(value: 0)
         let isEarly = Mutex<Bool?>(nil)
-        let publisher = try MQTTPublisher(configuration) {
+        let publisher = try MQTTPublisher(configuration()) {
             // The queue asks for the time. The first time, it is blocked until there is an answer, or for 100 ms.
             isEarly.withLock { isEarly in
                 guard isEarly == nil else { return }
@@ -38,15 +41,10 @@ struct PublisherAnswerTests {
 
     @Test(arguments: End.allCases)
     func answerDoesNotWaitForABlockedQueue(end: End) async throws {
-        let configuration = MQTTConfiguration(
-            broker: try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:1")),
-            gateway: "hall",
-            logger: LogRecorder().logger
-        )
         let release = DispatchSemaphore(value: 0)
         // Whether the queue is blocked; nil before it was.
         let isBlocked = Mutex<Bool?>(nil)
-        let publisher = try MQTTPublisher(configuration) {
+        let publisher = try MQTTPublisher(configuration()) {
             let isFirst = isBlocked.withLock { isBlocked in
                 defer { isBlocked = isBlocked ?? true }
                 return isBlocked == nil

@@ -4,11 +4,11 @@ import BluetoothHost
 ///
 /// Each iteration starts with the first call of `next()` and stops when its iterator is released. It ends with one of
 /// these errors:
-/// - ``BLEError/disconnected(_:)``: the link has ended;
+/// - ``BLEError/disconnected(_:)``: the link has ended
 /// - ``BLEError/notSupported(_:)`` or ``BLEError/controllerFailed(_:)``: the controller does not report what was
-///   requested;
-/// - ``BLEError/invalidArgument(_:)``: the thresholds are out of range, or differ from those of another iteration;
-/// - ``BLEError/limitReached(_:)``: the link has 32 iterations.
+///   requested
+/// - ``BLEError/invalidArgument(_:)``: the thresholds are out of range, or differ from those of another iteration
+/// - ``BLEError/limitReached(_:)``: the link has 32 iterations
 ///
 /// Cancellation and overflow are described in <doc:EventSequences>.
 public struct LinkEvents: AsyncSequence, Sendable {
