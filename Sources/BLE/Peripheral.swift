@@ -252,8 +252,8 @@ public struct Peripheral: Sendable {
     /// While the controller is being brought up again, the call waits for it. If the controller cannot advertise in
     /// addition to its connections, the call returns, and advertising begins when a connection has ended.
     ///
-    /// - Parameter configuration: the advertised data, and how it is advertised. ``/BluetoothHost/AdvertisementConfiguration`` describes
-    ///   the lengths of the data.
+    /// - Parameter configuration: the advertised data, and how it is advertised.
+    ///   ``/BluetoothHost/AdvertisementConfiguration`` describes the lengths of the data.
     /// - Returns: the advertisement. Keep it: advertising stops when the last reference to it is released.
     /// - Throws:
     ///   - ``BLEError/invalidArgument(_:)`` if a value of the configuration is out of its range or contradicts another
