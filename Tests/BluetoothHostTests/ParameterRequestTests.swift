@@ -29,6 +29,26 @@ struct ParameterRequestTests {
         #expect(update.all.count == 1)
     }
 
+    @Test("An update may take 40 s from the answer of the central, however late the answer is")
+    func updateAfterALateAnswerIsNotTimedOut() throws {
+        let (fixture, update) = try requesting()
+        let request = try #require(fixture.controller.data.last { $0[7] == 5 })
+        // Otherwise the link would have stalled.
+        fixture.controller.emit {
+            NumberOfCompletedPackets.encodePacket(
+                .init(connectionHandle: 0x0040, numCompletedPackets: UInt16(fixture.controller.data.count)),
+                into: &$0
+            )
+        }
+        fixture.loop.run(for: .seconds(29))
+        fixture.controller.emit(HostFixture.acl([0x13, request[10], 2, 0, 0, 0], channel: 5))
+        fixture.loop.run(for: .seconds(35))
+        #expect(update.all.isEmpty)
+        fixture.completeParameterUpdate(interval: 40)
+        #expect(throws: Never.self) { try update.all.first?.get() }
+        #expect(update.all.count == 1)
+    }
+
     @Test("A central that does not know the request refuses it")
     func rejectedCommandIsARefusal() throws {
         let (fixture, update) = try requesting()

@@ -123,7 +123,10 @@ struct LinkControlModelTests {
             }
             if !isAccepted || changesNothing { running[.connectionUpdate] = nil }
             perform(link.control.signalingFinished(isAccepted ? .accepted : nil, link.context))
-            if isAccepted, running[.connectionUpdate] == nil {
+            guard isAccepted else { return }
+            if running[.connectionUpdate] != nil {
+                running[.connectionUpdate]?.deadline = link.context.now + .seconds(40)
+            } else {
                 let interval = link.control.parameters.interval
                 start(.connectionUpdate, limit: changesNothing ? .seconds(2) + interval * 10 : .seconds(40))
             }

@@ -234,6 +234,20 @@ struct LinkControlTests {
         #expect(link.updated(40) == [finish(0)])
     }
 
+    @Test("The time for an update that a peripheral has requested begins when the central accepts it")
+    func timeForAnAcceptedRequestBeginsWithTheAnswer() {
+        var link = Fixture(.peripheral)
+        _ = link.request(Fixture.request(50), 0)
+        _ = link.request(Fixture.request(100), 1)
+        #expect(link.advance(by: .seconds(29)) == [])
+        #expect(link.control.signalingFinished(.accepted, link.context) == [])
+        #expect(link.control.deadline == link.context.now + .seconds(40))
+        #expect(link.advance(by: .seconds(39)) == [])
+        #expect(link.updated(40) == [finish(0), .requestBySignaling(Fixture.peerRequest(80))])
+        #expect(link.control.signalingFinished(.accepted, link.context) == [])
+        #expect(link.advance(by: .seconds(40)) == [finish(1, .timedOut)])
+    }
+
     @Test("A request that changes nothing ends with its acceptance, because no event may follow")
     func acceptedRequestThatChangesNothingEndsAtOnce() {
         var link = Fixture(.peripheral)

@@ -108,6 +108,20 @@ struct ProcedureQueueTests {
         #expect(queue.begin(until: deadline) == 0)
     }
 
+    @Test func answeredProcedureHasMoreTime() {
+        var queue = ProcedureQueue<Int>()
+        let later = deadline + .seconds(1)
+        queue.append(calls[0], 0)
+        queue.extend(until: later)
+        #expect(queue.deadline == nil && !queue.isRunning, "none runs")
+        #expect(queue.begin(until: deadline) == 0)
+        queue.extend(until: later)
+        #expect(queue.deadline == later)
+        queue.extend(until: deadline)
+        #expect(queue.deadline == later, "it never has less time")
+        #expect(queue.number == 1 && queue.end() == calls[0])
+    }
+
     @Test("All procedures end together, oldest first")
     func proceduresEndTogetherOldestFirst() {
         var queue = ProcedureQueue<Int>()

@@ -96,9 +96,11 @@ extension LinkControl {
             procedures[.connectionUpdate].beginWithoutCall(until: context.now + reportLimit)
             return call.map { [.finish($0, nil)] } ?? []
         }
-        // The procedure's event is still to come. If an update by the central has ended this call, that event is not
-        // for the next call.
-        procedures[.connectionUpdate].beginWithoutCall(until: context.now + timeout(of: .connectionUpdate))
+        // The procedure's event is still to come, and the time for it begins now. If an update by the central has ended
+        // this call, that event is not for the next call.
+        let deadline = context.now + timeout(of: .connectionUpdate)
+        procedures[.connectionUpdate].extend(until: deadline)
+        procedures[.connectionUpdate].beginWithoutCall(until: deadline)
         return []
     }
 

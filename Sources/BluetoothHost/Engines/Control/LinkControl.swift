@@ -10,8 +10,9 @@ import BluetoothTypes
 /// Calls request updates of the connection's parameters, subrate and PHYs, and the peer's features and transmit power.
 /// One procedure of each kind runs at a time; the others wait in the order of their calls. A procedure ends with the
 /// controller's event, with the refusal of its command or request, or after 40 s. An update of the parameters or PHYs
-/// may take longer on a link whose peripheral listens rarely. A refusal ends only the procedure that sent the command.
-/// By then, an event may have ended it, and the next one may have begun.
+/// may take longer on a link whose peripheral listens rarely. The 40 s of an update that a peripheral has requested
+/// begin again when the central accepts the request, which takes up to 30 s. A refusal ends only the procedure that
+/// sent the command. By then, an event may have ended it, and the next one may have begun.
 ///
 /// ## End
 ///

@@ -85,6 +85,14 @@ struct ProcedureQueue<Request: Equatable>: Equatable {
         start(until: deadline)
     }
 
+    /// Gives the current procedure more time, because the peer has answered its request. Does nothing if none runs.
+    ///
+    /// - Parameter deadline: when the procedure has taken too long. An earlier time than before has no effect.
+    mutating func extend(until deadline: Instant) {
+        guard let before = self.deadline else { return }
+        self.deadline = max(before, deadline)
+    }
+
     private mutating func start(until deadline: Instant) {
         self.deadline = deadline
         number &+= 1
