@@ -161,6 +161,42 @@ struct BlockedQueueTests {
         #expect(fixture.manager.backlog.isEmpty)
     }
 
+    @Test("However often the app connects to a peripheral, it learns that the last request has succeeded")
+    func blockedQueueGetsTheAnswerToTheLastRequest() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.makePeripheral()
+        fixture.manager.deliveryQueue.suspend()
+        for mtu in 23..<1023 {
+            fixture.manager.connect(peripheral)
+            #expect(fixture.backend.deliver(.connected(peripheral.connection, mtu: mtu, on: .placeholder(1))))
+        }
+        let reconnections = (UInt64(2)..<100).count { number in
+            fixture.backend.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(number)))
+        }
+        #expect(reconnections == 63, "all requests count as one connection")
+        fixture.manager.deliveryQueue.resume()
+        #expect(fixture.takeTold() == ["connected"])
+        #expect(peripheral.state == .connected && peripheral.linux.mtu == 1022)
+        #expect(fixture.manager.backlog.isEmpty)
+    }
+
+    @Test("An event that replaces an earlier one leaves the order of later events and calls as it is")
+    func replacedEventKeepsTheOrder() {
+        let fixture = CentralFixture()
+        let other = fixture.connectedPeripheral()
+        let peripheral = fixture.makePeripheral()
+        fixture.manager.deliveryQueue.suspend()
+        for _ in 1...2 {
+            fixture.manager.connect(peripheral)
+            fixture.backend.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(2)))
+        }
+        // This peripheral is connected already, and the manager answers the app itself.
+        fixture.manager.connect(other)
+        fixture.backend.deliver(.nameChanged(peripheral.identifier, "lamp"))
+        fixture.manager.deliveryQueue.resume()
+        #expect(fixture.takeTold() == ["connected", "connected", "name lamp"])
+    }
+
     @Test func blockedQueueGetsTheFirstAdvertisementsAndChanges() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()

@@ -23,11 +23,25 @@ import Synchronization
 /// events is disconnected. When there is room for discoveries again, peripherals whose discovery was dropped are
 /// discovered when they are heard next.
 ///
+/// The app can request a connection again and again too, also for a peripheral whose connection waits to be reported.
+/// The answer to each request replaces that to the previous one. So the last request is always answered, and the
+/// requests do not count against the limit.
+///
 /// ## Threading
 ///
 /// The host's loop adds events, and the manager's queue removes them.
 final class DeliveryBacklog<Event: BackendEvent>: Sendable {
     typealias Source = Event.Source
+
+    /// The outcome of an event that is added.
+    enum Addition {
+        /// The event is the last one.
+        case appended
+        /// The event has the place of an earlier one, which is not delivered.
+        case replacedEarlier
+        /// The event exceeds a limit, and is not delivered.
+        case refused
+    }
 
     private struct State {
         /// The events, the oldest first.
@@ -48,27 +62,29 @@ final class DeliveryBacklog<Event: BackendEvent>: Sendable {
     private let state = Mutex(State())
 
     /// Adds an event, unless it exceeds a limit.
-    ///
-    /// - Returns: whether the event was added.
-    func add(_ event: Event) -> Bool {
+    func add(_ event: Event) -> Addition {
         state.withLock { state in
             guard let load = event.load else {
                 state.events.append(event)
-                return true
+                return .appended
             }
             let amount = state.amounts[load.source, default: 0]
+            if amount > 0, let index = event.indexOfReplaced(in: state.events) {
+                state.events[index] = event
+                return .replacedEarlier
+            }
             guard amount < load.limit else {
                 state.refused.insert(load.source)
-                return false
+                return .refused
             }
             if let total = load.total {
                 let sum = state.amounts[total.source, default: 0]
-                guard sum < total.limit else { return false }
+                guard sum < total.limit else { return .refused }
                 state.amounts[total.source] = sum + load.amount
             }
             state.amounts[load.source] = amount + load.amount
             state.events.append(event)
-            return true
+            return .appended
         }
     }
 
@@ -142,6 +158,16 @@ extension CentralEvent {
         case .connectionEvent: DeliveryLoad(source: .connectionEvents, limit: CentralEvent.connectionEventLimit)
         // A disconnection follows a connection, or answers the app.
         case .restored, .stateChanged, .connectionFailed, .disconnected: nil
+        }
+    }
+
+    /// Returns the index of the waiting event that reports the same link for an earlier request of the app. The manager
+    /// ignores events of earlier requests.
+    func indexOfReplaced(in waiting: Deque<CentralEvent>) -> Int? {
+        guard case .connected(let connection, _, let link) = self else { return nil }
+        return waiting.lastIndex { event in
+            guard case .connected(let earlier, _, link) = event else { return false }
+            return earlier.peripheral == connection.peripheral && earlier != connection
         }
     }
 }

@@ -1,3 +1,4 @@
+import DequeModule
 import Dispatch
 
 /// An event of a backend, on its way to the delegate of a manager.
@@ -7,7 +8,15 @@ protocol BackendEvent: Sendable {
     /// The amount by which the event counts while it waits; nil if it has no limit of its own.
     var load: DeliveryLoad<Source>? { get }
 
+    /// Returns the index of the waiting event whose place this one takes, because the manager would ignore the waiting
+    /// one; nil if there is none. Both have the same load.
+    func indexOfReplaced(in waiting: Deque<Self>) -> Int?
+
     static func stateChanged(_ state: CBManagerState) -> Self
+}
+
+extension BackendEvent {
+    func indexOfReplaced(in waiting: Deque<Self>) -> Int? { nil }
 }
 
 extension CentralEvent: BackendEvent {}
@@ -63,9 +72,14 @@ extension EventReceiver {
     /// - Parameter deliver: calls ``deliverNext()``.
     /// - Returns: false if too many events of the same kind and peer wait.
     private func receive(_ event: Event, _ deliver: @escaping @Sendable @convention(block) () -> Void) -> Bool {
-        guard backlog.add(event) else { return false }
-        deliveryQueue.async(execute: deliver)
-        return true
+        switch backlog.add(event) {
+        case .appended:
+            deliveryQueue.async(execute: deliver)
+            return true
+        // The job of the earlier event delivers this one.
+        case .replacedEarlier: return true
+        case .refused: return false
+        }
     }
 
     /// Delivers the event that waits for longest. Called on the delivery queue.

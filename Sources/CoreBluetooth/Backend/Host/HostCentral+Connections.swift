@@ -19,7 +19,7 @@ extension HostCentral {
         switch state.connections[peripheral]?.phase {
         case .connected(let link):
             replaceRequest(of: connection, by: request)
-            // If the manager does not take it, an earlier event for the same link waits for the app.
+            // The manager takes it: it replaces an earlier event for the same link that waits for the app.
             if state.connections[peripheral]?.isRefused == false { _ = sayConnected(peripheral, link, on: host) }
             return
         case .delayed:
