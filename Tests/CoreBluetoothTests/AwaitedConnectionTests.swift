@@ -1,6 +1,7 @@
 import BLEGATT
 import BluetoothTypes
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CoreBluetooth
@@ -55,9 +56,128 @@ struct AwaitedConnectionTests {
         let task = await begin(until: .disconnecting)
         deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         while peripheral.state != .connecting { await Task.yield() }
+        // The end is reported, and the next connection has begun.
+        await settle()
         deliver(.connected(peripheral.connection, mtu: 100, on: .placeholder(1)))
         try await task.value
         #expect(peripheral.state == .connected && peripheral.linux.mtu == 100)
+    }
+
+    /// A manager that runs a closure once, between the beginning of a wait and its request to connect.
+    private final class InterruptedManager: CBCentralManager, @unchecked Sendable {
+        private let interruption = Mutex<(@Sendable () -> Void)?>(nil)
+
+        init(_ backend: ScriptedCentralBackend) {
+            super.init(delegate: nil, queue: DispatchQueue(label: "interrupted"), backend: backend)
+        }
+
+        func interrupt(_ body: @escaping @Sendable () -> Void) { interruption.withLock { $0 = body } }
+
+        private func takeInterruption() -> (@Sendable () -> Void)? {
+            interruption.withLock { interruption in
+                defer { interruption = nil }
+                return interruption
+            }
+        }
+
+        /// Read by each command before it is carried out.
+        override var state: CBManagerState {
+            if connectionChanges.count > 0, let body = takeInterruption() { body() }
+            return super.state
+        }
+    }
+
+    @Test("The end of an earlier connection that is reported just before the request does not end the wait")
+    func endThatIsReportedJustBeforeTheRequestDoesNotEndTheWait() async throws {
+        let backend = ScriptedCentralBackend()
+        let manager = InterruptedManager(backend)
+        let queue = manager.deliveryQueue
+        let peripheral = manager.peripheral(KnownPeripheral(identifier: UUID(), name: nil))
+        backend.deliver(.stateChanged(.poweredOn))
+        queue.sync {}
+        manager.connect(peripheral)
+        backend.deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        queue.sync {}
+        manager.cancelPeripheralConnection(peripheral)
+        let end = CentralEvent.disconnected(peripheral.connection, Disconnection(error: nil, time: 0))
+        manager.interrupt {
+            backend.deliver(end)
+            queue.sync {}
+        }
+        let task = Task { try await manager.linux.connected(peripheral) }
+        while peripheral.state != .connecting { await Task.yield() }
+        backend.deliver(.connected(peripheral.connection, mtu: 100, on: .placeholder(2)))
+        try await task.value
+        #expect(peripheral.state == .connected && peripheral.linux.mtu == 100)
+    }
+
+    /// Connects again within the report of a failure, which ends after the new attempt has begun.
+    private final class RetryingDelegate: NSObject, CBCentralManagerDelegate {
+        private let retry = Mutex<Task<Void, any Error>?>(nil)
+
+        var task: Task<Void, any Error>? { retry.withLock { $0 } }
+
+        func centralManagerDidUpdateState(_ central: CBCentralManager) {}
+
+        func centralManager(
+            _ central: CBCentralManager,
+            didFailToConnect peripheral: CBPeripheral,
+            error: (any Error)?
+        ) {
+            let task = Task { try await central.linux.connected(peripheral) }
+            retry.withLock { $0 = task }
+            while peripheral.state != .connecting { sched_yield() }
+        }
+    }
+
+    @Test("A failure that is still being reported does not end the wait for the next attempt")
+    func failureThatIsStillReportedDoesNotEndTheNextWait() async throws {
+        let delegate = RetryingDelegate()
+        manager.delegate = delegate
+        manager.connect(peripheral)
+        deliver(.connectionFailed(peripheral.connection, .core(.connectionTimeout)))
+        await settle()
+        deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        let task = try #require(delegate.task)
+        try await task.value
+        #expect(peripheral.state == .connected)
+    }
+
+    /// Starts to wait for a connection that begins after the end of the one that the app has cancelled.
+    private func beginNext() async -> Task<Void, any Error> {
+        let task = Task { [manager, peripheral] in try await manager.linux.connected(peripheral) }
+        while peripheral.content.withLock({ $0.nextConnection == nil }) { await Task.yield() }
+        return task
+    }
+
+    @Test("The end of a cancelled connection ends the wait for it, and not the wait for the next one")
+    func endOfACancelledConnectionEndsTheWaitForIt() async throws {
+        let cancelled = await begin()
+        manager.cancelPeripheralConnection(peripheral)
+        let next = await beginNext()
+        deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
+        await settle()
+        deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        let result = await cancelled.result
+        let error = #expect(throws: CBError.self) { try result.get() }
+        #expect(error?.code == .operationCancelled)
+        try await next.value
+        #expect(peripheral.state == .connected)
+    }
+
+    @Test("Cancelling a connection that waits for the end of an earlier one ends the wait for it")
+    func cancellationOfTheNextConnectionEndsTheWaitForIt() async throws {
+        manager.connect(peripheral)
+        deliver(.connected(peripheral.connection, mtu: 23, on: .placeholder(1)))
+        await settle()
+        manager.cancelPeripheralConnection(peripheral)
+        let next = await beginNext()
+        manager.cancelPeripheralConnection(peripheral)
+        deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
+        let result = await next.result
+        let error = #expect(throws: CBError.self) { try result.get() }
+        #expect(error?.code == .operationCancelled)
+        #expect(peripheral.state == .disconnected)
     }
 
     /// Runs tasks on a queue, which a test can suspend.

@@ -16,18 +16,19 @@ extension CBCentralManager: EventReceiver {
         case .discovered(let discovery): discovered(discovery)
         case .connected(let connection, let mtu, let link):
             guard let peripheral = kept(connection.peripheral),
-                peripheral.connectionMade(connection, mtu: mtu, on: link)
+                let answered = peripheral.connectionMade(connection, mtu: mtu, on: link)
             else { return }
             delegate?.centralManager(self, didConnect: peripheral)
-            connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
+            send(.connected, of: peripheral, answering: answered)
         case .connectionFailed(let connection, let error):
-            let peripheral = kept(connection.peripheral).flatMap { $0.connectionFailed(connection) ? $0 : nil }
+            let peripheral = kept(connection.peripheral)
+            let answered = peripheral?.connectionFailed(connection)
             // From now on the app cannot cancel the connection. The backend answers an earlier cancellation before
             // the release.
             backend?.release(connection)
-            guard let peripheral else { return }
+            guard let peripheral, let answered else { return }
             delegate?.centralManager(self, didFailToConnect: peripheral, error: error?.error)
-            connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .failed(error?.error)))
+            send(.failed(error?.error), of: peripheral, answering: answered)
         case .disconnected(let connection, let disconnection):
             if let peripheral = kept(connection.peripheral) { disconnected(connection, peripheral, disconnection) }
         case .connectionEvent(let known, let event):
@@ -58,9 +59,9 @@ extension CBCentralManager: EventReceiver {
             return content.peripherals.values.compactMap(\.object)
         }
         for peripheral in peripherals {
-            guard peripheral.discardConnection(isInvalidated: forgetsPeripherals) else { continue }
+            guard let answered = peripheral.discardConnection(isInvalidated: forgetsPeripherals) else { continue }
             let end = CBConnectionChange.Kind.disconnected(CBError.described(.notConnected), isReconnecting: false)
-            connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: end))
+            send(end, of: peripheral, answering: answered)
         }
     }
 
@@ -94,13 +95,15 @@ extension CBCentralManager: EventReceiver {
         _ disconnection: Disconnection
     ) {
         guard peripheral.awaitsEnd(of: connection, isReconnecting: disconnection.isReconnecting) else { return }
-        peripheral.connectionEnded(isReconnecting: disconnection.isReconnecting)
-        report(disconnection, of: peripheral)
+        let answered = peripheral.connectionEnded(isReconnecting: disconnection.isReconnecting)
+        report(disconnection, of: peripheral, answering: answered)
         peripheral.beginNextConnection()
     }
 
     /// Reports the end of a connection to the app. Called on the delivery queue.
-    func report(_ disconnection: Disconnection, of peripheral: CBPeripheral) {
+    ///
+    /// - Parameter answered: the number of the app's requests to connect that the end answers.
+    func report(_ disconnection: Disconnection, of peripheral: CBPeripheral, answering answered: UInt64) {
         delegate?.centralManager(
             self,
             didDisconnectPeripheral: peripheral,
@@ -108,12 +111,18 @@ extension CBCentralManager: EventReceiver {
             isReconnecting: disconnection.isReconnecting,
             error: disconnection.error?.error
         )
-        connectionChanges.send(
-            CBConnectionChange(
-                peripheral: peripheral,
-                kind: .disconnected(disconnection.error?.error, isReconnecting: disconnection.isReconnecting)
-            )
+        send(
+            .disconnected(disconnection.error?.error, isReconnecting: disconnection.isReconnecting),
+            of: peripheral,
+            answering: answered
         )
+    }
+
+    /// Sends a change of a connection to the sequences of changes. Called on the delivery queue.
+    ///
+    /// - Parameter answered: the number of the app's requests to connect that the change answers.
+    func send(_ kind: CBConnectionChange.Kind, of peripheral: CBPeripheral, answering answered: UInt64) {
+        connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: kind, answeredRequests: answered))
     }
 
     private func dictionary(_ restored: RestoredCentral) -> [String: Any] {

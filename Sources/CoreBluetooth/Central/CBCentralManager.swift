@@ -162,29 +162,30 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     /// Handles the app's call to connect.
     ///
-    /// - Returns: whether the call is accepted. If not, the misuse is reported, and no callback follows.
+    /// - Returns: the number of the request; nil if the call is not accepted. Then the misuse is reported, and no
+    ///   callback follows.
     @discardableResult
-    func connect(_ peripheral: CBPeripheral, _ request: ConnectionRequest, _ command: String = #function) -> Bool {
-        guard acceptsCommands(command), manages(peripheral) else { return false }
-        guard let isConnected = peripheral.wishConnection(request) else {
+    func connect(_ peripheral: CBPeripheral, _ request: ConnectionRequest, _ command: String = #function) -> UInt64? {
+        guard acceptsCommands(command), manages(peripheral) else { return nil }
+        guard let (number, isConnected) = peripheral.wishConnection(request) else {
             reportInvalid(peripheral)
-            return false
+            return nil
         }
-        guard isConnected else { return true }
+        guard isConnected else { return number }
         deliveryQueue.async { [weak self] in
-            guard let self, peripheral.state == .connected else { return }
+            guard let self, let answered = peripheral.requestsOfConnection else { return }
             self.delegate?.centralManager(self, didConnect: peripheral)
-            self.connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
+            self.send(.connected, of: peripheral, answering: answered)
         }
-        return true
+        return number
     }
 
     /// Ends a connection or a connection attempt.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
         guard acceptsCommands(), manages(peripheral) else { return }
-        guard peripheral.wishDisconnection() else { return }
+        guard let answered = peripheral.wishDisconnection() else { return }
         let end = Disconnection(error: nil, time: CFAbsoluteTimeGetCurrent())
-        onQueue { $0.report(end, of: peripheral) }
+        onQueue { $0.report(end, of: peripheral, answering: answered) }
     }
 
     /// Makes the manager call its delegate when some peripherals connect to this host or disconnect, for any manager of

@@ -8,25 +8,28 @@ extension CBPeripheral {
     /// Handles the app's call to connect. The backend is called under the lock, so that calls from several threads
     /// reach it in the order of the resulting states.
     ///
-    /// - Returns: whether the connection exists already, so that the delegate is to be called; nil if the peripheral is
-    ///   no longer valid.
-    func wishConnection(_ request: ConnectionRequest) -> Bool? {
+    /// - Returns: the number of the request, and whether the connection exists already, so that the delegate is to be
+    ///   called; nil if the peripheral is no longer valid.
+    func wishConnection(_ request: ConnectionRequest) -> (number: UInt64, isConnected: Bool)? {
         content.withLock { content in
             guard content.manager != nil else { return nil }
             var request = request
             // As for an attempt that exists: without the option, the earlier request's choice stays.
-            request.reconnects = request.reconnects ?? content.nextConnection?.reconnects
+            request.reconnects = request.reconnects ?? content.nextConnection?.request.reconnects
+            let earlierRequests = content.nextConnection?.earlierRequests ?? content.requestCount
+            content.requestCount += 1
             switch content.state {
             case .connected:
                 // The other options concern attempts.
                 if let reconnects = request.reconnects, let connection = content.requested {
                     backend?.setReconnects(reconnects, of: connection)
                 }
-                return true
-            case .disconnecting: content.nextConnection = request
+                return (number: content.requestCount, isConnected: true)
+            case .disconnecting:
+                content.nextConnection = NextConnection(request: request, earlierRequests: earlierRequests)
             case .disconnected, .connecting: beginConnecting(request, &content)
             }
-            return false
+            return (number: content.requestCount, isConnected: false)
         }
     }
 
@@ -41,18 +44,19 @@ extension CBPeripheral {
 
     /// Handles the app's call to disconnect.
     ///
-    /// - Returns: whether the backend was not asked for the connection yet, so that it does not report the end either.
-    func wishDisconnection() -> Bool {
+    /// - Returns: the number of requests that the end answers, if the backend was not asked for the connection yet, so
+    ///   that it does not report the end; otherwise nil.
+    func wishDisconnection() -> UInt64? {
         content.withLock { content in
             content.nextConnection = nil
-            guard content.state == .connecting || content.state == .connected else { return false }
+            guard content.state == .connecting || content.state == .connected else { return nil }
             guard let connection = content.requested else {
                 content.state = .disconnected
-                return true
+                return content.requestCount
             }
             content.state = .disconnecting
             backend?.cancelConnection(connection)
-            return false
+            return nil
         }
     }
 
@@ -60,21 +64,21 @@ extension CBPeripheral {
     /// reports the end. The backend ends what the app has requested after the links ended.
     ///
     /// - Parameter isInvalidated: whether the peripheral is no longer valid.
-    /// - Returns: whether there was a connection or an attempt.
+    /// - Returns: the number of requests that the end answers; nil if there was neither a connection nor an attempt.
     @discardableResult
-    func discardConnection(isInvalidated: Bool) -> Bool {
+    func discardConnection(isInvalidated: Bool) -> UInt64? {
         // In one step, so that a connection that the app requests on another thread is discarded too, or begins after
         // it.
-        let (hadConnection, values) = content.withLock { content in
+        let (answered, values) = content.withLock { content in
             if isInvalidated { content.manager = nil }
             content.nextConnection = nil
             if let connection = content.requested { backend?.release(connection) }
-            let hadConnection = content.state != .disconnected
+            let answered: UInt64? = content.state == .disconnected ? nil : content.requestCount
             content.endConnection(isReconnecting: false)
-            return (hadConnection, content.values)
+            return (answered, content.values)
         }
         values?.finish()
-        return hadConnection
+        return answered
     }
 
     /// Begins the connection that the app requested while the last connection was ending, unless the app has cancelled
@@ -82,28 +86,37 @@ extension CBPeripheral {
     func beginNextConnection() {
         content.withLock { content in
             guard let next = content.nextConnection, content.state == .connecting else { return }
-            beginConnecting(next, &content)
+            beginConnecting(next.request, &content)
         }
     }
 
-    /// Notes that the connection was made. Returns whether the app still wants it.
-    func connectionMade(_ connection: ConnectionIdentifier, mtu: Int, on link: LinkIdentifier) -> Bool {
+    /// Notes that the connection was made.
+    ///
+    /// - Returns: the number of requests that it answers; nil if the app no longer wants it.
+    func connectionMade(_ connection: ConnectionIdentifier, mtu: Int, on link: LinkIdentifier) -> UInt64? {
         content.withLock { content in
-            guard content.requested == connection, content.state == .connecting else { return false }
+            guard content.requested == connection, content.state == .connecting else { return nil }
             content.state = .connected
             content.link = link
             content.mtu = mtu
-            return true
+            return content.requestCount
         }
     }
 
-    /// Notes that the connection has failed. Returns whether the app still waited for it.
-    func connectionFailed(_ connection: ConnectionIdentifier) -> Bool {
+    /// The number of the app's requests, which the connection has answered; nil if the peripheral is not connected.
+    var requestsOfConnection: UInt64? {
+        content.withLock { $0.state == .connected ? $0.requestCount : nil }
+    }
+
+    /// Notes that the connection has failed.
+    ///
+    /// - Returns: the number of requests that the failure answers; nil if the app no longer waits for the connection.
+    func connectionFailed(_ connection: ConnectionIdentifier) -> UInt64? {
         content.withLock { content in
-            guard content.requested == connection, content.state == .connecting else { return false }
+            guard content.requested == connection, content.state == .connecting else { return nil }
             content.state = .disconnected
             content.requested = nil
-            return true
+            return content.requestCount
         }
     }
 
@@ -117,12 +130,16 @@ extension CBPeripheral {
 
     /// Discards the state of the connection that ended, and ends the sequences of its values. The next connection has
     /// other objects.
-    func connectionEnded(isReconnecting: Bool) {
-        let values = content.withLock { content in
+    ///
+    /// - Returns: the number of requests that the end answers: those that do not wait for the next connection.
+    func connectionEnded(isReconnecting: Bool) -> UInt64 {
+        let (answered, values) = content.withLock { content in
+            let answered = content.nextConnection?.earlierRequests ?? content.requestCount
             content.endConnection(isReconnecting: isReconnecting)
-            return content.values
+            return (answered, content.values)
         }
         values?.finish()
+        return answered
     }
 
     // MARK: Changes by the peripheral

@@ -24,6 +24,14 @@ public enum CBPeripheralState: Int, Sendable {
 open class CBPeripheral: CBPeer, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
+    /// A connection that the app requested while the previous one was still ending.
+    struct NextConnection {
+        let request: ConnectionRequest
+        /// The number of the app's requests before those for this connection. The end of the previous connection
+        /// answers them.
+        let earlierRequests: UInt64
+    }
+
     struct Content {
         /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
         nonisolated(unsafe) weak var delegate: (any CBPeripheralDelegate)?
@@ -40,8 +48,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         /// The connection that the backend was last asked for, until it has ended or failed. Events of earlier ones are
         /// ignored.
         var requested: ConnectionIdentifier?
-        /// The connection that the app requested while the previous one was still ending.
-        var nextConnection: ConnectionRequest?
+        var nextConnection: NextConnection?
+        /// The number of the app's requests to connect.
+        var requestCount: UInt64 = 0
         var database = RemoteDatabase()
         var writesInFlight = 0
         /// The sequences of values; nil until the app makes one.

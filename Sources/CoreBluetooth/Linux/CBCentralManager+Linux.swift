@@ -36,6 +36,9 @@ public struct CBConnectionChange: Sendable {
     public let peripheral: CBPeripheral
     /// The kind of the change.
     public let kind: Kind
+    /// The number of the app's requests to connect that the change answers: all until then, except those for the
+    /// connection that follows the one that has ended.
+    let answeredRequests: UInt64
 }
 
 extension CBCentralManager {
@@ -77,6 +80,9 @@ extension CBCentralManager {
 
         /// Connects, and waits for the connection. Cancelling the task ends the attempt.
         ///
+        /// If an earlier connection is still ending, this one begins after it. What is still reported of the earlier
+        /// one does not end the wait.
+        ///
         /// - Parameters:
         ///   - peripheral: a peripheral of this manager.
         ///   - timeout: how long to try; nil for no limit.
@@ -87,21 +93,18 @@ extension CBCentralManager {
                 throw CBError.described(.operationNotSupported)
             }
             if peripheral.state == .connected { return }
-            // The end of an earlier connection does not matter: this one begins after it. That is decided when the end
-            // is reported. When this task runs, this connection may have ended too.
-            let changes = manager.connectionChanges.sequence(limit: Linux.limit) { change in
-                guard change.peripheral === peripheral else { return false }
-                guard case .disconnected = change.kind else { return true }
-                return ![.connecting, .connected].contains(peripheral.state)
-            }
-            guard manager.connect(peripheral, ConnectionRequest(timeout: timeout)) else {
+            // Created before the request, so that no answer is missed.
+            let changes = manager.connectionChanges.sequence(limit: Linux.limit) { $0.peripheral === peripheral }
+            guard let request = manager.connect(peripheral, ConnectionRequest(timeout: timeout)) else {
                 throw CBError.described(.operationNotSupported)
             }
             try await withTaskCancellationHandler {
-                for await change in changes {
+                // Changes that answer only earlier requests belong to an earlier connection.
+                for await change in changes where change.answeredRequests >= request {
                     switch change.kind {
                     case .connected: return
                     case .failed(let error): throw error ?? CBError.described(.connectionFailed)
+                    case .disconnected(_, isReconnecting: true): continue
                     case .disconnected(let error, _): throw error ?? CBError.described(.operationCancelled)
                     }
                 }
