@@ -62,6 +62,25 @@ struct AddressResolverTests {
         #expect(resolver.address(of: old.identity, random: &random) == nil)
     }
 
+    @Test("An address that was resolved with an earlier key of the peer is not used any more")
+    func addressOfAnEarlierKeyIsForgotten() throws {
+        var random = SeededGenerator(seed: 1)
+        var resolver = AddressResolver()
+        let (old, other) = (Self.key(1), Self.key(2))
+        resolver.setKeys([old, other])
+        let oldAddress = toolbox.resolvablePrivateAddress(irk: old.value, random: &random)
+        let otherAddress = toolbox.resolvablePrivateAddress(irk: other.value, random: &random)
+        #expect(resolver.identity(of: oldAddress) == old.identity)
+        #expect(resolver.identity(of: otherAddress) == other.identity)
+        // The peer was reset and has paired again.
+        let new = AddressResolver.Key(identity: old.identity, value: old.value + 1)
+        resolver.setKeys([new, other])
+        let address = try #require(resolver.address(of: old.identity, random: &random))
+        #expect(toolbox.resolves(address, irk: new.value))
+        #expect(resolver.identity(of: oldAddress) == nil)
+        #expect(resolver.address(of: other.identity, random: &random) == otherAddress)
+    }
+
     @Test("A key of zero resolves nothing")
     func keyOfZeroResolvesNothing() {
         var random = SeededGenerator(seed: 1)

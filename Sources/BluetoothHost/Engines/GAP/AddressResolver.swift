@@ -30,14 +30,16 @@ struct AddressResolver {
         findings = GenerationalTable(limit: limit)
     }
 
-    /// Sets the keys of all bonds, in the order in which they are tried. Keys of zero are ignored.
+    /// Sets the keys of all bonds, in the order in which they are tried. Keys of zero are ignored. An address that was
+    /// resolved with an earlier key of a peer is forgotten.
     mutating func setKeys(_ keys: some Sequence<Key>) {
         let ordered = keys.filter { $0.value != 0 }
         guard ordered != self.ordered else { return }
         self.ordered = ordered
+        let earlier = self.keys
         self.keys = Dictionary(ordered.map { ($0.identity, $0.value) }, uniquingKeysWith: { first, _ in first })
         findings.removeAll()
-        lastAddresses = lastAddresses.filter { self.keys[$0.key] != nil }
+        lastAddresses = lastAddresses.filter { self.keys[$0.key] == earlier[$0.key] }
     }
 
     /// Resolves an address.
