@@ -76,7 +76,7 @@ extension BluetoothHost {
     /// - Parameters:
     ///   - required: the strength that the key must have.
     ///   - pairsAgain: whether the devices pair even if they are bonded. The new bond replaces the existing one after
-    ///     the pairing.
+    ///     the pairing. As the central, this also holds for a peer at a private address that no bond resolves.
     ///   - policy: a policy for this link; nil to keep the present one.
     /// - Returns: the strength of the link's key. Returns at once if the link is already secure enough.
     @discardableResult

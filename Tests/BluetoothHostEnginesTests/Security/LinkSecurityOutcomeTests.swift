@@ -11,6 +11,10 @@ struct LinkSecurityOutcomeTests {
     private typealias Side = SecuritySide
 
     private static let stranger = DeviceAddress(0xC000_0000_0077, isRandom: true)
+    /// The refusal of a replacement that no app can consent to.
+    private static let nobody = SecurityError.refused(
+        "it would replace a bond, and there is no pairing delegate to consent"
+    )
 
     /// A side whose pairing has just succeeded.
     private func complete(_ identity: DeviceAddress, on side: inout Side) -> [SecurityEffect] {
@@ -183,8 +187,42 @@ struct LinkSecurityOutcomeTests {
         side = Side(.central)
         side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
-        let nobody = SecurityError.refused("it would replace a bond, and there is no pairing delegate to consent")
-        #expect(side.engine.unanswered(question, &side.context).first == side.pairingFailed(nobody))
+        #expect(side.engine.unanswered(question, &side.context).first == side.pairingFailed(Self.nobody))
+    }
+
+    /// A device that was reset has another key for its private addresses, so it is not recognized.
+    @Test(
+        "Without a delegate, a bond is replaced if the app asks for a new pairing at a private address",
+        arguments: [(true, true, true), (true, false, false), (false, true, false)]
+    )
+    func newPairingAtAPrivateAddressReplacesABond(isPrivate: Bool, pairsAgain: Bool, isReplaced: Bool) throws {
+        for role in [SecurityChannel<SwiftCryptography>.Role.central, .peripheral] {
+            let other: SecurityChannel<SwiftCryptography>.Role = role == .central ? .peripheral : .central
+            var side = Side(role, privateRole: isPrivate ? other : nil)
+            let call = SecurityRequirement(Side.call, for: .app, pairsAgain: pairsAgain).afterPairingBegan
+            let pairing = side.completedPairing(call, claiming: Self.stranger)
+            side.enter(.awaitingBondDecision(pairing))
+            let question = try #require(side.decide(.replacesOther(Side.strength)).question)
+            let effects = side.engine.unanswered(question, &side.context)
+            // The app has not chosen a central, which connects by itself.
+            if isReplaced, role == .central {
+                #expect(effects == [.decideBond(pairing.outcome, isForApp: true, isConfirmed: true)])
+            } else {
+                #expect(effects.first == side.pairingFailed(Self.nobody))
+                #expect(effects.contains(.disconnect(.authenticationFailure)))
+            }
+        }
+    }
+
+    @Test("The consent to replace a bond ends with the call that gave it")
+    func consentToReplaceABondEndsWithItsCall() throws {
+        var side = Side(.central, privateRole: .peripheral)
+        let call = SecurityRequirement(Side.call, for: .app, pairsAgain: true).afterPairingBegan
+        let pairing = side.completedPairing(call, Side.waiting(Side.otherCall), claiming: Self.stranger)
+        side.enter(.awaitingBondDecision(pairing))
+        let question = try #require(side.decide(.replacesOther(Side.strength)).question)
+        #expect(side.cancel() == [.finish(Side.call, .failure(.cancelled))])
+        #expect(side.engine.unanswered(question, &side.context).first == side.pairingFailed(Self.nobody))
     }
 
     @Test("A bond that is stored after the encryption has ended verifies nothing")

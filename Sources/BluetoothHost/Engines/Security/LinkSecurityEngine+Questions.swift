@@ -160,7 +160,12 @@ extension LinkSecurityEngine {
     mutating func unanswered(_ number: UInt64, _ context: inout SecurityContext) -> [SecurityEffect] {
         guard let question = state.question, question.number == number else { return [] }
         let inquiry = question.inquiry
-        let isReplacementWanted = if case .pairing(let work) = state { work.replacesBond } else { false }
+        let isReplacementWanted =
+            switch state {
+            case .pairing(let work): work.replacesBond
+            case .awaitingConsent(let work, _, _): consentsToReplacement(afterPairing: work)
+            case .settled, .requesting, .encrypting, .awaitingBondDecision, .ending, .ended: false
+            }
         let refusal = refusalWithoutApp(
             of: inquiry.question,
             isStartedHere: inquiry.isStartedHere,
@@ -168,6 +173,17 @@ extension LinkSecurityEngine {
             isReplacementWanted: isReplacementWanted
         )
         return answered(number, refusal == nil ? .accept : .refuse, refusal: refusal ?? "", &context)
+    }
+
+    /// Whether the app has consented that a completed pairing replaces the bond with the identity that the peer has
+    /// given.
+    ///
+    /// The app cannot know the identity of a peer at a private address that no bond resolves. A bonded device that was
+    /// reset has such an address, because it has another key for its addresses. So the app consents if it has asked for
+    /// a new pairing. A peer that was recognized must not replace the bond of another one.
+    private func consentsToReplacement(afterPairing work: CompletedPairing) -> Bool {
+        role == .central && work.peer.kind == .resolvablePrivate
+            && work.waiting.contains { $0.initiative == .app && $0.asksForNewPairing }
     }
 
     /// The reason why a question is refused that no app can answer; nil if it is accepted.
