@@ -32,6 +32,7 @@ extension CommandRequest {
             case .value(let value, let characteristic): fields += JSONText.fields(value, of: characteristic)
             case .services(let services):
                 fields.append(("services", JSONText.list(services.map(JSONText.service))))
+            case .paired(let identity): fields.append(("identity", JSONText.string("\(identity)")))
             }
         case .failure(let error):
             fields.append(("success", "false"))

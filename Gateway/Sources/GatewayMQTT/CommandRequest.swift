@@ -99,6 +99,8 @@ struct CommandRequest {
         case "connect": .connect
         case "disconnect": .disconnect
         case "services": .services
+        case "pair": .pair
+        case "unpair": .unpair
         case "read": .read(try path(object))
         case "write": .write(try path(object), try value(object.value), withResponse: object.response ?? true)
         case "subscribe": .subscribe(try path(object))
@@ -107,7 +109,7 @@ struct CommandRequest {
             throw invalid(
                 "command",
                 object.command,
-                "use connect, disconnect, services, read, write, subscribe or unsubscribe"
+                "use connect, disconnect, services, pair, unpair, read, write, subscribe or unsubscribe"
             )
         }
     }

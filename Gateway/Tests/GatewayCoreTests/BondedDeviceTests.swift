@@ -115,8 +115,7 @@ struct BondedDeviceTests {
             try #require(try await client.pair(address))
             while await device.adapter.bonds().isEmpty { await Task.yield() }
             try await client.disconnect(address)
-            // The device is reset.
-            for bond in await device.adapter.bonds() { await device.adapter.removeBond(bond.identity) }
+            await device.forgetBonds()
             // The ATT_MTU is exchanged only on a verified link.
             try #require(try await client.requestConnection(address).connected)
             try #require(try await client.pair(address))
@@ -164,7 +163,7 @@ struct BondedDeviceTests {
             let device = try await pairSecondDeviceByItsRequest(world, client)
             let address = device.address.value
             try await client.disconnect(address)
-            for bond in await device.adapter.bonds() { await device.adapter.removeBond(bond.identity) }
+            await device.forgetBonds()
             #expect(try await !client.requestConnection(address).connected)
             try await client.connect(address)
             #expect(try await client.read(address, device.value) == [7])
@@ -178,7 +177,7 @@ struct BondedDeviceTests {
             let address = device.address.value
             try #require(try await client.pair(address))
             try await client.disconnect(address)
-            for bond in await device.adapter.bonds() { await device.adapter.removeBond(bond.identity) }
+            await device.forgetBonds()
             try #require(try await client.requestConnection(address).connected)
             // There is a bond to remove.
             #expect(try await client.unpair(address))

@@ -17,22 +17,9 @@ struct CommandSessionTests {
         )
     }
 
-    /// Performs a command for the first device, and returns its result.
-    private func perform(
-        _ action: DeviceCommand.Action,
-        in world: World,
-        notified: @escaping @Sendable (DeviceNotification) -> Void = { _ in }
-    ) async -> Result<DeviceCommandOutcome, DeviceCommandError> {
-        let address = world.devices[0].address.value
-        let command = DeviceCommand(action, address: address, isRandom: true, timeout: .seconds(60))
-        return await withCheckedContinuation { waiting in
-            world.gateway.commands.perform(command, notified: notified) { waiting.resume(returning: $0) }
-        }
-    }
-
     /// Reads the value by a command; nil if the device refuses.
     private func read(in world: World) async throws -> [UInt8]? {
-        switch await perform(.read(DeviceCommand.Path(characteristic: Self.uuid)), in: world) {
+        switch await world.perform(.read(DeviceCommand.Path(characteristic: Self.uuid))) {
         case .success(.value(let value, of: _)): return value
         case .success: return nil
         case .failure(let error):
@@ -69,7 +56,7 @@ struct CommandSessionTests {
             #expect(try await read(in: world) == [1])
             let (notifications, continuation) = AsyncStream.makeStream(of: DeviceNotification.self)
             let path = DeviceCommand.Path(characteristic: "9F3D0002-5C3A-4F8E-9A52-0D4A1E6C7B11")
-            _ = try await perform(.subscribe(path), in: world) { continuation.yield($0) }.get()
+            _ = try await world.perform(.subscribe(path)) { continuation.yield($0) }.get()
             try await replace(published[0], on: peripheral)
             #expect(try await read(in: world) == nil)
             let notification = await notifications.first { _ in true }

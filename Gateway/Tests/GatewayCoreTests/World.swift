@@ -21,6 +21,21 @@ struct World: Sendable {
         get async { await gateway.status.adapters.map(\.connectionCount) }
     }
 
+    /// Performs a command for the first device, and returns its result.
+    ///
+    /// - Parameter address: the address of the device; nil for its identity address.
+    func perform(
+        _ action: DeviceCommand.Action,
+        at address: DeviceAddress? = nil,
+        notified: @escaping @Sendable (DeviceNotification) -> Void = { _ in }
+    ) async -> Result<DeviceCommandOutcome, DeviceCommandError> {
+        let address = (address ?? devices[0].address).value
+        let command = DeviceCommand(action, address: address, isRandom: true, timeout: .seconds(60))
+        return await withCheckedContinuation { waiting in
+            gateway.commands.perform(command, notified: notified) { waiting.resume(returning: $0) }
+        }
+    }
+
     /// Waits until all adapters are open.
     func waitForAdapters() async {
         while await gateway.status.adapters.contains(where: { !$0.isOpen }) { await Task.yield() }
@@ -83,6 +98,11 @@ struct Device: Sendable {
     func advertisedAddress(receivedBy receiver: Adapter) async throws -> DeviceAddress {
         var advertisements = receiver.central.scan(ScanOptions(name: name)).makeAsyncIterator()
         return try #require(try await advertisements.next()).address
+    }
+
+    /// Removes the bonds of the device, as a reset does.
+    func forgetBonds() async {
+        for bond in await adapter.bonds() { await adapter.removeBond(bond.identity) }
     }
 
     func notify(_ value: [UInt8]) async throws {

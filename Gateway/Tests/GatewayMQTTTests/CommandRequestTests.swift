@@ -35,6 +35,7 @@ struct CommandRequestTests {
 
     @Test(arguments: [
         ("connect", DeviceCommand.Action.connect), ("disconnect", .disconnect), ("services", .services),
+        ("pair", .pair), ("unpair", .unpair),
         ("read", .read(DeviceCommand.Path(characteristic: "2A19"))),
         ("write", .write(DeviceCommand.Path(characteristic: "2A19"), [1], withResponse: true)),
         ("subscribe", .subscribe(DeviceCommand.Path(characteristic: "2A19"))),
@@ -118,6 +119,15 @@ struct CommandRequestTests {
             self.request("x").text(of: .failure(error), gateway: "hall")
                 == #"{"id": null, "gateway": "hall", "success": false, "#
                 + #""error": {"code": "attribute", "attributeError": 5, "text": "no\u000aline"}}"#
+        )
+    }
+
+    @Test func resultOfAPairingHasTheIdentityAddress() {
+        let request = request(#"{"id": "1", "address": "4D:00:00:00:00:01", "command": "pair"}"#)
+        #expect(
+            request.text(of: .success(.paired("C0:DE:00:00:00:01")), gateway: "hall")
+                == #"{"id": "1", "gateway": "hall", "command": "pair", "address": "4D:00:00:00:00:01", "#
+                + #""success": true, "identity": "C0:DE:00:00:00:01"}"#
         )
     }
 

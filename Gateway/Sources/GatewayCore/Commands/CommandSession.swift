@@ -135,6 +135,10 @@ actor CommandSession {
             _ = try await connected(command)
             return .done
         case .services: return .services(try await services(command))
+        case .pair: return .paired(try await pair(command))
+        case .unpair:
+            try await unpair()
+            return .done
         case .read(let path):
             let characteristic = try await characteristic(path, command)
             let peripheral = try await connected(command)
@@ -202,6 +206,27 @@ actor CommandSession {
         if link?.subscriptions.isEmpty == false { await endLink() }
     }
 
+    // MARK: Pairing
+
+    private func pair(_ command: DeviceCommand) async throws(DeviceCommandError) -> DeviceAddress {
+        let link = try await connectedLink(command)
+        let pairing = DevicePairing(peripheral: link.peripheral, adapter: link.slot.adapter, logger: logger)
+        return try await Self.translating { () async throws(BLEError) in try await pairing.perform() }
+    }
+
+    /// Ends the connection and its subscriptions, and removes the bonds of all adapters with the device.
+    private func unpair() async throws(DeviceCommandError) {
+        var addresses: Set<UInt64> = [address]
+        // A pairing on the link may have revealed the identity address.
+        if let link, let information = try? await link.peripheral.linkInformation {
+            addresses.insert(information.identity.value)
+        }
+        await endLink()
+        guard try await devices.removeBonds(of: address, bondedAs: addresses) else {
+            throw DeviceCommandError(.notPaired, "no adapter has a bond with this address; use the identity address")
+        }
+    }
+
     // MARK: Subscriptions
 
     private func subscribe(
@@ -245,8 +270,13 @@ actor CommandSession {
 
     /// Returns the connected device, and connects if it is not.
     private func connected(_ command: DeviceCommand) async throws(DeviceCommandError) -> RemotePeripheral {
+        try await connectedLink(command).peripheral
+    }
+
+    /// Returns the link to the device, and connects if there is none.
+    private func connectedLink(_ command: DeviceCommand) async throws(DeviceCommandError) -> Link {
         if let link {
-            if await link.peripheral.isConnected { return link.peripheral }
+            if await link.peripheral.isConnected { return link }
             await endLink()
         }
         let (slot, peripheral) = try await connect(command)
@@ -255,9 +285,10 @@ actor CommandSession {
             guard (try? await peripheral.disconnection()) != nil else { return }
             continuation.yield(.disconnected(lastNumber))
         }
-        link = Link(number: lastNumber, slot: slot, peripheral: peripheral, observer: observer)
+        let newLink = Link(number: lastNumber, slot: slot, peripheral: peripheral, observer: observer)
+        link = newLink
         logger.debug("connected for commands", metadata: ["device": "\(slot.device)"])
-        return peripheral
+        return newLink
     }
 
     /// Connects the device, by another adapter if one holds no further connection.

@@ -22,6 +22,10 @@ public struct DeviceCommand: Hashable, Sendable {
         case disconnect
         /// Discovers all services.
         case services
+        /// Pairs. Replaces the bond if the device has lost its key.
+        case pair
+        /// Ends the connection, and removes the bonds of all adapters with the device.
+        case unpair
         case read(Path)
         /// Writes a value of at most 512 bytes.
         case write(Path, [UInt8], withResponse: Bool)
@@ -52,6 +56,8 @@ public enum DeviceCommandOutcome: Sendable {
     /// The value of a characteristic.
     case value([UInt8], of: BluetoothUUID)
     case services([RemoteService])
+    /// The identity address of a device that has paired. Without a bond, the address that it is connected by.
+    case paired(DeviceAddress)
 }
 
 /// A value that a device has sent, or the end of a subscription.

@@ -31,6 +31,10 @@ public struct DeviceCommandError: Error, Hashable, Sendable {
         case notSupported = "not_supported"
         /// The device requires a pairing that does not exist.
         case security
+        /// The device has lost the key of its bond, or is another device with its address.
+        case keyMissing = "key_missing"
+        /// No adapter has a bond with the device.
+        case notPaired = "not_paired"
         /// The broker was lost before the command had ended.
         case brokerLost = "broker_lost"
         /// The gateway stops.
@@ -62,14 +66,20 @@ public struct DeviceCommandError: Error, Hashable, Sendable {
         case .disconnected: code = .disconnected
         case .adapter, .closed, .notReady, .controllerFailed: code = .noAdapter
         case .timedOut: code = .timeout
+        case .security(.keyMissing): code = .keyMissing
         case .security: code = .security
         case .notSupported: code = .notSupported
         case .invalidArgument: code = .invalid
         case .cancelled, .malformedResponse, .channel, .broadcast, .stateUnavailable, .limitReached: code = .failed
         }
         self.attributeError = attributeError
-        text = "\(error)"
+        text = code == .keyMissing ? Self.keyMissingText : "\(error)"
     }
+
+    /// Any device can use the address of another one. So only a person can decide about the bond.
+    private static let keyMissingText =
+        "the device has lost the key of its bond, or is another device with its address; "
+        + "if it was reset, send the command pair to replace the bond, or unpair to remove it"
 
     /// The error of an attempt to connect.
     init(connection error: BLEError) {

@@ -61,7 +61,7 @@ final class DeviceConnection: Sendable {
     let services: ServiceCache
     private let failedAttemptTime: Duration
     private let events: EventLog
-    private let logger: Logger
+    let logger: Logger
     /// Has an element when operations were submitted since the last one. It ends with the link.
     private let submissions: AsyncStream<Void>
     private let submitted: AsyncStream<Void>.Continuation

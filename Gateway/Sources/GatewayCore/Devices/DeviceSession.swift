@@ -139,27 +139,17 @@ struct DeviceSession {
 
     private func pair() async {
         do throws(BLEError) {
-            try await pairOrReplaceBond()
-            // The bond may be from an earlier pairing that no client has requested.
-            if let identity = try? await peripheral.linkInformation.identity {
-                await connection.adapter.setBondPrivileged(true, for: identity)
-            }
+            let pairing = DevicePairing(
+                peripheral: peripheral,
+                adapter: connection.adapter,
+                logger: connection.logger
+            )
+            try await pairing.perform()
             // The link may end before the next operation.
             await connection.updateLinkAddress(of: peripheral)
             client.send(.pairing(address, error: 0))
         } catch {
             client.send(.pairing(address, error: ClientErrorCode.operation(error)))
-        }
-    }
-
-    /// Pairs, or encrypts the link with the key of the bond. If the device has lost that key, pairs again and replaces
-    /// the bond, because the client has asked for a pairing.
-    private func pairOrReplaceBond() async throws(BLEError) {
-        do throws(BLEError) {
-            try await peripheral.pair()
-        } catch {
-            guard error == .security(.keyMissing) else { throw error }
-            try await peripheral.pair(again: true)
         }
     }
 

@@ -29,10 +29,7 @@ extension DeviceTable {
         besides refusals: Set<Int> = []
     ) throws(DeviceCommandError) -> DeviceSlot {
         let result = state.withLock { state -> Result<DeviceSlot, DeviceCommandError> in
-            guard !state.isStopping else { return .failure(DeviceCommandError(.stopped, "the gateway stops")) }
-            guard !state.connections.contains(where: { $0.address == address }), state.slots[address] == nil else {
-                return .failure(DeviceCommandError(.busy, "another client has the device; try again later"))
-            }
+            if let obstacle = obstacle(toUseOf: address, state) { return .failure(obstacle) }
             let slots = connectionSlots(state)
             let isAnyUsable = adapters.runners.contains { $0.usableAdapter != nil }
             guard !isAnyUsable || slots.free > 0 else {
@@ -60,6 +57,15 @@ extension DeviceTable {
             return .success(slot)
         }
         return try result.get()
+    }
+
+    /// The reason why a command cannot use a device; nil if it can.
+    func obstacle(toUseOf address: UInt64, _ state: borrowing State) -> DeviceCommandError? {
+        guard !state.isStopping else { return DeviceCommandError(.stopped, "the gateway stops") }
+        guard !state.connections.contains(where: { $0.address == address }), state.slots[address] == nil else {
+            return DeviceCommandError(.busy, "another client has the device; try again later")
+        }
+        return nil
     }
 
     /// Learns that a slot has its connection.

@@ -327,31 +327,6 @@ final class DeviceTable: Sendable {
         }
     }
 
-    /// Changes what the adapters have saved about a device that is not connected, after earlier changes and before
-    /// later connections.
-    ///
-    /// - Parameter body: makes the change and returns the message for the client.
-    private func change(
-        _ address: UInt64,
-        for client: Client,
-        _ state: inout State,
-        _ body: @escaping @Sendable () async -> Message
-    ) {
-        let predecessor = state.changes[address]?.task
-        state.lastChange += 1
-        let number = state.lastChange
-        client.beginRequest()
-        let task = Task {
-            await predecessor?.value
-            client.send(await body())
-            client.finishRequests()
-            self.state.withLock { state in
-                if state.changes[address]?.number == number { state.changes[address] = nil }
-            }
-        }
-        state.changes[address] = (number, task)
-    }
-
     /// Ends everything that a client has requested, because its session has ended.
     func remove(_ client: Client) {
         let connections = state.withLock { state in

@@ -42,7 +42,9 @@ var fleetSeeds: [FuzzScript] {
 
 /// A command of each kind, and commands that are refused.
 var commandSeeds: [FuzzScript] {
-    let names = ["connect", "disconnect", "services", "read", "write", "subscribe", "unsubscribe", "reboot"]
+    let names = [
+        "connect", "disconnect", "services", "pair", "unpair", "read", "write", "subscribe", "unsubscribe", "reboot",
+    ]
     let commands = names.map { name in
         """
         {"id": "7", "command": "\(name)", "address": "c0:de:00:00:00:01", "addressType": "random", "service": "180F", \

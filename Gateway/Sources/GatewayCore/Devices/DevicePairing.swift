@@ -1,0 +1,36 @@
+import BLE
+import Logging
+
+/// A pairing with a connected device that a client or a command has requested.
+///
+/// Only such a request replaces a bond. Other operations leave the bond of a device that has lost its key, because any
+/// device can use the address of another one. Otherwise an attacker could make the gateway forget keys.
+struct DevicePairing: Sendable {
+    let peripheral: RemotePeripheral
+    let adapter: Adapter
+    let logger: Logger
+
+    /// Pairs, or encrypts the link with the key of the bond. If the device has lost that key, pairs again and replaces
+    /// the bond. The bond is privileged afterwards.
+    ///
+    /// - Returns: the identity address of the device. Without a bond, or if the link has just ended, the address that it
+    ///   was connected by.
+    @discardableResult
+    func perform() async throws(BLEError) -> DeviceAddress {
+        try await pairOrReplaceBond()
+        guard let identity = try? await peripheral.linkInformation.identity else { return peripheral.address }
+        // The bond may be from an earlier pairing that no client has requested.
+        await adapter.setBondPrivileged(true, for: identity)
+        return identity
+    }
+
+    private func pairOrReplaceBond() async throws(BLEError) {
+        do throws(BLEError) {
+            try await peripheral.pair()
+        } catch {
+            guard error == .security(.keyMissing) else { throw error }
+            logger.notice("the device has lost the key of its bond, and a pairing was requested: the bond is replaced")
+            try await peripheral.pair(again: true)
+        }
+    }
+}
