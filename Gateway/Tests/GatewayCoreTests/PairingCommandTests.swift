@@ -13,14 +13,14 @@ struct PairingCommandTests {
     ]
 
     /// Pairs the first device, and returns the identity address in the result.
-    private func pair(_ world: World, at address: DeviceAddress? = nil) async throws -> DeviceAddress? {
-        let outcome = try await world.perform(.pair, at: address).get()
+    private func pair(_ world: World) async throws -> DeviceAddress? {
+        let outcome = try await world.perform(.pair).get()
         if case .paired(let identity) = outcome { return identity }
         return nil
     }
 
-    private func read(_ world: World, at address: DeviceAddress? = nil) async throws -> [UInt8]? {
-        let outcome = try await world.perform(.read(Self.path), at: address).get()
+    private func read(_ world: World) async throws -> [UInt8]? {
+        let outcome = try await world.perform(.read(Self.path)).get()
         if case .value(let value, of: _) = outcome { return value }
         return nil
     }

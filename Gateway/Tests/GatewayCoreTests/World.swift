@@ -5,6 +5,8 @@ import Testing
 
 /// A gateway that serves, and devices on its virtual air.
 struct World: Sendable {
+    /// The name of the air, for further devices.
+    let air: String
     let gateway: Gateway
     let port: Int
     /// The gateway's first adapter.
@@ -100,6 +102,15 @@ struct Device: Sendable {
         return try #require(try await advertisements.next()).address
     }
 
+    /// Returns the private address under which an adapter receives the device, and which no bond resolves.
+    func privateAddress(receivedBy receiver: Adapter) async throws -> DeviceAddress {
+        var advertisements = receiver.central.scan(ScanOptions(name: name)).makeAsyncIterator()
+        while true {
+            let address = try #require(try await advertisements.next()).address
+            if address.kind == .resolvablePrivate { return address }
+        }
+    }
+
     /// Removes the bonds of the device, as a reset does.
     func forgetBonds() async {
         for bond in await adapter.bonds() { await adapter.removeBond(bond.identity) }
@@ -115,6 +126,7 @@ struct Device: Sendable {
 ///
 /// - Parameters:
 ///   - usesPrivateAddresses: whether the devices advertise under private addresses.
+///   - received: see ``GatewayConfiguration/devices``.
 ///   - linkEndTimeout: see ``GatewayConfiguration/linkEndTimeout``.
 ///   - whenStopped: is called when the gateway has ended, and before its adapter is closed.
 func withGateway<Result: Sendable>(
@@ -123,6 +135,7 @@ func withGateway<Result: Sendable>(
     hasSecondAdapter: Bool = false,
     otherAdapters: [AdapterSpecification] = [],
     usesPrivateAddresses: Bool = false,
+    received: ReceivedDevices? = nil,
     failedAttemptTime: Duration = .seconds(5),
     linkEndTimeout: Duration = .seconds(2),
     whenStopped: (World) async -> Void = { _ in },
@@ -140,6 +153,7 @@ func withGateway<Result: Sendable>(
     configuration.port = 0
     configuration.connectionLimit = connectionLimit
     configuration.clientLimit = clientLimit
+    configuration.devices = received
     configuration.failedAttemptTime = failedAttemptTime
     configuration.linkEndTimeout = linkEndTimeout
     configuration.connectionEndTimeout = .seconds(60)
@@ -150,6 +164,7 @@ func withGateway<Result: Sendable>(
     do {
         let port = await waitForPort(of: gateway)
         let world = World(
+            air: name,
             gateway: gateway,
             port: port,
             adapter: adapter,

@@ -13,12 +13,26 @@ struct DevicePairing: Sendable {
     /// Pairs, or encrypts the link with the key of the bond. If the device has lost that key, pairs again and replaces
     /// the bond. The bond is privileged afterwards.
     ///
-    /// - Returns: the identity address of the device. Without a bond, or if the link has just ended, the address that it
-    ///   was connected by.
+    /// - Returns: the identity address of the device. Without a bond, or if the link has just ended, the address that
+    ///   it was connected by.
     @discardableResult
     func perform() async throws(BLEError) -> DeviceAddress {
-        try await pairOrReplaceBond()
-        guard let identity = try? await peripheral.linkInformation.identity else { return peripheral.address }
+        let address = try await peripheral.linkInformation.identity
+        let bonded = await adapter.bonds().map(\.identity)
+        if address.kind == .resolvablePrivate {
+            // No bond resolves the address. It may be that of a bonded device that was reset, because the device makes
+            // its private addresses with another key then. It gives its identity at the end of the pairing.
+            try await peripheral.pair(again: true)
+        } else {
+            try await pairOrReplaceBond()
+        }
+        guard let identity = try? await peripheral.linkInformation.identity else { return address }
+        if identity != address, bonded.contains(identity) {
+            logger.notice(
+                "a device at an unknown private address has paired, and its bond replaces the one with its identity",
+                metadata: ["address": "\(address)", "identity": "\(identity)"]
+            )
+        }
         // The bond may be from an earlier pairing that no client has requested.
         await adapter.setBondPrivileged(true, for: identity)
         return identity
