@@ -3,7 +3,8 @@ import Logging
 
 /// The commands that come from the broker, and the results and notifications that wait for it.
 ///
-/// Results and notifications are in memory only. If too many wait, the oldest are dropped, and the log says so.
+/// Results and notifications are in memory only. If too many wait, the oldest are dropped and counted, and the log says
+/// so.
 struct CommandChannel {
     /// The greatest number of results, and of notifications, that wait.
     static let limit = 1024
@@ -13,12 +14,17 @@ struct CommandChannel {
     private let boot: String
     private var results: Outbox
     private var notifications: Outbox
-    private var notificationCount: UInt64 = 0
+    private let logger: Logger
+    /// The number of the last notification.
+    private var lastNumber: UInt64 = 0
+    /// Whether the log says that notifications were dropped before they were appended, and others still wait.
+    private var isDropLogged = false
 
     init(_ commands: DeviceCommands, topics: Topics, boot: String, logger: Logger) {
         self.commands = commands
         self.topics = topics
         self.boot = boot
+        self.logger = logger
         var logger = logger
         logger[metadataKey: "content"] = "results"
         results = Outbox(limit: 0, memoryLimit: Self.limit, logger: logger)
@@ -29,6 +35,9 @@ struct CommandChannel {
     /// Whether the broker has confirmed everything.
     var isConfirmed: Bool { results.isConfirmed && notifications.isConfirmed }
 
+    /// The number of results and notifications that were appended and then dropped.
+    var droppedCount: UInt64 { results.droppedCount + notifications.droppedCount }
+
     mutating func append(
         _ result: Result<DeviceCommandOutcome, DeviceCommandError>,
         of request: CommandRequest,
@@ -38,10 +47,31 @@ struct CommandChannel {
         results.append(MQTTMessage(topic: topics.results, payload: text), isConnected: isConnected)
     }
 
-    mutating func append(_ notification: DeviceNotification, isConnected: Bool) {
-        notificationCount += 1
-        let text = notification.text(gateway: topics.gateway, boot: boot, sequence: notificationCount)
-        notifications.append(MQTTMessage(topic: topics.notifications, payload: text), isConnected: isConnected)
+    /// Appends notifications. Those whose numbers are missing before them were dropped.
+    ///
+    /// - Parameters:
+    ///   - firstNumber: the sequence number of the first one. The others follow it without gaps.
+    ///   - isLast: whether no others wait to be appended.
+    mutating func append(
+        _ newNotifications: [DeviceNotification],
+        firstNumber: UInt64,
+        isLast: Bool,
+        isConnected: Bool
+    ) {
+        if firstNumber > lastNumber + 1, !isDropLogged {
+            isDropLogged = true
+            let reason = "more than \(Self.limit) wait, and the oldest go first"
+            logger.warning("notifications of devices are dropped: \(reason)")
+        }
+        if isLast { isDropLogged = false }
+        lastNumber = firstNumber + UInt64(newNotifications.count) - 1
+        let messages = zip(firstNumber..., newNotifications).map { number, notification in
+            MQTTMessage(
+                topic: topics.notifications,
+                payload: notification.text(gateway: topics.gateway, boot: boot, sequence: number)
+            )
+        }
+        notifications.append(messages, isConnected: isConnected)
     }
 
     mutating func sendAll(_ send: (MQTTMessage) -> Int32?) {

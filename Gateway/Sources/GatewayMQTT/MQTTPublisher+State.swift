@@ -54,6 +54,9 @@ extension MQTTPublisher.State {
     /// Whether the broker has confirmed all messages but announcements and states.
     var areMessagesConfirmed: Bool { outbox.isConfirmed && channel?.isConfirmed != false }
 
+    /// The number of messages that were dropped.
+    var droppedCount: UInt64 { outbox.droppedCount + (channel?.droppedCount ?? 0) }
+
     /// Drops the message that the broker refuses, which is the only one that it has not confirmed.
     mutating func dropRefused() {
         channel?.dropUnconfirmed()

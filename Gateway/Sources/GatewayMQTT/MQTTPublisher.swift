@@ -13,6 +13,8 @@ package final class MQTTPublisher: Service {
     /// The greatest number of announcements and removals of announcements that the broker has not confirmed. Further
     /// announcements follow with later readings, and further removals when the broker has confirmed some.
     private static let announcementLimit = 256
+    /// The greatest number of observations that wait for the queue.
+    private static let observationLimit = 4096
     /// The greatest number of messages from the broker that wait for the queue. Others wait at the broker.
     private static let receptionLimit = 64
     /// How long the broker may take to confirm the last messages, in seconds.
@@ -24,16 +26,17 @@ package final class MQTTPublisher: Service {
     package static let longestEnd = Duration.seconds(drainTimeout + MQTTClient.stopTimeout) + .seconds(storeTimeout)
 
     private let configuration: MQTTConfiguration
-    private let topics: Topics
-    private let logger: Logger
+    let topics: Topics
+    let logger: Logger
     /// Distinguishes the runs of a gateway: eight hexadecimal digits.
-    private let boot: String
-    private let queue = DispatchQueue(label: "ble-gateway.mqtt")
+    let boot: String
+    let queue = DispatchQueue(label: "ble-gateway.mqtt")
     let queueProgress = QueueProgress()
     private let checkInterval: DispatchTimeInterval
     private let timeSinceStart: @Sendable () -> Duration
     private var now: Duration { timeSinceStart() }
-    private let intake = Mutex(ObservationIntake())
+    private let observationIntake = Mutex(QueueIntake<SensorObservation>(limit: MQTTPublisher.observationLimit))
+    let notificationIntake = Mutex(QueueIntake<DeviceNotification>(limit: CommandChannel.limit))
     /// Used on the queue only.
     private let state: Mutex<State>
     /// The status after the last change. A slow disk does not hold it up.
@@ -121,8 +124,8 @@ package final class MQTTPublisher: Service {
         await perform { [self] state in
             state.connection = nil
             state.outbox.limitLockWaits()
-            while !intake.withLock(\.isEmpty) {
-                let (observations, firstNumber, _) = intake.withLock { $0.take() }
+            while !observationIntake.withLock(\.isEmpty) {
+                let (observations, firstNumber, _) = observationIntake.withLock { $0.take() }
                 append(observations, firstNumber, &state)
             }
             state.outbox.connectionLost()
@@ -140,18 +143,20 @@ package final class MQTTPublisher: Service {
     }
 
     /// Changes the state, on the queue.
-    private func change(_ body: (inout State) -> Void) {
+    func change(_ body: (inout State) -> Void) {
         state.withLock { state in
             body(&state)
             state.progress.update(isConfirmed: state.areMessagesConfirmed, at: now)
             let isConfirmed = state.areMessagesConfirmed && state.announcements.isConfirmed
-            let (isIntakeEmpty, intakeDropCount) = intake.withLock { ($0.isEmpty, $0.droppedCount) }
-            if isConfirmed && isIntakeEmpty || state.connection == nil { state.endDrain() }
+            let observations = observationIntake.withLock { (isEmpty: $0.isEmpty, droppedCount: $0.droppedCount) }
+            let notifications = notificationIntake.withLock { (isEmpty: $0.isEmpty, droppedCount: $0.droppedCount) }
+            let areIntakesEmpty = observations.isEmpty && notifications.isEmpty
+            if isConfirmed && areIntakesEmpty || state.connection == nil { state.endDrain() }
             published.withLock { status in
                 status.isConnected = state.connection != nil
                 status.waitingCount = state.outbox.count
                 status.deliveredCount = state.deliveredCount
-                status.droppedCount = state.outbox.droppedCount + intakeDropCount
+                status.droppedCount = state.droppedCount + observations.droppedCount + notifications.droppedCount
                 status.storeFailure = state.outbox.storeFailure
             }
         }
@@ -179,11 +184,11 @@ package final class MQTTPublisher: Service {
     /// Publishes an observation.
     package func publish(_ observation: SensorObservation) {
         // The lock makes the order of the numbers that of the messages.
-        if intake.withLock({ $0.append(observation) }) { queue.async { self.publishWaiting() } }
+        if observationIntake.withLock({ $0.append(observation) }) { queue.async { self.publishWaiting() } }
     }
 
     private func publishWaiting() {
-        let (observations, firstNumber, needsTurn) = intake.withLock { $0.take() }
+        let (observations, firstNumber, needsTurn) = observationIntake.withLock { $0.take() }
         change { state in
             for observation in observations { state.discovery?.hear(observation, at: now) }
             if state.connection != nil, !state.progress.sendsOneAtATime {
@@ -345,42 +350,6 @@ package final class MQTTPublisher: Service {
 
     private func announceStatus(_ state: inout State) {
         state.announce(MQTTMessage(topic: topics.status, payload: "online", isRetained: true), at: now)
-    }
-
-    // MARK: Commands
-
-    /// Takes commands from the broker. To be called before ``run()``.
-    package func takeCommands(_ commands: DeviceCommands) {
-        queue.async { [self] in
-            change { $0.channel = CommandChannel(commands, topics: topics, boot: boot, logger: logger) }
-        }
-    }
-
-    private func perform(_ reception: MQTTReception, _ state: borrowing State) {
-        guard let commands = state.channel?.commands else { return }
-        let request = CommandRequest(reception)
-        let report: @Sendable (Result<DeviceCommandOutcome, DeviceCommandError>) -> Void = { [self] result in
-            appendToChannel { $0.append(result, of: request, isConnected: $1) }
-        }
-        switch request.command {
-        case .failure(let error): report(.failure(error))
-        case .success(let command):
-            commands.perform(command) { [self] notification in
-                appendToChannel { $0.append(notification, isConnected: $1) }
-            } report: {
-                report($0)
-            }
-        }
-    }
-
-    private func appendToChannel(_ append: @escaping @Sendable (inout CommandChannel, Bool) -> Void) {
-        queue.async { [self] in
-            change { state in
-                guard state.channel != nil else { return }
-                append(&state.channel!, state.connection != nil)
-                state.sendAll()
-            }
-        }
     }
 
     // MARK: Status

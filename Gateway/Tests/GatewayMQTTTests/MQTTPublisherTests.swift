@@ -101,6 +101,40 @@ struct MQTTPublisherTests {
         #expect(broker.connectionCount == AnnouncementProgress.refusalLimit + 1)
     }
 
+    @Test(.timeLimit(.minutes(5)))
+    func onlyTheLastNotificationsWaitForABlockedQueue() async throws {
+        struct Notification: Decodable { var sequence: Int }
+        let broker = try SocketBroker { _ in .confirm }
+        defer { broker.stop() }
+        let (block, log) = (QueueBlock(), LogRecorder())
+        let publisher = try makePublisher(broker, log) { block.time() }
+        var gatewayConfiguration = GatewayConfiguration(name: "hall")
+        gatewayConfiguration.servesAPI = false
+        let gateway = Gateway(configuration: gatewayConfiguration)
+        publisher.takeCommands(gateway.commands)
+        func payloads() -> [String] {
+            broker.messages.filter { $0.topic == "ble/gateways/hall/notifications" }.map(\.payload)
+        }
+        try await run(publisher, block) {
+            for number in 0..<10_000 {
+                let value = [UInt8(number & 0xFF), UInt8(number >> 8)]
+                publisher.publish(
+                    DeviceNotification(address: 0xC0DE_0000_0001, characteristic: "2A6E", content: .value(value))
+                )
+            }
+        } until: {
+            payloads().count >= 1024
+        }
+        let numbers = try payloads().map { try JSONDecoder().decode(Notification.self, from: Data($0.utf8)).sequence }
+        #expect(numbers == Array(8977...10_000))
+        #expect(publisher.status.droppedCount == 8976)
+        #expect(log.messages(.warning).count { $0.hasPrefix("notifications of devices are dropped") } == 1)
+        // Ends the thread of the gateway.
+        let end = Task { try await gateway.run() }
+        end.cancel()
+        try await end.value
+    }
+
     @Test func fileThatCannotBeReadIsNamedWithWhatToDo() throws {
         var configuration = MQTTConfiguration(
             broker: try #require(BrokerAddress(parsing: "mqtts://127.0.0.1:1")),
@@ -123,11 +157,12 @@ struct MQTTPublisherTests {
     /// A publisher that checks often, with a time of its own.
     private func makePublisher(
         _ broker: SocketBroker,
+        _ log: LogRecorder = LogRecorder(),
         timeSinceStart: @escaping @Sendable () -> Duration
     ) throws -> MQTTPublisher {
         let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
         return try MQTTPublisher(
-            MQTTConfiguration(broker: address, gateway: "hall", logger: LogRecorder().logger),
+            MQTTConfiguration(broker: address, gateway: "hall", logger: log.logger),
             checkInterval: .milliseconds(10),
             timeSinceStart: timeSinceStart
         )
@@ -139,6 +174,28 @@ struct MQTTPublisherTests {
         while !condition() { try await Task.sleep(for: .milliseconds(5)) }
         run.cancel()
         try await run.value
+    }
+
+    /// Calls `publish` while the queue is blocked, and then publishes until a condition is true.
+    private func run(
+        _ publisher: MQTTPublisher,
+        _ block: QueueBlock,
+        publish: () -> Void,
+        until condition: () -> Bool
+    ) async throws {
+        var (isRequested, isPublished) = (false, false)
+        try await run(publisher) {
+            guard publisher.status.isConnected else { return false }
+            if !isRequested { block.request() }
+            isRequested = true
+            guard block.isBlocked else { return false }
+            if !isPublished {
+                publish()
+                block.end()
+            }
+            isPublished = true
+            return condition()
+        }
     }
 
     /// The broker notices that an earlier connection was lost, and publishes its will.
