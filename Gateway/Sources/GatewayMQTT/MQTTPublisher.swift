@@ -37,6 +37,8 @@ package final class MQTTPublisher: Service {
     private var now: Duration { timeSinceStart() }
     private let observationIntake = Mutex(QueueIntake<SensorObservation>(limit: MQTTPublisher.observationLimit))
     let notificationIntake = Mutex(QueueIntake<DeviceNotification>(limit: CommandChannel.limit))
+    /// The last connections that the gateway could make. Earlier ones are of no use.
+    private let slotsIntake = Mutex(QueueIntake<ConnectionSlots>(limit: 1))
     /// Used on the queue only.
     private let state: Mutex<State>
     /// The status after the last change. A slow disk does not hold it up.
@@ -269,11 +271,14 @@ package final class MQTTPublisher: Service {
 
     /// Publishes the connections that the gateway can make.
     package func publish(_ slots: ConnectionSlots) {
-        queue.async { [self] in
-            change { state in
-                state.slots = slots
-                announceSlots(&state)
-            }
+        if slotsIntake.withLock({ $0.append(slots) }) { queue.async { self.publishLastSlots() } }
+    }
+
+    private func publishLastSlots() {
+        let slots = slotsIntake.withLock { $0.take().elements.last }
+        change { state in
+            state.slots = slots
+            announceSlots(&state)
         }
     }
 

@@ -135,6 +135,24 @@ struct MQTTPublisherTests {
         try await end.value
     }
 
+    @Test(.timeLimit(.minutes(5)))
+    func onlyTheLastFreeConnectionsWaitForABlockedQueue() async throws {
+        let broker = try SocketBroker { _ in .confirm }
+        defer { broker.stop() }
+        let block = QueueBlock()
+        let publisher = try makePublisher(broker) { block.time() }
+        func payloads() -> [String] {
+            broker.messages.filter { $0.topic == "ble/gateways/hall/connections" }.map(\.payload)
+        }
+        let last = ConnectionSlots(free: 1000, limit: 1000)
+        try await run(publisher, block) {
+            for free in 0...1000 { publisher.publish(ConnectionSlots(free: free, limit: 1000)) }
+        } until: {
+            payloads().last == last.json
+        }
+        #expect(payloads() == [last.json])
+    }
+
     @Test func fileThatCannotBeReadIsNamedWithWhatToDo() throws {
         var configuration = MQTTConfiguration(
             broker: try #require(BrokerAddress(parsing: "mqtts://127.0.0.1:1")),
