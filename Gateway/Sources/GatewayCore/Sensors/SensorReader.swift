@@ -12,12 +12,13 @@ final class SensorReader: Sendable {
         var news = SensorNews()
         /// The last counter of each sensor with a key.
         var counters: [DeviceAddress: UInt32] = [:]
-        /// The addresses about whose encryption the log has a message.
-        var logged: Set<DeviceAddress> = []
+        /// The addresses about whose encryption the log has a message, by the kind of the problem.
+        var logged: [SensorProtection: Set<DeviceAddress>] = [:]
     }
 
-    /// The greatest number of addresses about whose encryption the log has a message.
-    private static let logLimit = 1024
+    /// The greatest number of addresses with a message in the log about a problem that needs no key. Any device can
+    /// invent addresses. Only an address with a key has one of the other problems, which bounds those.
+    static let logLimit = 1024
     /// A counter that is more behind the last one is not that of a late report.
     private static let lateLimit: UInt32 = 100
     /// The same for counters of 8 bits. The devices count their measurements, which are seconds apart.
@@ -94,7 +95,11 @@ final class SensorReader: Sendable {
         case .downgraded: problem = "the sensor has a key, but a report under its address is not encrypted"
         case .unsupported: problem = "the sensor encrypts its readings in a way that is not supported"
         }
-        guard state.logged.count < Self.logLimit, state.logged.insert(address).inserted else { return }
+        let needsNoKey = report.protection == .needsKey || report.protection == .unsupported
+        let limit = needsNoKey ? Self.logLimit : Int.max
+        guard state.logged[report.protection, default: []].count < limit,
+            state.logged[report.protection, default: []].insert(address).inserted
+        else { return }
         logger.notice(problem, metadata: ["device": "\(address)"])
     }
 
