@@ -53,7 +53,7 @@ package final class MQTTPublisher: Service {
 
     /// - Parameters:
     ///   - checkInterval: how often the publisher looks whether the broker confirms anything and which devices are
-    ///     silent.
+    ///     silent, and tries a store again that has failed.
     ///   - timeSinceStart: returns the time since any moment before.
     init(
         _ configuration: MQTTConfiguration,
@@ -203,10 +203,11 @@ package final class MQTTPublisher: Service {
         if needsTurn { queue.async { self.publishWaiting() } }
     }
 
-    /// Ends a connection on which the broker confirms nothing. Otherwise sends the states that were left out, and looks
-    /// at the devices that are silent.
+    /// Tries a store again that has failed. Ends a connection on which the broker confirms nothing. Otherwise sends the
+    /// states that were left out, looks at the devices that are silent, and sends what the store has again.
     private func performTimedWork() {
         change { state in
+            state.outbox.retryStore()
             guard let connection = state.connection else { return }
             let sendsOneAtATime = state.progress.sendsOneAtATime
             // Messages that are sent one at a time wait for the states before them.
@@ -217,6 +218,7 @@ package final class MQTTPublisher: Service {
             } else {
                 state.sendOmittedStates(at: now)
                 if !sendsOneAtATime { forgetSilentDevices(&state) }
+                state.sendAll()
             }
         }
     }

@@ -110,6 +110,20 @@ struct MessageStore: Sendable {
         }
     }
 
+    /// Adds a message and removes it, in one transaction.
+    ///
+    /// - Throws: the error with which other messages could not be added or removed.
+    func checkWrites() throws {
+        try database.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO message (topic, payload) VALUES ('', '');
+                    DELETE FROM message WHERE number = last_insert_rowid();
+                    """
+            )
+        }
+    }
+
     /// Removes messages that the broker has confirmed.
     func remove(_ numbers: [Int64]) throws {
         guard !numbers.isEmpty else { return }

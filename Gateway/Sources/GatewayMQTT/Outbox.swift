@@ -340,6 +340,25 @@ struct Outbox {
 
     // MARK: The store
 
+    /// Tries the store again if it has failed. To be called now and then, because nothing else uses the store while the
+    /// broker confirms messages. Another program that has locked the file is waited for once at most.
+    mutating func retryStore() {
+        guard storeFailure != nil else { return }
+        // The numbers of messages that were sent may be those of stored ones.
+        if !file.isOpen, unconfirmed.isEmpty { openStore(isNeeded: true) }
+        removeConfirmed()
+        guard confirmed.isEmpty, followClock() else { return }
+        storeWaiting()
+        guard unstored.isEmpty else { return }
+        // Otherwise a failure would last until there is something to store or to remove.
+        for operation in [StoreFile.Operation.append, .remove] where file.hasFailed(operation) {
+            guard change(operation, { try $0.checkWrites() }) != nil else { return }
+        }
+        guard file.hasFailed(.read) else { return }
+        let last = lastLoaded
+        _ = change(.read) { try $0.entries(after: last, limit: Self.window) }
+    }
+
     /// Uses the store; nil if there is none, or if it fails.
     private mutating func change<Result>(
         _ operation: StoreFile.Operation,

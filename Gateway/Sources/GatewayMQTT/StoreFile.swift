@@ -46,6 +46,9 @@ struct StoreFile {
         [.open, .append, .read, .remove].lazy.compactMap { [failures] in failures[$0] }.first
     }
 
+    /// Whether the last operation of a kind failed.
+    func hasFailed(_ operation: Operation) -> Bool { failures[operation] != nil }
+
     /// From now on, and until the next call, at most one operation waits in vain for another program that has locked
     /// the file. The later ones fail at once.
     mutating func limitLockWaits() {

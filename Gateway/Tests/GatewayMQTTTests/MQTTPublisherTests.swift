@@ -153,6 +153,34 @@ struct MQTTPublisherTests {
         #expect(payloads() == [last.json])
     }
 
+    @Test(.timeLimit(.minutes(5)))
+    func storeIsTriedAgainAlthoughNoMessageComes() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "publisher-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: "mqtt.sqlite").path
+        let messages = (1...3).map { MQTTMessage(topic: "t", payload: "\($0)") }
+        let entries = zip(Int64(1)..., messages).map { MessageStore.Entry(number: $0, message: $1) }
+        try MessageStore(path: path).append(entries)
+        try execute(refuseRemovals, in: path)
+        let broker = try SocketBroker { _ in .confirm }
+        defer { broker.stop() }
+        let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:\(broker.port)"))
+        var configuration = MQTTConfiguration(broker: address, gateway: "hall", logger: LogRecorder().logger)
+        configuration.storePath = path
+        let publisher = try MQTTPublisher(configuration, checkInterval: .milliseconds(10)) { .zero }
+        var isAllowed = false
+        try await run(publisher) {
+            guard publisher.status.deliveredCount == 3 else { return false }
+            guard isAllowed else {
+                // The publisher may have locked the file.
+                if publisher.status.storeFailure != nil { isAllowed = (try? execute(allowRemovals, in: path)) != nil }
+                return false
+            }
+            return publisher.status.storeFailure == nil && (try? MessageStore(path: path).initialCount) == 0
+        }
+    }
+
     @Test func fileThatCannotBeReadIsNamedWithWhatToDo() throws {
         var configuration = MQTTConfiguration(
             broker: try #require(BrokerAddress(parsing: "mqtts://127.0.0.1:1")),

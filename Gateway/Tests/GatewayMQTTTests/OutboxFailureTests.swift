@@ -260,18 +260,83 @@ struct OutboxFailureTests {
         try withStore { path in
             var outbox = makeOutbox(path)
             append(0..<1000, to: &outbox, isConnected: false)
-            let refusal = "CREATE TRIGGER refuse BEFORE DELETE ON message BEGIN SELECT RAISE(ABORT, 'read-only'); END"
-            try execute(refusal, in: path)
+            try execute(refuseRemovals, in: path)
             var broker = TestBroker()
             broker.receive(from: &outbox)
             #expect(broker.received == texts(0..<1000))
             #expect(outbox.removalCount == 1024)
-            try execute("DROP TRIGGER refuse", in: path)
+            try execute(allowRemovals, in: path)
             append(1000..<1100, to: &outbox, isConnected: false)
             broker.receive(from: &outbox)
             let storedCount = try MessageStore(path: path).initialCount
             #expect(storedCount == 0 && outbox.removalCount == Outbox.window)
             #expect(broker.received == texts(0..<1100))
+        }
+    }
+
+    /// While the broker confirms messages, they are in memory only, so nothing else uses the store.
+    @Test func messagesThatCouldNotBeRemovedAreRemovedWhileTheBrokerConfirmsOthers() throws {
+        try withStore { path in
+            var outbox = makeOutbox(path)
+            append(0..<1000, to: &outbox, isConnected: false)
+            try execute(refuseRemovals, in: path)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            outbox.retryStore()
+            #expect(outbox.storeFailure?.contains("read-only") == true)
+            try execute(allowRemovals, in: path)
+            append(1000..<1100, to: &outbox, isConnected: true)
+            broker.receive(from: &outbox)
+            outbox.retryStore()
+            let storedCount = try MessageStore(path: path).initialCount
+            #expect(storedCount == 0 && outbox.storeFailure == nil && outbox.removalCount == Outbox.window)
+            #expect(broker.received == texts(0..<1100))
+        }
+    }
+
+    @Test func failureToStorePassesAlthoughNothingIsToBeStored() throws {
+        try withStore { path in
+            var outbox = makeOutbox(path)
+            try execute(refuseInsertions, in: path)
+            append(0..<100, to: &outbox, isConnected: false)
+            var broker = TestBroker()
+            broker.receive(from: &outbox)
+            #expect(outbox.count == 0)
+            outbox.retryStore()
+            #expect(outbox.storeFailure?.contains("no space") == true)
+            try execute(allowInsertions, in: path)
+            outbox.retryStore()
+            #expect(outbox.storeFailure == nil)
+            let storedCount = try MessageStore(path: path).initialCount
+            #expect(storedCount == 0)
+            append(100..<110, to: &outbox, isConnected: false)
+            broker.receive(from: &outbox)
+            #expect(broker.received == texts(0..<110))
+            #expect(log.lines.count == 2, "\(log.lines)")
+        }
+    }
+
+    @Test func fileThatCannotBeOpenedYetIsUsedWhileTheBrokerConfirms() throws {
+        try withStore { path in
+            var earlier = makeOutbox(path)
+            append(0..<3, to: &earlier, isConnected: false)
+            earlier = makeOutbox(nil)
+            try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            var outbox = makeOutbox(path)
+            var broker = TestBroker()
+            append(3..<6, to: &outbox, isConnected: true)
+            broker.receive(from: &outbox, confirms: false)
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
+            // The file has numbers that messages in flight have.
+            outbox.retryStore()
+            #expect(outbox.storeFailure != nil)
+            for number in Int32(1)...3 { outbox.confirm(number) }
+            outbox.retryStore()
+            #expect(outbox.storeFailure == nil && outbox.count == 3)
+            broker.receive(from: &outbox)
+            #expect(broker.received == texts(3..<6) + texts(0..<3))
         }
     }
 

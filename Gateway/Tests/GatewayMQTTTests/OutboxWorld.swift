@@ -27,6 +27,12 @@ let refuseInsertions = """
     """
 let allowInsertions = "DROP TRIGGER refuse"
 
+/// A statement that makes a store keep its messages like a disk that is read-only, until ``allowRemovals``.
+let refuseRemovals = """
+    CREATE TRIGGER refuse BEFORE DELETE ON message BEGIN SELECT RAISE(ABORT, 'read-only'); END
+    """
+let allowRemovals = "DROP TRIGGER refuse"
+
 /// A broker that confirms each message at once, or not at all.
 struct TestBroker {
     private(set) var received: [String] = []
