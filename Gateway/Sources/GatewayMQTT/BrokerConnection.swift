@@ -173,7 +173,6 @@ final class BrokerConnection: Sendable {
     /// Receives the messages of a topic.
     ///
     /// - Returns: the number with which the answer is reported; nil if the connection does not take the subscription.
-    @discardableResult
     func subscribe(to topic: String) -> Int32? {
         var number: Int32 = 0
         return mosquitto_subscribe(connection, &number, topic, 1) == MOSQ_ERR_SUCCESS.code ? number : nil

@@ -12,6 +12,9 @@ struct HomeAssistantDiscovery {
     let topics: Topics
     private var devices = AnnouncedDevices(limit: limit)
 
+    /// The topic on which Home Assistant reports that it has started or stops.
+    var statusTopic: String { "\(prefix)/status" }
+
     /// Whether a reading was not announced because there are too many.
     var wasFull: Bool { devices.wasFull }
 

@@ -8,6 +8,8 @@ extension MQTTPublisher {
         var connection: BrokerConnection?
         var deliveredCount: UInt64 = 0
         var lastReason: String?
+        /// The topics to which the broker has not answered yet, by the numbers of the subscriptions.
+        var subscriptions: [Int32: String] = [:]
         /// The announcements and states, which are worthless later.
         var announcements = AnnouncementProgress()
         /// The last states of topics that were not sent, because the broker refuses them for a while.
@@ -79,6 +81,12 @@ extension MQTTPublisher.State {
         announcements.send(number, to: message.topic, place: sentCount, isState: isState, at: now)
         sentCount += 1
         return number
+    }
+
+    /// Subscribes to a topic, if the broker is there.
+    mutating func subscribe(to topic: String) {
+        guard let number = connection?.subscribe(to: topic) else { return }
+        subscriptions[number] = topic
     }
 
     /// Sends the states that were not sent before, unless the broker still refuses their topics.

@@ -248,7 +248,7 @@ package final class MQTTPublisher: Service {
         guard let connection = state.connection, let actions = state.discovery?.sweep(at: now, room: room) else {
             return
         }
-        for topic in actions.subscribe { connection.subscribe(to: topic) }
+        for topic in actions.subscribe { state.subscribe(to: topic) }
         for topic in actions.unsubscribe { connection.unsubscribe(from: topic) }
         for removal in actions.removals {
             guard let number = state.announce(removal.message, isState: false, at: now) else { continue }
@@ -300,15 +300,16 @@ package final class MQTTPublisher: Service {
                 configuration.events.record(.brokerConnected, "\(configuration.broker)")
                 logger.info("connected to the broker", metadata: ["waiting": "\(state.outbox.count)"])
                 // The broker may still publish the will of an earlier connection, whose loss it has not noticed.
-                connection.subscribe(to: topics.status)
-                if state.channel != nil { connection.subscribe(to: topics.commands) }
-                if let prefix = state.discovery?.prefix { connection.subscribe(to: "\(prefix)/status") }
+                state.subscribe(to: topics.status)
+                if state.channel != nil { state.subscribe(to: topics.commands) }
+                if let topic = state.discovery?.statusTopic { state.subscribe(to: topic) }
                 announceStatus(&state)
                 announceSlots(&state)
                 state.discovery?.connectionMade()
                 state.sendAll()
             case .disconnected(let reason):
                 state.connection = nil
+                state.subscriptions = [:]
                 takeLoss(of: &state)
                 state.outbox.connectionLost()
                 configuration.events.record(.brokerLost, "\(configuration.broker)", reason)
@@ -325,14 +326,15 @@ package final class MQTTPublisher: Service {
                 if state.outbox.confirm(number) { state.deliveredCount += 1 }
                 state.channel?.confirm(number)
                 state.sendAll()
-            case .subscribed(_, let isGranted):
-                if !isGranted { logger.warning("the broker refuses a subscription; check its access control") }
+            case .subscribed(let number, let isGranted):
+                guard let topic = state.subscriptions.removeValue(forKey: number), !isGranted else { return }
+                logger.warning("the broker refuses the subscription to \(topic); allow this user to read the topic")
             case .received(let reception) where reception.topic == topics.commands: perform(reception, state)
             case .received(let reception) where reception.topic == topics.status:
                 if reception.isWill, !state.isEnding { announceStatus(&state) }
             case .received(let reception):
                 state.discovery?.hear(reception.topic, at: now)
-                guard let prefix = state.discovery?.prefix, reception.topic == "\(prefix)/status" else { return }
+                guard reception.topic == state.discovery?.statusTopic else { return }
                 // Home Assistant has started.
                 if let payload = reception.payload, payload.elementsEqual("online".utf8) { state.discovery?.restart() }
             }

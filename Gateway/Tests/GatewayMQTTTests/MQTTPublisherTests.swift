@@ -260,6 +260,18 @@ struct MQTTPublisherTests {
         #expect(states() == ["online", "online", "offline"])
     }
 
+    @Test(.timeLimit(.minutes(5)), arguments: ["ble/gateways/hall/status", "homeassistant/status"])
+    func refusedSubscriptionIsNamedInTheLog(topic: String) async throws {
+        let broker = try SocketBroker(refusedTopic: topic) { _ in .confirm }
+        defer { broker.stop() }
+        let log = LogRecorder()
+        func refusals() -> [String] { log.messages(.warning).filter { $0.contains("refuses the subscription") } }
+        try await run(makePublisher(broker, log)) { !refusals().isEmpty }
+        #expect(
+            refusals() == ["the broker refuses the subscription to \(topic); allow this user to read the topic"]
+        )
+    }
+
     @Test(.timeLimit(.minutes(5)))
     func messageThatTheBrokerRefusesDoesNotBlockLaterOnes() async throws {
         let broker = try SocketBroker { $0.payload.utf8.count > 10_000 ? .endConnection : .confirm }

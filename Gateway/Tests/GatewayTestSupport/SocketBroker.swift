@@ -25,6 +25,7 @@ package final class SocketBroker: Sendable {
 
     package let port: UInt16
     private let listener: Int32
+    private let refusedTopic: String?
     private let answer: @Sendable (Message) -> Answer
     private let confirmed = Mutex<[Message]>([])
     private let connections = Mutex(0)
@@ -34,7 +35,11 @@ package final class SocketBroker: Sendable {
     /// The number of connections that were made.
     package var connectionCount: Int { connections.withLock { $0 } }
 
-    package init(answer: @escaping @Sendable (Message) -> Answer) throws {
+    /// - Parameters:
+    ///   - refusedTopic: the topic to which no client can subscribe; nil for none.
+    ///   - answer: decides about a message.
+    package init(refusedTopic: String? = nil, answer: @escaping @Sendable (Message) -> Answer) throws {
+        self.refusedTopic = refusedTopic
         self.answer = answer
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.listener = listener
@@ -83,7 +88,11 @@ package final class SocketBroker: Sendable {
                 confirmed.withLock { $0.append(message) }
                 send([0x40, 2] + content[topicEnd..<(topicEnd + 2)], to: connection)
                 if case .confirmAndSend(let other) = answer { send(packet(other), to: connection) }
-            case 8: send([0x90, 3] + content[0..<2] + [1], to: connection)
+            case 8:
+                let topicEnd = 4 + (Int(content[2]) << 8 | Int(content[3]))
+                let topic = String(decoding: content[4..<topicEnd], as: UTF8.self)
+                let code: UInt8 = topic == refusedTopic ? 0x80 : 1
+                send([0x90, 3] + content[0..<2] + [code], to: connection)
             case 12: send([0xD0, 0], to: connection)
             default: break
             }
