@@ -104,6 +104,25 @@ struct SettingsTests {
         #expect(merged == expected)
     }
 
+    /// The adapter may be plugged in later. Whether the machine of the test has an hci0 makes no difference.
+    @Test(
+        arguments: [
+            (nil, [:], "hci0"), (nil, ["BLE_ADAPTER": ""], "hci0"), (nil, ["BLE_ADAPTER": "hci9"], "hci9"),
+            (#"{"adapters": ["hci7", "auto"]}"#, ["BLE_ADAPTER": "x"], "hci7 auto"),
+        ] as [(String?, [String: String], String)]
+    )
+    func adapterThatIsAbsentIsOneToOpen(file: String?, environment: [String: String], names: String) throws {
+        let adapters = try settings(file: file).adaptersToOpen(environment: environment)
+        #expect(adapters.map { "\($0)" }.joined(separator: " ") == names)
+    }
+
+    @Test func adapterOfTheEnvironmentMustBeValid() throws {
+        let merged = try settings()
+        let environment = ["BLE_ADAPTER": "x"]
+        let error = #expect(throws: TransportError.self) { try merged.adaptersToOpen(environment: environment) }
+        #expect(error?.description.hasPrefix(#""x" names no adapter: use hci0"#) == true)
+    }
+
     @Test func environmentHasListsSeparatedByCommas() throws {
         let merged = try settings(environment: ["BLE_GATEWAY_ADAPTERS": "hci0, hci1", "BLE_GATEWAY_NAME": ""])
         #expect(merged.adapters == [.hci(index: 0, channel: .user), .hci(index: 1, channel: .user)])

@@ -27,10 +27,7 @@ extension GatewaySettings {
     ///
     /// - Throws: the error with which `run` would end.
     fileprivate func check() throws {
-        if adapters.isEmpty {
-            let environment = ProcessInfo.processInfo.environment[AdapterSpecification.environmentVariable]
-            _ = try AdapterSpecification.resolve(nil, environment: environment) { true }
-        }
+        _ = try adaptersToOpen(environment: ProcessInfo.processInfo.environment)
         let directory = StateDirectory(path: stateDirectory)
         try directory.check()
         if servesAPI, isEncrypted { _ = try directory.keyFile.read() }

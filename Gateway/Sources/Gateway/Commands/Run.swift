@@ -13,8 +13,8 @@ struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serve the adapters until SIGTERM, SIGINT or SIGHUP.",
         discussion: """
-            Without --adapter, the adapter is the one that BLE_ADAPTER names, or else hci0. `ble-gateway key` prints \
-            the key that clients need.
+            Without --adapter, the adapter is the one that BLE_ADAPTER names, or else hci0. An adapter that is absent \
+            is opened when it appears. `ble-gateway key` prints the key that clients need.
             """
     )
 
@@ -22,7 +22,7 @@ struct Run: AsyncParsableCommand {
 
     func run() async throws {
         var settings = try options.settings()
-        if settings.adapters.isEmpty { settings.adapters = [try .default()] }
+        settings.adapters = try settings.adaptersToOpen(environment: ProcessInfo.processInfo.environment)
         LineLogHandler.bootstrap(settings)
         try await GatewayProcess(settings: settings).run()
     }

@@ -119,6 +119,16 @@ struct GatewaySettings: Equatable {
         }
     }
 
+    /// Returns the adapters to open: those of the settings, or else the one that `BLE_ADAPTER` names, or else hci0. The
+    /// gateway waits for adapters that are absent, so none of them needs to exist.
+    ///
+    /// - Throws: ``TransportError/invalidSpecification(_:)`` if the variable's value cannot be parsed.
+    func adaptersToOpen(environment: [String: String]) throws(TransportError) -> [AdapterSpecification] {
+        guard adapters.isEmpty else { return adapters }
+        let named = environment[AdapterSpecification.environmentVariable]
+        return [try AdapterSpecification.resolve(nil, environment: named) { true }]
+    }
+
     private mutating func readMQTT(_ values: SettingsReader) throws(SettingsError) {
         if let (text, value) = try values.text(.mqtt) {
             guard let address = BrokerAddress(parsing: text) else {
