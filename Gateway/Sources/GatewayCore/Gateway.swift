@@ -22,8 +22,8 @@ public final class Gateway: Service {
     /// How late advertisements are read, so that the gateway wakes up seldom. Together with the time that they wait in
     /// batches, this is less than the 100 ms that clients expect.
     private static let advertisingReportDelay = Duration.milliseconds(50)
-    /// How long clients wait for the first adapter, whose address identifies the gateway.
-    private static let identityTimeout = Duration.seconds(10)
+    /// How long clients wait for the first adapter, so that those that connect at once find it.
+    private static let adapterTimeout = Duration.seconds(10)
     /// How long adapters may take to close.
     private static let adapterEndTimeout = Duration.seconds(5)
     /// The longest time between the request to end and the end: that of links, adapters and connections, which end one
@@ -187,8 +187,7 @@ public final class Gateway: Service {
 
     /// - Returns: nil if the gateway is to end.
     private func startServer() async throws -> APIServer? {
-        let information = await makeInformation()
-        guard !Task.isCancelled else { return nil }
+        guard let information = await makeInformation() else { return nil }
         let server = try await APIServer.start(
             hub: hub,
             information: information,
@@ -202,14 +201,14 @@ public final class Gateway: Service {
     }
 
     /// Returns the information about the gateway that clients can request, once an adapter is open or the time is over.
-    /// So clients that connect at once find an adapter. The address is that of the first adapter which could be opened,
-    /// or else made from the name; it stays the same from then on.
-    private func makeInformation() async -> ServerInformation {
-        let identity = GatewayIdentity(directory: configuration.stateDirectory, logger: configuration.logger)
+    ///
+    /// - Returns: nil if the gateway is to end.
+    private func makeInformation() async -> ServerInformation? {
         let adapterAddress = await adapterAddress()
-        let kept = identity.load()
-        let address = kept ?? adapterAddress ?? Self.address(for: configuration.name)
-        if kept == nil, !Task.isCancelled { identity.save(address) }
+        guard !Task.isCancelled else { return nil }
+        let identity = GatewayIdentity(directory: configuration.stateDirectory, logger: configuration.logger)
+        // A random address that cannot be kept would be another one after each start.
+        let address = identity.loadOrCreate() ?? adapterAddress ?? Self.address(for: configuration.name)
         return ServerInformation(
             name: configuration.name,
             friendlyName: configuration.friendlyName,
@@ -221,7 +220,7 @@ public final class Gateway: Service {
     /// The address of the first adapter that is open, within the time limit.
     private func adapterAddress() async -> UInt64? {
         let clock = ContinuousClock()
-        let end = clock.now + Self.identityTimeout
+        let end = clock.now + Self.adapterTimeout
         while !adapters.runners.isEmpty, clock.now < end, !Task.isCancelled {
             for runner in adapters.runners {
                 if let information = try? await runner.adapter?.information {
@@ -237,7 +236,7 @@ public final class Gateway: Service {
     private static func address(for name: String) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return hash & 0xFCFF_FFFF_FFFF | 0x0200_0000_0000
+        return GatewayIdentity.localAddress(hash)
     }
 
     // MARK: Status

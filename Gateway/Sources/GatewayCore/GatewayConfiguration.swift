@@ -19,7 +19,9 @@ public struct GatewayConfiguration: Sendable {
     public var servesAPI = true
     /// The adapters to open.
     public var adapters: [AdapterSpecification]
-    /// The directory in which bonds and identities are kept; nil to keep nothing.
+    /// The directory in which bonds and identities are kept, among them the random address that the gateway reports to
+    /// its clients. If it is nil, nothing is kept, and that address is the one of the first adapter, or made from
+    /// ``name`` if there is none. Clients do not distinguish gateways with the same address.
     public var stateDirectory: String?
     /// The greatest number of connections to devices at one time, over all adapters.
     public var connectionLimit: Int
