@@ -26,7 +26,7 @@ struct HostMetrics: Sendable {
     let droppedAdvertisements = Counter(label: "swift_ble_dropped_advertisements_total")
     /// PDUs that were dropped because the peers did not take the answers to earlier ones.
     let floodingPDUs = Counter(label: "swift_ble_flooding_pdus_total")
-    /// Notifications to all clients that were not sent to a slow client.
+    /// Values to several clients that were not sent to a slow client.
     let droppedValues = Counter(label: "swift_ble_dropped_notifications_total")
     let recoveries = Counter(label: "swift_ble_controller_recoveries_total")
     let commandFailures = Counter(label: "swift_ble_hci_command_failures_total")

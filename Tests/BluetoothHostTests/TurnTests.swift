@@ -45,7 +45,7 @@ struct TurnTests {
             await host.isolated { host in
                 host.observeEnd(of: link) { _ in log.append("ended") }
                 host.beginWriteWithoutResponse([1], to: 3, on: link) { _ in log.append("write") }
-                host.beginNotifying([1], of: 3, to: link) { _ in log.append("notification") }
+                host.beginSending([1], of: 3, to: [link]) { _ in log.append("notification") }
                 host.beginIndicating([1], of: 3, to: link) { _ in log.append("indication") }
                 host.begin(ReadValue(handle: 3), on: link) { _ in log.append("read") }
                 log.append("returned")

@@ -59,6 +59,29 @@ struct CentralLinkTests {
         #expect(update(4).isEmpty)
     }
 
+    @Test("Values that wait for one central refuse none to another one, and space for the first is reported")
+    func valuesForOneCentralRefuseNoneToAnotherOne() {
+        let other = RemoteCentral(link: .placeholder(3), identifier: UUID(), mtu: 185)
+        fixture.subscribe()
+        fixture.subscribe(other)
+        let centrals = fixture.recorder.centrals
+        _ = fixture.takeTold()
+        let send = { (centrals: [CBCentral]?) in
+            fixture.manager.updateValue(Data([1]), for: fixture.characteristic, onSubscribedCentrals: centrals)
+        }
+        for _ in 0..<CBPeripheralManager.updateLimit { #expect(send([centrals[0]])) }
+        #expect(!send([centrals[0]]))
+        #expect(send([centrals[1]]))
+        #expect(send(nil))
+        let done = Result<Void, BackendError>.success(())
+        fixture.answer(.update([1], handle, [fixture.remote.link, other.link]), done)
+        fixture.answer(.update([1], handle, [other.link]), done)
+        #expect(fixture.takeTold().isEmpty)
+        fixture.answer(.update([1], handle, [fixture.remote.link]), done)
+        fixture.answer(.update([1], handle, [fixture.remote.link]), done)
+        #expect(fixture.takeTold() == ["ready"])
+    }
+
     @Test("A central on two links has the smaller maximum length, and is gone with the last link")
     func centralIsGoneWithItsLastLink() async {
         var changes = fixture.manager.linux.centralChanges.makeAsyncIterator()

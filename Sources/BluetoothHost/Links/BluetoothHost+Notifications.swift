@@ -18,7 +18,7 @@ extension BluetoothHost {
     ///
     /// A client's notifications, indications and responses leave in the order of the calls. With `clients`, the call
     /// waits until the link of each had room. Without, it waits for the first link only, so that a slow client delays
-    /// no other. A client that is ``OutboundLanes/notificationLimit`` notifications behind misses the next ones; these
+    /// no other. A client that is ``OutboundLanes/broadcastLimit`` notifications behind misses the next ones; these
     /// are counted. A client that disconnects causes no error. On other threads than the loop's, the notification can
     /// be submitted; the call then returns before it is sent.
     ///
@@ -113,7 +113,7 @@ extension BluetoothHost {
         // Usually there is one client.
         let isOnly = isAwaited && blocked.count == 1
         var takers =
-            isOnly ? blocked : blocked.filter { $0.att.lanes.notificationCount < OutboundLanes.notificationLimit }
+            isOnly ? blocked : blocked.filter { $0.att.lanes.notificationCount < OutboundLanes.broadcastLimit }
         if takers.isEmpty, isAwaited {
             takers = blocked.min { $0.att.lanes.notificationCount < $1.att.lanes.notificationCount }.map { [$0] } ?? []
         }
@@ -159,15 +159,45 @@ extension BluetoothHost {
         notify(NotifyCall(value: value, handle: handle, clients: nil, caller: .callback(completion)))
     }
 
-    /// Notifies one client, behind the values that were sent to it before. `completion` is called on the loop when the
-    /// notification has left its lane.
-    package func beginNotifying(
+    /// Sends a value to each of the clients, behind the values that were sent to it before, without waiting. Clients
+    /// that have configured notifications get one, and others an indication. Clients that have not subscribed, or whose
+    /// links are not as secure as the characteristic requires, get nothing.
+    ///
+    /// `completion` is called on the loop when the first client has taken the value, so that a slow client delays no
+    /// other. A notification is taken when it has left its lane, an indication when the client has confirmed it. If no
+    /// client gets the value, `completion` is called at once.
+    ///
+    /// A client for which ``OutboundLanes/broadcastLimit`` values wait misses the next ones; these are counted. The
+    /// client for which the fewest values wait never misses one, so an only client gets them all.
+    package func beginSending(
         _ value: [UInt8],
         of handle: AttributeHandle,
-        to client: LinkIdentifier,
+        to clients: [LinkIdentifier],
         completion: @escaping @Sendable (Result<Void, HostError>) -> Void
     ) {
-        notify(NotifyCall(value: value, handle: handle, clients: [client], caller: .callback(completion)))
+        defer { endInput() }
+        let receivers = clients.compactMap { links[$0] }.filter { !$0.session.sendable(of: handle).isEmpty }
+        var takers = receivers.filter { $0.att.lanes.valueCount < OutboundLanes.broadcastLimit }
+        if takers.isEmpty, let first = receivers.min(by: { $0.att.lanes.valueCount < $1.att.lanes.valueCount }) {
+            takers = [first]
+        }
+        if takers.count < receivers.count { metrics.droppedValues.increment(by: receivers.count - takers.count) }
+        let caller = Caller.callback(completion)
+        guard !takers.isEmpty else { return end(caller, .success(())) }
+        let update = takers.count == 1 ? caller : .broadcast(Broadcast(1, caller))
+        for link in takers { send(ValueCall(value: value, handle: handle, caller: update), to: link) }
+    }
+
+    /// Sends a value as a notification or an indication, or queues it behind the values before it.
+    private func send(_ call: ValueCall, to link: Link) {
+        guard link.session.sendable(of: call.handle).contains(.notification) else {
+            return submit(.indication(call), on: link)
+        }
+        guard link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) else {
+            return submit(.notification(call), on: link)
+        }
+        notify(call.value, of: call.handle, on: link)
+        end(call.caller, .success(()))
     }
 
     // MARK: Indications

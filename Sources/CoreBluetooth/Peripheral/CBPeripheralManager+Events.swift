@@ -43,8 +43,8 @@ extension CBPeripheralManager: EventReceiver {
             content.advertising = .off
             content.waitingStarts = []
             content.session += 1
-            content.updatesInFlight = 0
-            content.owesReadiness = false
+            content.updatesInFlight = [:]
+            content.refusedUpdates = []
             return content.database.allCharacteristics
         }
         for characteristic in characteristics { characteristic.content.withLock { $0.subscriptions = [] } }
@@ -130,13 +130,17 @@ extension CBPeripheralManager: EventReceiver {
         delegate?.peripheralManager(self, didAdd: service, error: result.error)
     }
 
-    func updateHasLeft(_ session: UInt64) {
+    /// Handles that the first of a value's links has taken it.
+    func updateHasLeft(to links: [LinkIdentifier], _ session: UInt64) {
         let isReady = content.withLock { content in
             guard content.session == session else { return false }
-            content.updatesInFlight -= 1
-            guard content.owesReadiness, content.updatesInFlight < CBPeripheralManager.updateLimit else { return false }
-            content.owesReadiness = false
-            return true
+            for link in links {
+                let rest = content.updatesInFlight[link, default: 0] - 1
+                content.updatesInFlight[link] = rest > 0 ? rest : nil
+            }
+            let refused = content.refusedUpdates
+            content.refusedUpdates = refused.filter { !content.hasSpace(for: $0) }
+            return content.refusedUpdates.count < refused.count
         }
         if isReady { delegate?.peripheralManagerIsReady(toUpdateSubscribers: self) }
     }
@@ -185,6 +189,13 @@ extension CBPeripheralManager: EventReceiver {
     private func refuse(_ request: AccessRequest, on link: LinkIdentifier) {
         if request.commandLength != nil { return }
         backend?.answer(request.identifier, on: link, .failure(.unlikelyError))
+    }
+}
+
+extension CBPeripheralManager.Content {
+    /// Whether less than ``CBPeripheralManager/updateLimit`` values wait for one of the links.
+    func hasSpace(for links: some Sequence<LinkIdentifier>) -> Bool {
+        links.contains { updatesInFlight[$0, default: 0] < CBPeripheralManager.updateLimit }
     }
 }
 

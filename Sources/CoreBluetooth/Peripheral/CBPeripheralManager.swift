@@ -32,16 +32,18 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         var sweepSize = 64
         /// The centrals, by their links.
         var remotes: [LinkIdentifier: RemoteCentral] = [:]
-        var updatesInFlight = 0
+        /// The numbers of values in the host that wait for one of their links, by the links to which they are sent.
+        var updatesInFlight: [LinkIdentifier: Int] = [:]
         /// Incremented when the manager is no longer powered on. The completions of earlier updates and of earlier
         /// channel services are ignored.
         var session: UInt64 = 0
-        /// Whether ``updateValue(_:for:onSubscribedCentrals:)`` has returned false, so that the delegate is called when
-        /// there is space.
-        var owesReadiness = false
+        /// The links of each value that ``updateValue(_:for:onSubscribedCentrals:)`` has refused. The delegate is
+        /// called when one of these links has space.
+        var refusedUpdates: Set<Set<LinkIdentifier>> = []
     }
 
-    /// Maximum number of values that wait in the host before updates are refused.
+    /// Maximum number of values that wait in the host for one link. An update is refused if each of its links has as
+    /// many.
     static let updateLimit = 16
 
     let backend: (any PeripheralBackend)?
@@ -240,7 +242,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Sends a value to those of `centrals` that subscribe to the characteristic; to all subscribers if `centrals` is
     /// nil.
     ///
-    /// - Returns: false if too many values wait. Nothing was sent then, and
+    /// A value to several centrals waits for the fastest of them only, so that none can stop the others. A central that
+    /// is 256 values behind misses the next values to several centrals. A value to one central is never left out.
+    ///
+    /// - Returns: false if 16 values wait for each of these centrals. Nothing was sent then, and
     ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` is called when there is space.
     @discardableResult
     open func updateValue(
@@ -264,16 +269,16 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             .map(\.link)
         guard !targets.isEmpty else { return true }
         let session = content.withLock { content -> UInt64? in
-            guard content.updatesInFlight < CBPeripheralManager.updateLimit else {
-                content.owesReadiness = true
+            guard content.hasSpace(for: targets) else {
+                content.refusedUpdates.insert(Set(targets))
                 return nil
             }
-            content.updatesInFlight += 1
+            for link in targets { content.updatesInFlight[link, default: 0] += 1 }
             return content.session
         }
         guard let session else { return false }
         backend?.update(Array(value), of: handle, to: targets) { [weak self] _ in
-            self?.onQueue { $0.updateHasLeft(session) }
+            self?.onQueue { $0.updateHasLeft(to: targets, session) }
         }
         return true
     }

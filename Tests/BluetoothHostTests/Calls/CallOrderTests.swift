@@ -160,6 +160,6 @@ struct CallOrderTests {
         #expect(sent.all.count == count)
         let waiting = try calls.fixture.run { await host.inspect().waiters }
         // The first client is behind, by at most the limit.
-        #expect(waiting <= OutboundLanes.notificationLimit && waiting > 0)
+        #expect(waiting <= OutboundLanes.broadcastLimit && waiting > 0)
     }
 }

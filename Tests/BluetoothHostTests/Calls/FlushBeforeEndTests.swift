@@ -87,7 +87,7 @@ struct FlushBeforeEndTests {
         let handle = try calls.publishSubscribed()
         let (host, link) = (calls.host, calls.link)
         let notify: @Sendable (UInt8) async -> Void = { number in
-            await host.beginNotifying([number], of: handle, to: link) { _ in }
+            await host.beginSending([number], of: handle, to: [link]) { _ in }
         }
         try calls.fixture.run {
             await notify(1)
@@ -126,7 +126,7 @@ extension BluetoothHost {
             if isIndication {
                 beginIndicating([number], of: handle, to: link) { _ in }
             } else {
-                beginNotifying([number], of: handle, to: link) { _ in }
+                beginSending([number], of: handle, to: [link]) { _ in }
             }
         }
     }

@@ -25,7 +25,7 @@ struct ReentranceTests {
                 ended.append("first")
                 host.beginWriteWithoutResponse([9], to: 3, on: link) { _ in ended.append("write") }
                 host.beginReading(7, on: link) { _ in ended.append("third") }
-                host.beginNotifying([1], of: handle, to: link) { _ in ended.append("notification") }
+                host.beginSending([1], of: handle, to: [link]) { _ in ended.append("notification") }
             }
             await host.beginReading(6, on: link) { _ in ended.append("second") }
         }
@@ -47,7 +47,7 @@ struct ReentranceTests {
         try calls.fixture.run {
             await host.beginReading(5, on: link) { host in
                 host.beginWriteWithoutResponse([9], to: 3, on: link) { _ in }
-                host.beginNotifying([1], of: handle, to: link) { _ in }
+                host.beginSending([1], of: handle, to: [link]) { _ in }
                 host.beginReading(7, on: link) { host in
                     host.beginReading(8, on: link) { _ in }
                     host.beginWriteWithoutResponse([9], to: 3, on: link) { _ in }
@@ -100,7 +100,7 @@ struct ReentranceTests {
             _ = await host.observeServer { event in
                 guard case .access(_, .configured(_, _, let configuration)) = event else { return }
                 changes.append(configuration)
-                host.assumeIsolated { $0.beginNotifying([1], of: handle, to: link) { _ in } }
+                host.assumeIsolated { $0.beginSending([1], of: handle, to: [link]) { _ in } }
             }
         }
         calls.receive([0x12] + AttributeHandle(handle.rawValue + 1).bytes + [1, 0])

@@ -32,6 +32,73 @@ struct ServingBackendTests {
         }
     }
 
+    /// A lamp and two phones that subscribe to the same value. No packet reaches the second one any more.
+    private struct LampAndTwoPhones {
+        let pair: LampAndPhone
+        let silentDevice: BackendDevice
+        let silent: TestCentral
+        /// The links to both phones.
+        let links: [LinkIdentifier]
+
+        init(_ world: World, _ index: Int, _ configuration: ClientConfiguration) async throws {
+            pair = try await LampAndPhone(world)
+            silentDevice = try await BackendDevice("silent", in: world)
+            silent = await silentDevice.central()
+            var links: [LinkIdentifier] = []
+            for phone in [pair.phone, silent] {
+                let peripheral = await phone.find([Lamp.service]).identifier
+                await phone.connect(peripheral)
+                let value = try await phone.characteristics(of: Lamp.service, on: peripheral)[index]
+                try await phone.configure(configuration, of: value, on: peripheral).get()
+                let interval = Duration.milliseconds(15)
+                let parameters = ConnectionParameters(interval: interval...interval, supervisionTimeout: .seconds(32))
+                try await outcome { phone.backend.updateParameters(parameters, of: peripheral, $0) }.get()
+                links.append(await pair.lamp.configured().0.link)
+            }
+            self.links = links
+            let conditions = RadioConditions(isDead: true)
+            world.setConditions(conditions, between: pair.lampDevice.device, and: silentDevice.device)
+        }
+    }
+
+    @Test(
+        "A central that takes nothing delays no value to another one",
+        arguments: [(0, .notification), (3, .indication)] as [(Int, ClientConfiguration)]
+    )
+    func centralThatTakesNothingDelaysNoValueToAnotherOne(index: Int, configuration: ClientConfiguration) throws {
+        try World.run(seed: 70) { world in
+            let fixture = try await LampAndTwoPhones(world, index, configuration)
+            let (lamp, phone, handle) = (fixture.pair.lamp, fixture.pair.phone, fixture.pair.handle(index))
+            let taken = Mailroom<UInt8>()
+            for number in UInt8(0)..<100 {
+                lamp.backend.update([number], of: handle, to: fixture.links) { _ in taken.post(number) }
+            }
+            for number in UInt8(0)..<100 { #expect(await phone.value(of: handle) == [number]) }
+            // The phone has confirmed the last indication, but the lamp may not have received that.
+            try await world.sleep(for: .seconds(1))
+            #expect(taken.waiting == Array(0..<100))
+            #expect(await fixture.pair.lampDevice.adapter.host.linkIdentifiers().count == 2)
+        }
+    }
+
+    @Test("A central that is too far behind misses values to several centrals, and none to itself")
+    func centralThatIsTooFarBehindMissesValuesToSeveralCentrals() throws {
+        try World.run(seed: 71) { world in
+            let fixture = try await LampAndTwoPhones(world, 0, .notification)
+            let (lamp, phone, handle) = (fixture.pair.lamp, fixture.pair.phone, fixture.pair.handle(0))
+            for number in UInt16(0)..<400 {
+                let value = [UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]
+                lamp.backend.update(value, of: handle, to: fixture.links) { _ in }
+                #expect(await phone.value(of: handle) == value)
+            }
+            lamp.backend.update([1], of: handle, to: [fixture.links[1]]) { _ in }
+            world.setConditions(nil, between: fixture.pair.lampDevice.device, and: fixture.silentDevice.device)
+            var receivedCount = 0
+            while await fixture.silent.value(of: handle) != [1] { receivedCount += 1 }
+            #expect((256..<400).contains(receivedCount))
+        }
+    }
+
     @Test("An update for a disconnected central, or for none, is done at once")
     func updateWithoutReceiversIsDone() throws {
         try World.run(seed: 62) { world in

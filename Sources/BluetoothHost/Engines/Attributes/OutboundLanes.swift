@@ -44,8 +44,8 @@ struct OutboundLanes {
         case answer(AnswerCall)
     }
 
-    /// Maximum number of notifications to all clients that wait for one of them.
-    static let notificationLimit = 256
+    /// Maximum number of values to several clients that wait for one of them.
+    static let broadcastLimit = 256
 
     private(set) var client = Deque<Item>()
     private(set) var server = Deque<Item>()
@@ -57,6 +57,9 @@ struct OutboundLanes {
     var isEmpty: Bool { client.isEmpty && server.isEmpty }
 
     var count: Int { client.count + server.count }
+
+    /// Items of the server lane that are notifications or indications.
+    var valueCount: Int { server.count - answerCount }
 
     mutating func append(_ work: Work, sequence: UInt64) {
         let item = Item(sequence: sequence, work: work)

@@ -332,18 +332,9 @@ final class HostPeripheral: PeripheralBackend, HostMember {
         _ completion: @escaping Completion<Void>
     ) {
         submit(completion) { host, _ in
-            let wanting = Set(host.subscribers(of: handle, .notification))
-            let update = ValueUpdate(links.count, completion)
-            for link in links {
-                // A failure means that the central has disconnected, and its subscription with it.
-                if self.state.clients[link]?.isReleased == true {
-                    update.hasLeft()
-                } else if wanting.contains(link) {
-                    host.beginNotifying(value, of: handle, to: link) { _ in update.hasLeft() }
-                } else {
-                    host.beginIndicating(value, of: handle, to: link) { _ in update.hasLeft() }
-                }
-            }
+            let clients = links.filter { self.state.clients[$0]?.isReleased != true }
+            // A failure means that the central has disconnected, and its subscription with it.
+            host.beginSending(value, of: handle, to: clients) { _ in completion(.success(())) }
         }
     }
 
