@@ -50,7 +50,8 @@ public struct Peripheral: Sendable {
     ///
     /// It returns the value for a read, from the offset of the read on. What it returns for a write is ignored. An
     /// `ATTErrorCode` that it throws is the error in the response. Any other error is logged, and the response has the
-    /// error Unlikely Error. A command has no response.
+    /// error Unlikely Error. The first such error for each client is a warning. Later ones are debug messages, because
+    /// a client can cause any number of them. A command has no response.
     ///
     /// If the client's link ends while a request is handled, the handler's task is cancelled. A command is handled to
     /// its end.

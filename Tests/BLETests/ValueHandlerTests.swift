@@ -132,6 +132,27 @@ struct ValueHandlerTests {
         }
     }
 
+    @Test("Of the errors that a client causes, only the first is a warning")
+    func onlyTheFirstErrorOfAClientIsAWarning() throws {
+        try World.run { world in
+            let fixture = try await Fixture(world) { _, access in
+                if case .write = access { throw SensorFailure() }
+                return [7]
+            }
+            for (count, name) in [(1, "one"), (2, "another")] {
+                let peer = try await fixture.connect(name)
+                for number in UInt8(1)...100 {
+                    try await peer.write([number], to: fixture.handle, kind: .withoutResponse)
+                }
+                #expect(try await peer.read(fixture.handle) == [7])
+                await #expect(throws: BLEError.attribute(.unlikelyError, handle: fixture.handle)) {
+                    try await peer.write([1], to: fixture.handle)
+                }
+                #expect(fixture.messages.all.filter { $0.contains("SensorFailure") }.count == count)
+            }
+        }
+    }
+
     @Test("A handler that never returns does not delay another client; its client gives up after 30 s")
     func handlerThatNeverReturnsDelaysOnlyItsClient() throws {
         try World.run { world in

@@ -20,6 +20,11 @@ import Synchronization
 /// it has sent one. They are handled by another task if a request was cancelled, so that they are not cancelled with
 /// it.
 ///
+/// ## Errors
+///
+/// A client can cause any number of errors of a handler, for example by malformed commands. So only the first error is
+/// a warning. Later ones are debug messages.
+///
 /// ## Bounds
 ///
 /// A client has at most one open request on each bearer (Vol 3, Part F, 3.3.2); with up to 16 of bearers that have
@@ -42,21 +47,6 @@ final class AccessQueue: Sendable {
         var isCommand: Bool {
             if case .write(_, isCommand: true) = request.kind { true } else { false }
         }
-
-        /// Calls the handler. An error that is not an ATT error is logged, and answered with Unlikely Error.
-        nonisolated(nonsending) func handle(
-            of client: ClientID,
-            _ logger: @autoclosure () -> Logger?
-        ) async -> Result<[UInt8], ATTErrorCode> {
-            do {
-                return .success(try await handler(client, request.kind))
-            } catch let code as ATTErrorCode {
-                return .failure(code)
-            } catch {
-                if !Task.isCancelled { logger()?.warning("a handler of a value failed: \(error)") }
-                return .failure(.unlikelyError)
-            }
-        }
     }
 
     /// The maximum number of commands that wait.
@@ -67,6 +57,8 @@ final class AccessQueue: Sendable {
         var commandCount = 0
         var droppedCount = 0
         var isFinished = false
+        /// Whether a handler has thrown an error that is not an ATT error.
+        var hasFailed = false
         /// Whether the access that was taken last is a request whose handler has not returned.
         var isHandlingRequest = false
         /// Whether the request that was taken last was cancelled because the link has ended.
@@ -141,6 +133,32 @@ final class AccessQueue: Sendable {
             case .empty: await waitForAccess()
             }
         }
+    }
+
+    /// Calls the handler of the access that ``next()`` returned last. An error that is not an ATT error is logged, and
+    /// answered with Unlikely Error.
+    nonisolated(nonsending) func handle(
+        _ access: Access,
+        of client: ClientID,
+        _ logger: @autoclosure () -> Logger?
+    ) async -> Result<[UInt8], ATTErrorCode> {
+        do {
+            return .success(try await access.handler(client, access.request.kind))
+        } catch let code as ATTErrorCode {
+            return .failure(code)
+        } catch {
+            if !Task.isCancelled { report(error, logger()) }
+            return .failure(.unlikelyError)
+        }
+    }
+
+    private func report(_ error: any Error, _ logger: Logger?) {
+        let isFirst = state.withLock { state in
+            defer { state.hasFailed = true }
+            return !state.hasFailed
+        }
+        let note = isFirst ? "; later failures for this client are debug messages" : ""
+        logger?.log(level: isFirst ? .warning : .debug, "a handler of a value failed: \(error)\(note)")
     }
 
     /// Records that the handler of the access which ``next()`` returned last has returned.
@@ -262,7 +280,7 @@ final class AccessQueues: Sendable {
     ) -> Task<Void, Never> {
         Task(executorPreference: host?.loop.appTaskExecutor) { [weak host] in
             while let access = await queue.next() {
-                let result = await access.handle(of: client, host?.logger)
+                let result = await queue.handle(access, of: client, host?.logger)
                 guard queue.handled() else {
                     startTask(for: client, queue, on: host)
                     return
