@@ -77,18 +77,33 @@ final class ChannelPipe: @unchecked Sendable {
     }
 }
 
-/// Received bytes that the app has not read, in the pieces in which they arrived.
+/// Received bytes that the app has not read, in pieces.
+///
+/// Each array takes memory in addition to its bytes, and a peer may send SDUs of one byte. So short SDUs share a piece.
 struct ReceivedBytes {
+    /// Bytes are added to the last piece while it has fewer bytes than this.
+    private static let joinedLength = 1024
+
     private var pieces: [[UInt8]] = []
     /// The number of pieces at the front that have been read.
     private var first = 0
     /// The number of bytes of the first piece that have been read.
     private var offset = 0
 
-    var isEmpty: Bool { first == pieces.count }
+    /// The number of pieces that have not been read to their end.
+    var pieceCount: Int { pieces.count - first }
 
+    var isEmpty: Bool { pieceCount == 0 }
+
+    /// Adds the bytes of an SDU.
     mutating func append(_ octets: [UInt8]) {
-        if !octets.isEmpty { pieces.append(octets) }
+        guard !octets.isEmpty else { return }
+        let last = pieces.count - 1
+        if !isEmpty, pieces[last].count < ReceivedBytes.joinedLength {
+            pieces[last] += octets
+        } else {
+            pieces.append(octets)
+        }
     }
 
     /// Moves as many bytes as are available and fit, and returns their number.
