@@ -161,21 +161,26 @@ struct RemoteDatabase {
     // MARK: Invalidation
 
     /// Removes and returns the services that overlap a range of handles.
+    ///
+    /// Each attribute is visited once, because a server decides how many services and attributes it has.
     mutating func invalidate(_ range: HandleRange) -> [CBService] {
         let invalid = known.values
             .filter { $0.range?.overlaps(range) ?? false }
             .sorted(by: RemoteDatabase.precedes)
-        for service in invalid {
-            guard let range = service.range else { continue }
+        guard !invalid.isEmpty else { return [] }
+        var handles = RangeSet<UInt32>()
+        for range in invalid.compactMap(\.range) {
             known[range.start] = nil
-            for handle in characteristics.keys where handle >= range.start && handle <= range.end {
-                characteristics.removeValue(forKey: handle)?.content.withLock { $0.isNotifying = false }
-            }
-            for handle in descriptors.keys where handle >= range.start && handle <= range.end {
-                descriptors[handle] = nil
-            }
+            guard range.start <= range.end else { continue }
+            handles.insert(contentsOf: UInt32(range.start.rawValue)..<UInt32(range.end.rawValue) + 1)
         }
-        services?.removeAll { service in invalid.contains { $0 === service } }
+        for (handle, characteristic) in characteristics where handles.contains(UInt32(handle.rawValue)) {
+            characteristic.content.withLock { $0.isNotifying = false }
+        }
+        characteristics = characteristics.filter { !handles.contains(UInt32($0.key.rawValue)) }
+        descriptors = descriptors.filter { !handles.contains(UInt32($0.key.rawValue)) }
+        let removed = Set(invalid.map { ObjectIdentifier($0) })
+        services?.removeAll { removed.contains(ObjectIdentifier($0)) }
         return invalid
     }
 
