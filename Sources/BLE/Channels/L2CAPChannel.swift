@@ -18,8 +18,8 @@ import BluetoothHost
 /// closed when the last reference to it is released. Several readers and cancellation are described in
 /// <doc:EventSequences>.
 public final class L2CAPChannel: Sendable {
-    /// The maximum lengths of SDUs and K-frames that this side receives, and of the data that waits in either
-    /// direction.
+    /// The maximum lengths of SDUs and K-frames that this side receives, and of the data that waits in the host in
+    /// either direction. In addition, the channel holds as much received data as the host.
     public typealias Configuration = CreditBasedChannel.Configuration
 
     /// The SPSM of the service that the channel reaches: 0x0001 to 0x00FF.
@@ -138,7 +138,8 @@ public final class L2CAPChannel: Sendable {
     /// Returns the next SDU; nil at the end.
     ///
     /// Takes all SDUs that the host has at once and stores them in the channel, not in an iterator, so that another
-    /// iterator can continue.
+    /// iterator can continue. The peer then gets credits for the host's capacity again. So the channel and the host
+    /// together hold at most twice that capacity.
     fileprivate func next() async throws(BLEError) -> [UInt8]? {
         while true {
             if Task.isCancelled { throw .cancelled }
