@@ -28,6 +28,8 @@ public struct FleetStatus: Sendable {
     public var waitingMessageCount = 0
     /// Why messages cannot be stored now; nil if they can.
     public var storeFailure: String?
+    /// Why lines cannot be written now; nil if they can.
+    public var outputFailure: String?
 
     /// Creates the status of a consumer that has done nothing.
     public init() {}

@@ -43,6 +43,16 @@ struct FleetPageTests {
         )
     }
 
+    @Test func healthFailsIfLinesCannotBeWritten() throws {
+        var status = FleetStatus()
+        status.storeFailure = "a"
+        status.outputFailure = "b"
+        let found = try #require(try response("/health", status))
+        #expect(found.status == .serviceUnavailable)
+        let reasons = "[\"messages cannot be stored: a\", \"lines cannot be written: b\"]"
+        #expect(String(buffer: found.body) == "{\"status\": \"failing\", \"reasons\": \(reasons)}\n")
+    }
+
     @Test func nothingElseIsServed() throws {
         #expect(try response("/", FleetStatus()) == nil)
     }

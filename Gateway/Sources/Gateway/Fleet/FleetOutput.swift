@@ -6,7 +6,8 @@ import Synchronization
 
 /// Writes lines to a file descriptor, then publishes them, and reports which messages they were made of.
 ///
-/// A reader that is slow, or a broker that is away, makes lines wait. The caller must add no more if ``isFull``.
+/// A reader that is slow, a disk that is full, or a broker that is away makes lines wait. The caller must add no more
+/// if ``isFull``.
 final class FleetOutput: Sendable {
     /// A line of JSON.
     struct Line: Sendable {
@@ -33,6 +34,8 @@ final class FleetOutput: Sendable {
     /// After this number of connections that end before the broker confirms a line, it is taken to refuse the first
     /// one.
     private static let fruitlessConnectionLimit = 3
+    /// The time after which lines that could not be written are tried again.
+    private static let retryPause = DispatchTimeInterval.seconds(1)
 
     private let descriptor: Int32
     private let finished: @Sendable ([UInt64]) -> Void
@@ -40,6 +43,10 @@ final class FleetOutput: Sendable {
     private let queue = DispatchQueue(label: "ble-gateway.fleet.output")
     private let counts = Mutex(Counts())
     private let session = Mutex<MQTTSession?>(nil)
+    /// Used on the queue only.
+    private let unwritten = Mutex(UnwrittenLines())
+    /// Why the last attempt to write lines failed; nil if it did not. While there is a reason, another attempt follows.
+    private let lastFailure = Mutex<String?>(nil)
     /// Used on the queue only.
     private let deliveries: Mutex<DeliveryWindow<Line>>
     private let timeSinceStart: @Sendable () -> Duration
@@ -57,9 +64,9 @@ final class FleetOutput: Sendable {
     /// - Parameters:
     ///   - confirmationTimeout: the time in which the broker should confirm a line.
     ///   - timeSinceStart: returns the time since any moment before.
-    ///   - logger: receives the reasons why the connection to the broker was lost.
+    ///   - logger: receives the reasons why lines cannot be written now, and why the connection to the broker was lost.
     ///   - finished: is called with the messages of lines that are written and, if they have a topic, confirmed.
-    ///   - failed: is called once if the descriptor cannot be written.
+    ///   - failed: is called once if the descriptor can never be written again: its reader has gone, or it is closed.
     init(
         descriptor: Int32,
         confirmationTimeout: Duration = .seconds(60),
@@ -104,6 +111,8 @@ final class FleetOutput: Sendable {
     var writtenCount: UInt64 { counts.withLock(\.written) }
     /// The number of the last connection to the broker; 0 if there was none.
     var connectionNumber: UInt64 { session.withLock { $0 }?.connectionNumber ?? 0 }
+    /// Why lines cannot be written now, although they are tried again; nil if they can.
+    var failure: String? { lastFailure.withLock { $0 } }
     /// Whether no more lines should be added.
     var isFull: Bool { waitingCount >= Self.limit }
 
@@ -111,7 +120,7 @@ final class FleetOutput: Sendable {
     func write(_ lines: [Line]) {
         guard !lines.isEmpty else { return }
         counts.withLock { $0.waiting += lines.count }
-        queue.async { [self] in writeNow(lines) }
+        queue.async { [self] in add(lines) }
     }
 
     /// Connects again if the broker does not confirm a line in time. To be called now and then.
@@ -142,13 +151,46 @@ final class FleetOutput: Sendable {
 
     // MARK: On the queue
 
-    private func writeNow(_ lines: [Line]) {
+    private func add(_ lines: [Line]) {
         guard !hasFailed.withLock({ $0 }) else { return }
-        guard LineWriter.write(lines.map { $0.text + "\n" }.joined(), to: descriptor) else {
-            let number = errno
-            hasFailed.withLock { $0 = true }
-            return failed(FleetOutputError(errorNumber: number))
+        unwritten.withLock { $0.append(lines) }
+        // After a failure, the next attempt writes them.
+        if failure == nil { writeAll() }
+    }
+
+    private func writeAll() {
+        while let bytes = unwritten.withLock({ $0.nextBytes }) {
+            let (count, error) = LineWriter.write(bytes, to: descriptor)
+            if let error { writeFailed(error) } else { writeSucceeded() }
+            publish(unwritten.withLock { $0.removeWritten(count) })
+            if error != nil { return }
         }
+    }
+
+    private func writeFailed(_ error: Int32) {
+        guard ![EPIPE, EBADF].contains(error) else {
+            hasFailed.withLock { $0 = true }
+            return failed(FleetOutputError(errorNumber: error))
+        }
+        let reason = String(cString: strerror(error))
+        let isKnown = lastFailure.withLock { failure in
+            defer { failure = reason }
+            return failure != nil
+        }
+        if !isKnown { logger.error("lines cannot be written to standard output, and wait: \(reason)") }
+        queue.asyncAfter(deadline: .now() + Self.retryPause) { [weak self] in self?.writeAll() }
+    }
+
+    private func writeSucceeded() {
+        let hadFailed = lastFailure.withLock { failure in
+            defer { failure = nil }
+            return failure != nil
+        }
+        if hadFailed { logger.notice("lines are written to standard output again") }
+    }
+
+    /// Publishes lines that are written.
+    private func publish(_ lines: [Line]) {
         let isPublished = session.withLock { $0 != nil }
         complete(lines.filter { !isPublished || $0.topic == nil })
         guard isPublished else { return }
@@ -230,7 +272,7 @@ final class FleetOutput: Sendable {
     }
 }
 
-/// The reason why lines cannot be written.
+/// The reason why lines can never be written again.
 struct FleetOutputError: Error, Equatable, CustomStringConvertible {
     let errorNumber: Int32
 

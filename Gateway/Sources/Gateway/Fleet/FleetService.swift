@@ -106,7 +106,7 @@ final class FleetService: Service {
 
     /// Combines messages until graceful shutdown or until the task is cancelled. The windows that are open end then.
     ///
-    /// - Throws: ``FleetOutputError`` if lines cannot be written.
+    /// - Throws: ``FleetOutputError`` if lines can never be written again.
     func run() async throws {
         restore()
         let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "ble-gateway.fleet"))
@@ -155,6 +155,7 @@ final class FleetService: Service {
             status.lineCount = output?.writtenCount ?? 0
             status.waitingMessageCount = state.journal.unfinishedCount
             status.storeFailure = state.journal.failure
+            status.outputFailure = output?.failure
             return status
         }
     }

@@ -119,7 +119,7 @@ final class LineWriter: Sendable {
     /// Writes bytes, and waits for a descriptor that does not block.
     ///
     /// - Returns: the number of bytes that were written, and why the others could not be written.
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, error: Int32?) {
+    static func write(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, error: Int32?) {
         var written = 0
         while written < bytes.count {
             let count = bytes.withUnsafeBytes {

@@ -141,7 +141,10 @@ struct Health {
 
     /// The state of a fleet's consumer. A broker that is away is no reason here either.
     init(_ status: FleetStatus) {
-        reasons = status.storeFailure.map { ["messages cannot be stored: \($0.printable(limit: 240))"] } ?? []
+        let failures = [
+            ("messages cannot be stored", status.storeFailure), ("lines cannot be written", status.outputFailure),
+        ]
+        reasons = failures.compactMap { text, reason in reason.map { "\(text): \($0.printable(limit: 240))" } }
     }
 
     /// The state as a JSON object.
