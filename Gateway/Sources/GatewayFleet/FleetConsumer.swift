@@ -44,8 +44,13 @@ public struct FleetConsumer: Sendable {
     /// - Parameters:
     ///   - messages: the messages, oldest first.
     ///   - now: the time, since any moment. It must not decrease from call to call.
-    public mutating func restore(_ messages: [FleetWindow.Restored], at now: Duration) -> Output {
-        let (observations, discarded) = window.restore(messages, at: now)
+    ///   - systemTime: the system's time now, since 1970; nil if it is not known.
+    public mutating func restore(
+        _ messages: [FleetWindow.Restored],
+        at now: Duration,
+        systemTime: Duration? = nil
+    ) -> Output {
+        let (observations, discarded) = window.restore(messages, at: now, systemTime: systemTime)
         var output = Output()
         output.discarded = discarded
         add(observations, to: &output)
@@ -57,9 +62,15 @@ public struct FleetConsumer: Sendable {
     /// - Parameters:
     ///   - message: the decoded message.
     ///   - token: comes back once, in an observation of the output or in its discarded ones.
-    ///   - now: the time of the arrival, by the clock of ``restore(_:at:)``.
-    public mutating func receive(_ message: FleetMessage, token: UInt64, at now: Duration) -> Output {
-        let outcome = window.receive(message, token: token, at: now)
+    ///   - now: the time of the arrival, by the clock of ``restore(_:at:systemTime:)``.
+    ///   - systemTime: the system's time of the arrival; see ``FleetWindow/receive(_:token:at:systemTime:)``.
+    public mutating func receive(
+        _ message: FleetMessage,
+        token: UInt64,
+        at now: Duration,
+        systemTime: Duration? = nil
+    ) -> Output {
+        let outcome = window.receive(message, token: token, at: now, systemTime: systemTime)
         var output = Output()
         // Before the message: it is not a part of the collections that have ended.
         add(election.advance(to: now), to: &output)
@@ -110,7 +121,7 @@ public struct FleetConsumer: Sendable {
     /// - Parameters:
     ///   - address: the address of the tag.
     ///   - payload: the change as JSON. A malformed one is removed too.
-    ///   - now: the time, by the clock of ``restore(_:at:)``.
+    ///   - now: the time, by the clock of ``restore(_:at:systemTime:)``.
     public mutating func addRetainedElection(of address: UInt64, payload: String, at now: Duration) {
         guard !payload.isEmpty else { return }
         retained.insert(address, gateway: RetainedElections.gateway(in: payload), at: now)

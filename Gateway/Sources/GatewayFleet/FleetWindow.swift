@@ -21,11 +21,6 @@ public struct FleetWindow: Sendable {
         public var window = Duration.seconds(2)
         /// The time in which late messages are recognized, from the end of the window.
         public var memory = Duration.seconds(30)
-        /// The system's time at the caller's time zero, since 1970; nil if it is not known.
-        ///
-        /// With it, the delay of a gateway's first message is measured too: the gateway's clock is taken to have the
-        /// system's time. This is corrected after some minutes of messages.
-        public var timeAtZero: Duration?
         /// The greatest number of open windows.
         public var openLimit = 16_384
         /// The greatest number of ended windows that are remembered.
@@ -141,9 +136,17 @@ public struct FleetWindow: Sendable {
     ///   - message: the decoded message.
     ///   - token: comes back in the observation.
     ///   - now: the time of the arrival, since any moment. It must not decrease.
-    public mutating func receive(_ message: FleetMessage, token: UInt64 = 0, at now: Duration) -> Outcome {
+    ///   - systemTime: the system's time of the arrival, since 1970; nil if it is not known. It may be set at any time.
+    ///     With it, the delay of a gateway's first message is measured too: the gateway's clock is taken to have the
+    ///     system's time. This is corrected after some minutes of messages.
+    public mutating func receive(
+        _ message: FleetMessage,
+        token: UInt64 = 0,
+        at now: Duration,
+        systemTime: Duration? = nil
+    ) -> Outcome {
         var observations = advance(to: now)
-        let (kind, delay) = take(message, token, now, &observations)
+        let (kind, delay) = take(message, token, now, systemTime, &observations)
         return Outcome(kind: kind, delay: delay, observations: observations)
     }
 
@@ -173,6 +176,7 @@ public struct FleetWindow: Sendable {
         _ message: FleetMessage,
         _ token: UInt64,
         _ now: Duration,
+        _ systemTime: Duration?,
         _ observations: inout [CombinedObservation]
     ) -> (kind: Kind, delay: Duration) {
         counters.received &+= 1
@@ -184,14 +188,20 @@ public struct FleetWindow: Sendable {
             counters.duplicates &+= 1
             return (.duplicate, .zero)
         }
-        let delay = delay(of: message, by: gateway, at: now)
+        let delay = delay(of: message, by: gateway, at: now, expected: systemTime.map { now - $0 })
         return (join(message, gateway, token, delay, now, &observations), delay)
     }
 
     /// Measures the delay of a message that has not come before.
-    private mutating func delay(of message: FleetMessage, by gateway: Int, at arrival: Duration) -> Duration {
+    ///
+    /// - Parameter expected: the caller's time minus the system's time; nil if it is not known.
+    private mutating func delay(
+        of message: FleetMessage,
+        by gateway: Int,
+        at arrival: Duration,
+        expected: Duration?
+    ) -> Duration {
         guard let time = ClockOffset.parse(message.time) else { return .zero }
-        let expected = configuration.timeAtZero.map { .zero - $0 }
         return gateways.update(gateway) { $0.offset.delay(of: time, at: arrival, expected: expected) } ?? .zero
     }
 
@@ -261,47 +271,33 @@ public struct FleetWindow: Sendable {
 
     // MARK: Restoring
 
-    /// A message that an earlier engine took.
-    public struct Restored: Sendable {
-        /// The message.
-        public var message: FleetMessage
-        /// The token that comes back in the observation.
-        public var token: UInt64
-        /// Whether nothing is to be done for the message any more.
-        public var isFinished: Bool
-        /// The time since its arrival. If it is negative, because the clock was set back, the time is not known, and
-        /// the transmission of a finished message is not remembered.
-        public var age: Duration
-
-        /// Creates a message.
-        public init(_ message: FleetMessage, token: UInt64, isFinished: Bool, age: Duration) {
-            self.message = message
-            self.token = token
-            self.isFinished = isFinished
-            self.age = age
-        }
-    }
-
     /// Takes the messages of an earlier engine, in their order. To be called before the first message.
     ///
     /// Messages that are finished are duplicates from now on. Their transmissions are remembered until their age is
     /// that of the memory. The others are collected again.
     ///
+    /// - Parameters:
+    ///   - messages: the messages, oldest first.
+    ///   - now: the time, by the clock of ``receive(_:token:at:systemTime:)``.
+    ///   - systemTime: the system's time now, since 1970; nil if it is not known.
     /// - Returns: the observations that are complete, and the tokens of the messages that will not be in any.
     public mutating func restore(
         _ messages: [Restored],
-        at now: Duration
+        at now: Duration,
+        systemTime: Duration? = nil
     ) -> (observations: [CombinedObservation], discarded: [UInt64]) {
         var observations: [CombinedObservation] = []
         var discarded: [UInt64] = []
         var waiting: [(Restored, gateway: Int, delay: Duration)] = []
+        let expected = systemTime.map { now - $0 }
         for restored in messages {
             let gateway = gateways.number(of: restored.message.gateway, at: now) { GatewayHistory() }
             guard let gateway, isNewAfterRestart(restored.message, gateway) else {
                 if !restored.isFinished { discarded.append(restored.token) }
                 continue
             }
-            let delay = delay(of: restored.message, by: gateway, at: now - max(.zero, restored.age))
+            let arrival = now - max(.zero, restored.age)
+            let delay = delay(of: restored.message, by: gateway, at: arrival, expected: expected)
             if restored.isFinished {
                 rememberTransmission(of: restored, by: gateway, at: now)
             } else {

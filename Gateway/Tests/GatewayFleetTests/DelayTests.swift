@@ -86,12 +86,42 @@ struct DelayTests {
     }
 
     @Test func delayOfAnUnknownGatewayIsMeasuredByTheSystemsClock() throws {
-        var configuration = FleetWindow.Configuration()
-        let start = try #require(ClockOffset.parse(time(7200)))
-        configuration.timeAtZero = start
-        var fleet = FleetWindow(configuration)
-        #expect(fleet.receive(message("a", 1, 1, time: time(0)), at: .seconds(5)).delay == .seconds(7205))
-        #expect(fleet.receive(message("b", 1, 2, time: time(7200)), at: .seconds(5)).delay == .zero)
+        let systemTime = try #require(ClockOffset.parse(time(7200)))
+        var fleet = FleetWindow()
+        let old = fleet.receive(message("a", 1, 1, time: time(0)), at: .seconds(5), systemTime: systemTime)
+        let new = fleet.receive(message("b", 1, 2, time: time(7200)), at: .seconds(5), systemTime: systemTime)
+        #expect(old.delay == .seconds(7200) && new.delay == .zero)
+    }
+
+    /// The consumer's machine starts without a clock. The network then sets the time by three hours.
+    @Test(arguments: [false, true])
+    func systemsClockThatIsSetIsUsedForLaterGateways(isForward: Bool) throws {
+        let systemTime = try #require(ClockOffset.parse(time(4 * 3600)))
+        let step = Duration.seconds(isForward ? 3 * 3600 : -3 * 3600)
+        var fleet = FleetWindow()
+        let first = message("a", 1, 1, time: time(4 * 3600))
+        _ = fleet.receive(first, at: .seconds(5), systemTime: systemTime - step)
+        let old = message("b", 1, 2, time: time(2 * 3600))
+        let new = message("c", 1, 3, time: time(4 * 3600))
+        #expect(fleet.receive(old, at: .seconds(5), systemTime: systemTime).delay == .seconds(7200))
+        #expect(fleet.receive(new, at: .seconds(5), systemTime: systemTime).delay == .zero)
+    }
+
+    /// A message that waited at its gateway for two hours, and arrived when an earlier engine ran, an hour ago.
+    @Test(arguments: [false, true])
+    func delayOfARestoredMessageIsMeasuredByTheSystemsClock(isFinished: Bool) throws {
+        let systemTime = try #require(ClockOffset.parse(time(3 * 3600)))
+        let known = FleetWindow.Restored(
+            message("a", 1, 1, time: time(0)),
+            token: 1,
+            isFinished: isFinished,
+            age: .seconds(3600)
+        )
+        var fleet = FleetWindow()
+        _ = fleet.restore([known], at: .seconds(5), systemTime: systemTime)
+        // The next message also arrives two hours after it was made.
+        let next = message("a", 2, 2, time: time(3600))
+        #expect(fleet.receive(next, at: .seconds(5), systemTime: systemTime).delay == .seconds(7200))
     }
 
     // MARK: The election
@@ -100,16 +130,16 @@ struct DelayTests {
     /// gateway that is silent for an hour is forgotten, and its messages are measured by the system's clock then.
     @Test(arguments: [(3000, nil), (7200, "2026-11-24T12:00:00Z")] as [(Int, String?)])
     func backlogOfAGatewayElectsNothing(outage: Int, timeAtZero: String?) {
-        var configuration = FleetWindow.Configuration()
-        configuration.timeAtZero = timeAtZero.flatMap { ClockOffset.parse($0) }
-        var fleet = FleetConsumer(window: configuration)
+        let start = timeAtZero.flatMap { ClockOffset.parse($0) }
+        var fleet = FleetConsumer()
         var changes: [String?] = []
         var sequences: [String: UInt64] = [:]
         func hear(_ gateway: String, _ rssi: Int, of second: Int, at now: Duration) {
             let sequence = sequences[gateway, default: 0] + 1
             sequences[gateway] = sequence
             let heard = message(gateway, sequence, Int(sequence), rssi: rssi, time: time(second))
-            changes += fleet.receive(heard, token: 0, at: now).changes.map(\.gateway)
+            let output = fleet.receive(heard, token: 0, at: now, systemTime: start.map { $0 + now })
+            changes += output.changes.map(\.gateway)
         }
         hear("hall", -40, of: 0, at: .zero)
         changes += fleet.advance(to: .seconds(2)).changes.map(\.gateway)

@@ -72,9 +72,7 @@ final class FleetService: Service {
     init(_ configuration: Configuration, journal: sending FleetJournal, logger: Logger) throws(MQTTError) {
         self.configuration = configuration
         self.logger = logger
-        var window = configuration.window
-        window.timeAtZero = .milliseconds(Int64(Date().timeIntervalSince1970 * 1000))
-        state = Mutex(State(consumer: FleetConsumer(window: window), journal: journal))
+        state = Mutex(State(consumer: FleetConsumer(window: configuration.window), journal: journal))
         let output = FleetOutput(
             descriptor: configuration.descriptor,
             logger: logger,
@@ -161,13 +159,16 @@ final class FleetService: Service {
     }
 
     private var now: Duration { .now - start }
+    /// The system's time in milliseconds since 1970. It may be set while the program runs, for example after the start
+    /// of a machine without a clock.
+    private var systemTime: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
     // MARK: Messages
 
     /// Takes the messages that were not finished when the last process ended.
     private func restore() {
+        let (now, systemTime) = (now, systemTime)
         state.withLock { state in
-            let time = Int64(Date().timeIntervalSince1970 * 1000)
             var restored: [FleetWindow.Restored] = []
             for entry in state.journal.takeFound() {
                 guard let message = message(entry) else {
@@ -175,7 +176,7 @@ final class FleetService: Service {
                     continue
                 }
                 // Negative if the clock was set back: it is not known when the message arrived.
-                let age = Duration.milliseconds(time.subtractingReportingOverflow(entry.arrival).partialValue)
+                let age = Duration.milliseconds(systemTime.subtractingReportingOverflow(entry.arrival).partialValue)
                 restored.append(.init(message, token: entry.token, isFinished: entry.isFinished, age: age))
             }
             let count = restored.count { !$0.isFinished }
@@ -189,7 +190,7 @@ final class FleetService: Service {
                 let metadata: Logger.Metadata = ["bytes": "\(removed)"]
                 logger.notice("incomplete records at the end of files of the journal were removed", metadata: metadata)
             }
-            take(state.consumer.restore(restored, at: now), &state)
+            take(state.consumer.restore(restored, at: now, systemTime: .milliseconds(systemTime)), &state)
         }
     }
 
@@ -272,7 +273,8 @@ final class FleetService: Service {
             reportMalformed(reception, error, &state)
             return true
         }
-        let arrival = Int64(Date().timeIntervalSince1970 * 1000)
+        // Both are those of the arrival, also if the disk is slow.
+        let (now, arrival) = (now, systemTime)
         let token = state.journal.append(topic: reception.topic, payload: payload, arrival: arrival)
         guard let token else {
             if !state.hasStoreFailure {
@@ -286,7 +288,7 @@ final class FleetService: Service {
             state.hasStoreFailure = false
             logger.notice("messages are stored again")
         }
-        take(state.consumer.receive(message, token: token, at: now), &state)
+        take(state.consumer.receive(message, token: token, at: now, systemTime: .milliseconds(arrival)), &state)
         return true
     }
 
