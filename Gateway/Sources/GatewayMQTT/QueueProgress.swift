@@ -1,11 +1,11 @@
 import Dispatch
 import Synchronization
 
-/// Finds out whether a publisher's queue performs its work.
+/// Finds out whether a queue performs its work.
 ///
-/// The time that the queue spends in the store does not count. A slow disk may hold the queue for minutes, and a
-/// restart of the gateway would not make the disk faster.
-final class QueueProgress: Sendable {
+/// The time that the queue, or a thread for which it waits, spends in a store does not count. A slow disk may hold the
+/// queue for minutes, and a restart of the program would not make the disk faster. One thread at a time uses the store.
+package final class QueueProgress: Sendable {
     private struct State {
         var usesStore = false
         /// The calls that wait for an answer. A stream that finishes ends the call.
@@ -19,18 +19,20 @@ final class QueueProgress: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether the queue uses the store now.
+    package init() {}
+
+    /// Whether the store is used now.
     var usesStore: Bool { state.withLock(\.usesStore) }
 
-    /// Returns once the queue has performed its earlier work, or uses the store, or the task is cancelled.
-    func answer(of queue: DispatchQueue) async {
+    /// Returns once the queue has performed its earlier work, or the store is used, or the task is cancelled.
+    package func answer(of queue: DispatchQueue) async {
         let (stream, call) = AsyncStream.makeStream(of: Void.self)
         add(call)
         queue.async { self.state.withLock { $0.endCalls() } }
         for await _ in stream {}
     }
 
-    /// Adds a call, which ends at once if the queue uses the store.
+    /// Adds a call, which ends at once if the store is used.
     func add(_ call: AsyncStream<Void>.Continuation) {
         state.withLock { state in
             state.calls.append(call)
@@ -38,15 +40,16 @@ final class QueueProgress: Sendable {
         }
     }
 
-    /// Records that the queue uses the store, until ``endStoreUse()``. Ends the calls that wait.
-    func beginStoreUse() {
+    /// Records that the store is used, until ``endStoreUse()``. Ends the calls that wait.
+    package func beginStoreUse() {
         state.withLock { state in
             state.usesStore = true
             state.endCalls()
         }
     }
 
-    func endStoreUse() {
+    /// Records that the store is not used any more.
+    package func endStoreUse() {
         state.withLock { $0.usesStore = false }
     }
 }

@@ -1,18 +1,19 @@
 import Foundation
 import GatewayFleet
-import GatewayMQTT
 import Logging
 import Testing
 
 @testable import Gateway
+@testable import GatewayMQTT
 
 struct FleetServiceTests {
+    private let text = """
+        {"time": "2026-11-24T16:48:19.375Z", "format": "ruuvi_5", "readings": {"temperature": {"value": 21}}}
+        """
+
     /// Stores messages of gateways with the same readings in a journal, and marks the first one as finished.
     private func store(in directory: String, arrival: Int64) throws {
         let journal = try FleetJournal(directory: directory)
-        let text = """
-            {"time": "2026-11-24T16:48:19.375Z", "format": "ruuvi_5", "readings": {"temperature": {"value": 21}}}
-            """
         let tokens = ["hall", "attic"].compactMap {
             journal.append(topic: "ble/sensors/C0DE00000001/\($0)", payload: Array(text.utf8), arrival: arrival)
         }
@@ -20,10 +21,8 @@ struct FleetServiceTests {
         #expect(journal.finish([tokens[0]]).isEmpty)
     }
 
-    /// Runs a service without a broker until it has taken the messages in its journal, and returns its lines.
-    private func lines(ofJournalIn directory: String) async throws -> [Substring] {
-        var descriptors: [Int32] = [0, 0]
-        #expect(pipe(&descriptors) == 0)
+    /// A service without a broker.
+    private func makeService(_ journal: sending FleetJournal, descriptor: Int32) throws -> FleetService {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         // Port 1 of this machine has no listener.
         let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:1"))
@@ -31,9 +30,16 @@ struct FleetServiceTests {
             connection: MQTTConfiguration(broker: address, gateway: "fleet", logger: logger),
             session: "test",
             topics: FleetTopics(prefix: "ble"),
-            descriptor: descriptors[1]
+            descriptor: descriptor
         )
-        let service = try FleetService(configuration, journal: FleetJournal(directory: directory), logger: logger)
+        return try FleetService(configuration, journal: journal, logger: logger)
+    }
+
+    /// Runs a service until it has taken the messages in its journal, and returns its lines.
+    private func lines(ofJournalIn directory: String) async throws -> [Substring] {
+        var descriptors: [Int32] = [0, 0]
+        #expect(pipe(&descriptors) == 0)
+        let service = try makeService(FleetJournal(directory: directory), descriptor: descriptors[1])
         let run = Task { try await service.run() }
         run.cancel()
         try await run.value
@@ -53,5 +59,47 @@ struct FleetServiceTests {
         let lines = try await lines(ofJournalIn: path)
         #expect(lines.count == lineCount)
         #expect(lines.allSatisfy { $0.contains("\"gateway\": \"attic\"") })
+    }
+
+    /// A service whose journal needs another file for the next message. That file is a pipe. It is opened only when
+    /// there is a reader, so the service waits as for a slow disk.
+    private func makeSlowService(
+        in directory: String,
+        descriptor: Int32
+    ) throws -> (service: FleetService, pipe: String) {
+        let journal = try FleetJournal(directory: directory)
+        var tokens: [UInt64] = []
+        for _ in 0..<4096 {
+            let token = journal.append(topic: "ble/none", payload: [], arrival: 0)
+            tokens.append(try #require(token))
+        }
+        let unstored = journal.finish(tokens)
+        let pipe = "\(directory)/0000000000001001.journal"
+        try #require(unstored.isEmpty && tokens.last == 0x1000 && mkfifo(pipe, 0o600) == 0)
+        return (try makeService(journal, descriptor: descriptor), pipe)
+    }
+
+    /// The service manager ends a service that does not answer. The metrics and the health have one thread.
+    @Test(.timeLimit(.minutes(2)))
+    func answerAndStatusDoNotWaitForTheJournal() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let descriptor = open("/dev/null", O_WRONLY)
+        defer { close(descriptor) }
+        let (service, pipe) = try makeSlowService(in: path, descriptor: descriptor)
+        let topic = "ble/sensors/C0DE00000001/hall"
+        let reception = MQTTSession.Reception(topic: topic, payload: Array(text.utf8), isRetained: false)
+        let thread = Thread { _ = service.receive(reception) }
+        thread.start()
+        while !service.progress.usesStore { try await Task.sleep(for: .milliseconds(1)) }
+        // The queue waits for the thread.
+        service.queue.async { service.advance() }
+        await service.answer()
+        #expect(service.status.messages.received == 0)
+        #expect(!thread.isFinished)
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        while service.status.messages.received == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(service.status.waitingMessageCount == 1)
     }
 }

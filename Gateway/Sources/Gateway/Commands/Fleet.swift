@@ -90,7 +90,7 @@ struct Fleet: AsyncParsableCommand {
         }
         if let manager = ServiceManager(environment: ProcessInfo.processInfo.environment) {
             services.append(
-                ServiceReporter(manager: manager, logger: logger, serves: {}, answers: { _ = service.status })
+                ServiceReporter(manager: manager, logger: logger, serves: {}, answers: { await service.answer() })
             )
         }
         try await StopLimits.fleet.group(of: services).run()

@@ -13,37 +13,10 @@ import Synchronization
 /// windows, and passes lines on. The queue of ``FleetOutput`` writes them. A message is confirmed to the broker after
 /// it is in the journal, and finished there after its line is written. If lines are published, the session of
 /// ``EarlierElections`` receives the elections of the last process, on a thread of its own.
+///
+/// A thread that uses the journal has the lock of the state, and a slow disk may hold it for minutes. So neither
+/// ``status`` nor ``answer()`` waits for it.
 final class FleetService: Service {
-    /// What the service does, and where.
-    struct Configuration: Sendable {
-        /// The broker.
-        var connection: MQTTConfiguration
-        /// The name of the session that the broker keeps.
-        var session: String
-        /// The topics of the gateways.
-        var topics: FleetTopics
-        /// The topics on which lines are published; nil for none.
-        var publishing: FleetTopics?
-        /// The time in which receptions of a transmission are collected, and limits.
-        var window = FleetWindow.Configuration()
-        /// Where lines are written.
-        var descriptor: Int32 = STDOUT_FILENO
-    }
-
-    private struct State {
-        var consumer: FleetConsumer
-        var journal: FleetJournal
-        var lines: [FleetOutput.Line] = []
-        /// Messages that are finished, but not stored as such.
-        var finished: [UInt64] = []
-        var isConnected = false
-        var connectCount: UInt64 = 0
-        var lastReason: String?
-        /// The topics to which the broker has not answered yet, by the numbers of the subscriptions.
-        var subscriptions: [Int32: String] = [:]
-        var hasStoreFailure = false
-    }
-
     /// How often windows are ended and lines passed on. A line is up to this time late.
     private static let interval = DispatchTimeInterval.milliseconds(50)
     /// The greatest number of messages whose observations are not written.
@@ -60,6 +33,12 @@ final class FleetService: Service {
     private let logger: Logger
     private let start = ContinuousClock.now
     private let state: Mutex<State>
+    /// The status of the last time that the state was free.
+    private let lastStatus = Mutex(FleetStatus())
+    /// The queue of the timer, which ends windows and passes lines on.
+    let queue = DispatchQueue(label: "ble-gateway.fleet")
+    /// Knows whether a thread uses the journal.
+    let progress = QueueProgress()
     private let isStopping = Atomic(false)
     private let session = Mutex<MQTTSession?>(nil)
     /// Nil if lines are not published.
@@ -107,7 +86,7 @@ final class FleetService: Service {
     /// - Throws: ``FleetOutputError`` if lines can never be written again.
     func run() async throws {
         restore()
-        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "ble-gateway.fleet"))
+        let timer = DispatchSource.makeTimerSource(queue: queue)
         timer.schedule(deadline: .now(), repeating: Self.interval, leeway: .milliseconds(5))
         timer.setEventHandler { [weak self] in self?.advance() }
         timer.resume()
@@ -142,20 +121,29 @@ final class FleetService: Service {
         state.withLock { flush(&$0) }
     }
 
-    /// What the service has done.
+    /// What the service has done. If a thread uses the state now, it is what was done shortly before; if that thread
+    /// waits for the disk, before the wait.
     var status: FleetStatus {
+        _ = state.withLockIfAvailable { updateStatus($0) }
+        return lastStatus.withLock { $0 }
+    }
+
+    /// Returns once the queue that ends windows has performed its earlier work, or a thread uses the journal, or the
+    /// task is cancelled.
+    func answer() async { await progress.answer(of: queue) }
+
+    /// To be called with the lock of the state, so counters never decrease.
+    private func updateStatus(_ state: State) {
         let output = output.withLock { $0 }
-        return state.withLock { state in
-            var status = state.consumer.status(at: now)
-            status.isConnected = state.isConnected
-            status.connectCount = state.connectCount
-            status.waitingLineCount = state.lines.count + (output?.waitingCount ?? 0)
-            status.lineCount = output?.writtenCount ?? 0
-            status.waitingMessageCount = state.journal.unfinishedCount
-            status.storeFailure = state.journal.failure
-            status.outputFailure = output?.failure
-            return status
-        }
+        var status = state.consumer.status(at: now)
+        status.isConnected = state.isConnected
+        status.connectCount = state.connectCount
+        status.waitingLineCount = state.lines.count + (output?.waitingCount ?? 0)
+        status.lineCount = output?.writtenCount ?? 0
+        status.waitingMessageCount = state.journal.unfinishedCount
+        status.storeFailure = state.journal.failure
+        status.outputFailure = output?.failure
+        lastStatus.withLock { $0 = status }
     }
 
     private var now: Duration { .now - start }
@@ -215,7 +203,7 @@ final class FleetService: Service {
     /// Takes a message.
     ///
     /// - Returns: whether the broker may forget it.
-    private func receive(_ reception: MQTTSession.Reception) -> Bool {
+    func receive(_ reception: MQTTSession.Reception) -> Bool {
         // Messages that are not received yet stay in the session at the broker. If this takes long, the broker ends the
         // connection, and the client connects again.
         while isFull {
@@ -275,7 +263,9 @@ final class FleetService: Service {
         }
         // Both are those of the arrival, also if the disk is slow.
         let (now, arrival) = (now, systemTime)
+        progress.beginStoreUse()
         let token = state.journal.append(topic: reception.topic, payload: payload, arrival: arrival)
+        progress.endStoreUse()
         guard let token else {
             if !state.hasStoreFailure {
                 state.hasStoreFailure = true
@@ -311,10 +301,12 @@ final class FleetService: Service {
         state.finished += output.discarded
     }
 
-    private func advance() {
+    /// Ends windows, and passes lines on.
+    func advance() {
         state.withLock { state in
             take(state.consumer.advance(to: now), &state)
             flush(&state)
+            updateStatus(state)
         }
         earlierElections.withLock { $0 }?.advance()
         output.withLock { $0 }?.checkConfirmations()
@@ -326,14 +318,21 @@ final class FleetService: Service {
             output.withLock { $0 }?.write(state.lines)
             state.lines = []
         }
-        if !state.finished.isEmpty { state.finished = state.journal.finish(state.finished) }
+        storeFinished(&state)
     }
 
     private func finish(_ tokens: [UInt64]) {
         state.withLock { state in
             state.finished += tokens
-            state.finished = state.journal.finish(state.finished)
+            storeFinished(&state)
         }
+    }
+
+    private func storeFinished(_ state: inout State) {
+        guard !state.finished.isEmpty else { return }
+        progress.beginStoreUse()
+        defer { progress.endStoreUse() }
+        state.finished = state.journal.finish(state.finished)
     }
 
     // MARK: The broker
@@ -377,6 +376,7 @@ final class FleetService: Service {
     }
 
     private func report() {
+        state.withLock { updateStatus($0) }
         let status = status
         let messages = status.messages
         logger.notice(
