@@ -104,8 +104,8 @@ public final class RemotePeripheral: Sendable {
     ///   - ``BLEError/notSupported(_:)`` if the central refuses the request
     ///   - ``BLEError/controllerFailed(_:)`` if the controller or the peer refuses the change
     ///   - ``BLEError/timedOut(_:)`` if the central does not answer the request within 30 s, or the change takes longer
-    ///     than 40 s. As the peripheral, the 40 s begin with the answer. On a slow link, the change may take 2 s and ten
-    ///     times the longest time for which the peripheral does not listen.
+    ///     than 40 s. If this device is the peripheral, the 40 s begin with the central's answer. On a slow link, the
+    ///     change may take 2 s and ten times the longest time for which the peripheral does not listen.
     ///   - ``BLEError/disconnected(_:)`` if the link ends
     ///   - ``BLEError/cancelled`` at once if the task is cancelled; the parameters may change nevertheless
     public func updateConnectionParameters(_ parameters: ConnectionParameters) async throws(BLEError) {

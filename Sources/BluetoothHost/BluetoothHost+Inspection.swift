@@ -55,6 +55,8 @@ package struct HostInspection: Hashable, Sendable {
     package var broadcastGroups = 0
     /// Observers of streams, of requests for streams, and callers that open streams.
     package var streamObservers = 0
+    /// Values to several clients for which callers wait.
+    package var updates = 0
     /// Changes of bonds whose save is awaited.
     package var pendingSaves = 0
     /// Outbound queues that are open.
@@ -127,6 +129,7 @@ extension BluetoothHost {
             + observers.broadcastSynchronizations.count
         inspection.serverClosures = services.closureCount
         inspection.indexedLinks = services.indexedLinkCount
+        inspection.updates = updates.count
         inspection.pendingSaves = bonds.pendingSaveCount
         inspection.outboundQueues = sender.openCount
         inspection.hostObservers = observers.host.count + observers.reopenings.count
@@ -176,7 +179,7 @@ extension BluetoothHost {
         var held = 0
         var observedChannels = 0
         var timersAccountedFor = 8
-        timersAccountedFor += calls.timerCount
+        timersAccountedFor += calls.timerCount + (updates.hasTimer ? 1 : 0)
         for link in links.values {
             held += sender.packetsInController(link.slot)
             timersAccountedFor += 2

@@ -57,6 +57,7 @@ extension BluetoothHost {
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
         case .channelClassification: advanceChannelClassification()
+        case .update: updateDeadlineReached()
         case .pairingWindow: pairingWindowExpired()
         case .sleep(let call): end(call, .success(()))
         case .action(let action): deliver(.action(action))

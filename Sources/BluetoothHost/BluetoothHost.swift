@@ -116,6 +116,7 @@ package final actor BluetoothHost {
     #endif
     var isochronous = IsochronousEngine()
     var services: PublishedServices
+    var updates = UpdatesInFlight()
     var bonds: BondDatabase
     var pairing: HostPairing
     var observers = Observers()
@@ -256,7 +257,7 @@ extension BluetoothHost {
     /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
         // Code of apps that runs at the release finds no access to this state in progress.
-        let closures = (observers.removeAll(), services.removeClosures(), pairing.close())
+        let closures = (observers.removeAll(), services.removeClosures(), updates.removeAll(), pairing.close())
         withExtendedLifetime(closures) {}
     }
 }

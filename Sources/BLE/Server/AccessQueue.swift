@@ -22,8 +22,8 @@ import Synchronization
 ///
 /// ## Errors
 ///
-/// A client can cause any number of errors of a handler, for example by malformed commands. So only the first error is
-/// a warning. Later ones are debug messages.
+/// A client can cause any number of errors of a handler, for example by malformed commands. So only the first error
+/// on a link is a warning. Later ones are debug messages.
 ///
 /// ## Bounds
 ///

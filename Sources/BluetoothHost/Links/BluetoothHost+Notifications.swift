@@ -139,7 +139,7 @@ extension BluetoothHost {
 
     /// - Returns: whether the client is subscribed.
     @discardableResult
-    private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) -> Bool {
+    func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) -> Bool {
         var buffer = sender.takeBuffer()
         guard link.att.notify(value, of: handle, into: &buffer) else {
             sender.recycle(buffer)
@@ -157,47 +157,6 @@ extension BluetoothHost {
         completion: @escaping @Sendable (Result<Void, HostError>) -> Void
     ) {
         notify(NotifyCall(value: value, handle: handle, clients: nil, caller: .callback(completion)))
-    }
-
-    /// Sends a value to each of the clients, behind the values that were sent to it before, without waiting. Clients
-    /// that have configured notifications get one, and others an indication. Clients that have not subscribed, or whose
-    /// links are not as secure as the characteristic requires, get nothing.
-    ///
-    /// `completion` is called on the loop when the first client has taken the value, so that a slow client delays no
-    /// other. A notification is taken when it has left its lane, an indication when the client has confirmed it. If no
-    /// client gets the value, `completion` is called at once.
-    ///
-    /// A client for which ``OutboundLanes/broadcastLimit`` values wait misses the next ones; these are counted. The
-    /// client for which the fewest values wait never misses one, so an only client gets them all.
-    package func beginSending(
-        _ value: [UInt8],
-        of handle: AttributeHandle,
-        to clients: [LinkIdentifier],
-        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
-    ) {
-        defer { endInput() }
-        let receivers = clients.compactMap { links[$0] }.filter { !$0.session.sendable(of: handle).isEmpty }
-        var takers = receivers.filter { $0.att.lanes.valueCount < OutboundLanes.broadcastLimit }
-        if takers.isEmpty, let first = receivers.min(by: { $0.att.lanes.valueCount < $1.att.lanes.valueCount }) {
-            takers = [first]
-        }
-        if takers.count < receivers.count { metrics.droppedValues.increment(by: receivers.count - takers.count) }
-        let caller = Caller.callback(completion)
-        guard !takers.isEmpty else { return end(caller, .success(())) }
-        let update = takers.count == 1 ? caller : .broadcast(Broadcast(1, caller))
-        for link in takers { send(ValueCall(value: value, handle: handle, caller: update), to: link) }
-    }
-
-    /// Sends a value as a notification or an indication, or queues it behind the values before it.
-    private func send(_ call: ValueCall, to link: Link) {
-        guard link.session.sendable(of: call.handle).contains(.notification) else {
-            return submit(.indication(call), on: link)
-        }
-        guard link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) else {
-            return submit(.notification(call), on: link)
-        }
-        notify(call.value, of: call.handle, on: link)
-        end(call.caller, .success(()))
     }
 
     // MARK: Indications

@@ -17,6 +17,9 @@ enum TimerKey {
     /// The next classification of channels may be sent.
     case channelClassification
 
+    /// The oldest value to several clients no longer waits for those that have not taken it.
+    case update
+
     // MARK: Security
 
     /// The pairing window ends.

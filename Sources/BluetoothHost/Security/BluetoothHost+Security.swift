@@ -76,7 +76,8 @@ extension BluetoothHost {
     /// - Parameters:
     ///   - required: the strength that the key must have.
     ///   - pairsAgain: whether the devices pair even if they are bonded. The new bond replaces the existing one after
-    ///     the pairing. As the central, this also holds for a peer at a private address that no bond resolves.
+    ///     the pairing. As the central, the call also is the consent to replace the bond of a device that is not
+    ///     connected, if the peer is at a private address that no bond resolves and gives the identity of that device.
     ///   - policy: a policy for this link; nil to keep the present one.
     /// - Returns: the strength of the link's key. Returns at once if the link is already secure enough.
     @discardableResult

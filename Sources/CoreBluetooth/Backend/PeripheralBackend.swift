@@ -43,8 +43,8 @@ protocol PeripheralBackend: AnyObject, Sendable {
     func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATTErrorCode>)
 
     /// Sends a value on each link, by notification or indication, as the central has configured it. The value is cut to
-    /// the length that ATT_MTU allows. Completes when the first of the links has taken the value. With several links, a
-    /// link that is too far behind misses the value.
+    /// the length that ATT_MTU allows. Completes when the links have taken the value. With several links, it waits
+    /// for a limited time, and a link that is too far behind misses the value.
     func update(
         _ value: [UInt8],
         of handle: AttributeHandle,

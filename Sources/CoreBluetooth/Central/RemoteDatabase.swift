@@ -162,7 +162,7 @@ struct RemoteDatabase {
 
     /// Removes and returns the services that overlap a range of handles.
     ///
-    /// Each attribute is visited once, because a server decides how many services and attributes it has.
+    /// The time is proportional to the number of attributes, which a server decides.
     mutating func invalidate(_ range: HandleRange) -> [CBService] {
         let invalid = known.values
             .filter { $0.range?.overlaps(range) ?? false }

@@ -130,7 +130,7 @@ extension CBPeripheralManager: EventReceiver {
         delegate?.peripheralManager(self, didAdd: service, error: result.error)
     }
 
-    /// Handles that the first of a value's links has taken it.
+    /// Handles that a value no longer waits for its links.
     func updateHasLeft(to links: [LinkIdentifier], _ session: UInt64) {
         let isReady = content.withLock { content in
             guard content.session == session else { return false }
@@ -193,7 +193,7 @@ extension CBPeripheralManager: EventReceiver {
 }
 
 extension CBPeripheralManager.Content {
-    /// Whether less than ``CBPeripheralManager/updateLimit`` values wait for one of the links.
+    /// Whether fewer than ``CBPeripheralManager/updateLimit`` values wait for one of the links.
     func hasSpace(for links: some Sequence<LinkIdentifier>) -> Bool {
         links.contains { updatesInFlight[$0, default: 0] < CBPeripheralManager.updateLimit }
     }

@@ -225,6 +225,23 @@ struct LinkSecurityOutcomeTests {
         #expect(side.engine.unanswered(question, &side.context).first == side.pairingFailed(Self.nobody))
     }
 
+    @Test(
+        "A call does not consent to a key that it does not accept, nor to a pairing that completed before the call",
+        arguments: [true, false]
+    )
+    func callConsentsOnlyToItsOwnPairing(isOwnPairing: Bool) throws {
+        var side = Side(.central, privateRole: .peripheral)
+        var call = SecurityRequirement(Side.call, for: .app, pairsAgain: true)
+        if isOwnPairing {
+            let required = RequiredSecurity(isAuthenticated: true)
+            call = SecurityRequirement(Side.call, required, for: .app, pairsAgain: true).afterPairingBegan
+        }
+        let pairing = side.completedPairing(call, Side.waiting(Side.otherCall), claiming: Self.stranger)
+        side.enter(.awaitingBondDecision(pairing))
+        let question = try #require(side.decide(.replacesOther(Side.strength)).question)
+        #expect(side.engine.unanswered(question, &side.context).first == side.pairingFailed(Self.nobody))
+    }
+
     @Test("A bond that is stored after the encryption has ended verifies nothing")
     func bondStoredAfterTheEndOfEncryptionVerifiesNothing() throws {
         var side = Side(.central)

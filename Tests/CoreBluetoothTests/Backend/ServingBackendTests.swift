@@ -62,10 +62,10 @@ struct ServingBackendTests {
     }
 
     @Test(
-        "A central that takes nothing delays no value to another one",
+        "A central that takes nothing delays another one once, by 2 s",
         arguments: [(0, .notification), (3, .indication)] as [(Int, ClientConfiguration)]
     )
-    func centralThatTakesNothingDelaysNoValueToAnotherOne(index: Int, configuration: ClientConfiguration) throws {
+    func centralThatTakesNothingDelaysAnotherOneOnce(index: Int, configuration: ClientConfiguration) throws {
         try World.run(seed: 70) { world in
             let fixture = try await LampAndTwoPhones(world, index, configuration)
             let (lamp, phone, handle) = (fixture.pair.lamp, fixture.pair.phone, fixture.pair.handle(index))
@@ -74,10 +74,33 @@ struct ServingBackendTests {
                 lamp.backend.update([number], of: handle, to: fixture.links) { _ in taken.post(number) }
             }
             for number in UInt8(0)..<100 { #expect(await phone.value(of: handle) == [number]) }
-            // The phone has confirmed the last indication, but the lamp may not have received that.
-            try await world.sleep(for: .seconds(1))
+            #expect(taken.waiting.count < 100)
+            try await world.sleep(for: .seconds(2))
             #expect(taken.waiting == Array(0..<100))
+            lamp.backend.update([100], of: handle, to: fixture.links) { _ in taken.post(100) }
+            #expect(await phone.value(of: handle) == [100])
+            // The phone has confirmed an indication, but the lamp may not have received that.
+            try await world.sleep(for: .seconds(1))
+            #expect(taken.waiting == Array(0...100))
             #expect(await fixture.pair.lampDevice.adapter.host.linkIdentifiers().count == 2)
+        }
+    }
+
+    @Test("Values wait for a central that is slower than another one, and none is lost")
+    func valuesWaitForTheSlowerCentral() throws {
+        try World.run(seed: 72) { world in
+            let fixture = try await LampAndTwoPhones(world, 0, .notification)
+            let (lamp, phone, handle) = (fixture.pair.lamp, fixture.pair.phone, fixture.pair.handle(0))
+            let taken = Mailroom<UInt8>()
+            for number in UInt8(0)..<100 {
+                lamp.backend.update([number], of: handle, to: fixture.links) { _ in taken.post(number) }
+            }
+            for number in UInt8(0)..<100 { #expect(await phone.value(of: handle) == [number]) }
+            #expect(taken.waiting.count < 100)
+            world.setConditions(nil, between: fixture.pair.lampDevice.device, and: fixture.silentDevice.device)
+            for number in UInt8(0)..<100 { #expect(await fixture.silent.value(of: handle) == [number]) }
+            try await world.sleep(for: .milliseconds(500))
+            #expect(taken.waiting == Array(0..<100))
         }
     }
 

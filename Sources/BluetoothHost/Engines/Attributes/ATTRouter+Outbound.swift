@@ -259,6 +259,15 @@ extension ATTRouter {
         return true
     }
 
+    /// Whether a value waits for the client, or an indication for its confirmation.
+    var hasUnsentValue: Bool { lanes.valueCount > 0 || indicationInFlight != nil }
+
+    /// Whether the client has not taken the value of a call to several clients.
+    func hasUnsentValue(of broadcast: Broadcast) -> Bool {
+        if case .broadcast(let unconfirmed)? = indicationInFlight?.caller, unconfirmed === broadcast { return true }
+        return lanes.hasValue(of: broadcast)
+    }
+
     enum Indication {
         /// Send the PDU; its confirmation ends the call.
         case written

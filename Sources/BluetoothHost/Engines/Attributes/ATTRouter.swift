@@ -53,6 +53,8 @@ struct ATTRouter: ~Copyable {
     /// verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
     private(set) var isGateClosed = false
     var subscribers = Subscribers()
+    /// Whether calls that send a value to several clients do not wait for this one; see ``UpdatesInFlight``.
+    var isBehind = false
     /// The peer's signed writes that are not carried out yet, and what came after them.
     var signedWrites = SignedWriteQueue()
     /// Whether the exchange of ATT_MTU has failed because the peer's identity was not verified.

@@ -36,6 +36,20 @@ final class Broadcast: @unchecked Sendable {
         self.caller = caller
     }
 
+    /// Whether the caller has the outcome.
+    var hasEnded: Bool { remaining <= 0 }
+
+    /// Stops waiting for further clients.
+    ///
+    /// - Returns: the outcome of the whole; nil if it had ended before.
+    func end() -> Result<Void, HostError>? {
+        guard !hasEnded else { return nil }
+        remaining = 0
+        return outcome
+    }
+
+    private var outcome: Result<Void, HostError> { failure.map { .failure($0) } ?? .success(()) }
+
     /// Counts one client.
     ///
     /// - Returns: the outcome of the whole with the last client. A client that disconnects is no failure.
@@ -45,7 +59,6 @@ final class Broadcast: @unchecked Sendable {
         case .failure(let error): failure = failure ?? error
         }
         remaining -= 1
-        guard remaining == 0 else { return nil }
-        return failure.map { .failure($0) } ?? .success(())
+        return remaining == 0 ? outcome : nil
     }
 }

@@ -44,7 +44,7 @@ struct OutboundLanes {
         case answer(AnswerCall)
     }
 
-    /// Maximum number of values to several clients that wait for one of them.
+    /// A client for which so many values wait misses the next values to several clients.
     static let broadcastLimit = 256
 
     private(set) var client = Deque<Item>()
@@ -60,6 +60,13 @@ struct OutboundLanes {
 
     /// Items of the server lane that are notifications or indications.
     var valueCount: Int { server.count - answerCount }
+
+    /// Whether the value of a call to several clients waits in the server lane.
+    func hasValue(of broadcast: Broadcast) -> Bool {
+        server.contains { item in
+            if case .broadcast(let waiting) = item.caller { waiting === broadcast } else { false }
+        }
+    }
 
     mutating func append(_ work: Work, sequence: UInt64) {
         let item = Item(sequence: sequence, work: work)
