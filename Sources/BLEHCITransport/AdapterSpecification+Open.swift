@@ -214,5 +214,5 @@ func openSerialLine(
         _ = Glibc.close(number)
         throw .serialLine(path, errno: -result)
     }
-    return OwnedDescriptor(number, beforeClosing: { ble_serial_release($0) })
+    return OwnedDescriptor(number, endUse: { ble_serial_release($0) })
 }

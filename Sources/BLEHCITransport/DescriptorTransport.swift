@@ -160,6 +160,8 @@ final class DescriptorTransport: Transport {
         options.sharedBacklog?.release(state.backlog.octets)
         state.backlog.removeAll()
         state.cancelSources()
+        // The sources keep the descriptor open for a moment. A recovery may open a serial line again in this time.
+        state.owner?.release()
         state.owner = nil
     }
 

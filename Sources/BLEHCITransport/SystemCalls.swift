@@ -1,5 +1,6 @@
 import CBLEBluetooth
 import Glibc
+import Synchronization
 
 /// Returns the system's description of an errno.
 func describe(_ errno: Int32) -> String {
@@ -136,19 +137,27 @@ func monotonicNanoseconds() -> UInt64 {
 /// A descriptor that is closed with its last reference.
 final class OwnedDescriptor: Sendable {
     let number: Int32
-    private let beforeClosing: (@Sendable (Int32) -> Void)?
+    private let endUse: (@Sendable (Int32) -> Void)?
+    private let isReleased = Atomic(false)
 
     /// - Parameters:
     ///   - number: the result of a call. A negative number is not closed.
-    ///   - beforeClosing: called with the number just before the descriptor is closed.
-    init(_ number: Int32, beforeClosing: (@Sendable (Int32) -> Void)? = nil) {
+    ///   - endUse: called once with the number, by ``release()`` or just before the descriptor is closed.
+    init(_ number: Int32, endUse: (@Sendable (Int32) -> Void)? = nil) {
         self.number = number
-        self.beforeClosing = beforeClosing
+        self.endUse = endUse
     }
 
     deinit {
         guard number >= 0 else { return }
-        beforeClosing?(number)
+        release()
         _ = Glibc.close(number)
+    }
+
+    /// Ends the use of what the descriptor stands for, so that it can be opened again although this descriptor is still
+    /// open. A later call does nothing.
+    func release() {
+        guard let endUse, !isReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        endUse(number)
     }
 }

@@ -2,12 +2,16 @@ import CBLEBluetooth
 import Dispatch
 import FaultInjection
 import Glibc
+import Synchronization
 import Testing
 
 @testable import BLEHCITransport
 
 @Suite("A serial line", .timeLimit(.minutes(10)))
 struct SerialTransportTests {
+    /// CRTSCTS, which Swift does not import.
+    private static let flowControl: tcflag_t = 0x8000_0000
+
     /// The two ends of a pseudo-terminal: one to read and write, and the path of the other.
     private func makeTerminal() throws -> (Peer, path: String) {
         var (master, line) = (Int32(-1), Int32(-1))
@@ -116,19 +120,46 @@ struct SerialTransportTests {
         withExtendedLifetime(peer) {}
     }
 
+    /// Opens a transport, with a fault that counts the calls which close its descriptor.
+    private func makeTransport(_ path: String, on queue: DispatchQueue) throws -> (Probe, closing: FaultInjection) {
+        let line = try openSerialLine(path, rate: 115_200, usesFlowControl: true)
+        let closing = FaultInjection(Fault(.close, .fails(EIO)), at: .descriptor(line.number))
+        let transport = DescriptorTransport(line, kind: .serial, loop: LoopQueue(queue, linger: nil))
+        return (Probe(transport, on: queue), closing)
+    }
+
+    /// A recovery opens the line in the turn in which its transport was closed. The source of that transport still has
+    /// the earlier descriptor then.
+    @Test func lineThatIsOpenedAgainIsNotChangedByTheEarlierTransport() async throws {
+        let (peer, path) = try makeTerminal()
+        let queue = DispatchQueue(label: "serial")
+        let (probe, closing) = try makeTransport(path, on: queue)
+        let reopened = Mutex<Result<OwnedDescriptor, TransportError>?>(nil)
+        await probe.perform { transport in
+            transport.close()
+            let result: Result<OwnedDescriptor, TransportError> = Result { () throws(TransportError) in
+                try openSerialLine(path, rate: 115_200, usesFlowControl: true)
+            }
+            reopened.withLock { $0 = result }
+        }
+        let line = try #require(reopened.withLock { $0 }).get()
+        while closing.uses == 0 { await Task.yield() }
+        #expect(try settings(of: line).c_cflag & SerialTransportTests.flowControl != 0)
+        #expect(try isExclusive(line))
+        withExtendedLifetime(peer) {}
+    }
+
     @Test func outputThatWaitsIsDiscardedAtTheEnd() throws {
         let (peer, path) = try makeTerminal()
         let observer = OwnedDescriptor(open(path, O_RDWR | O_NOCTTY))
         var line: OwnedDescriptor? = try openSerialLine(path, rate: 115_200, usesFlowControl: true)
         let number = try #require(line?.number)
-        // CRTSCTS
-        let flowControl: tcflag_t = 0x8000_0000
-        #expect(try settings(of: observer).c_cflag & flowControl != 0)
+        #expect(try settings(of: observer).c_cflag & SerialTransportTests.flowControl != 0)
         let flush = FaultInjection(Fault(.tcflush, .returns(0)), at: .descriptor(number))
         withExtendedLifetime(line) {}
         line = nil
         #expect(flush.uses == 1)
-        #expect(try settings(of: observer).c_cflag & flowControl == 0)
+        #expect(try settings(of: observer).c_cflag & SerialTransportTests.flowControl == 0)
         withExtendedLifetime(peer) {}
     }
 
