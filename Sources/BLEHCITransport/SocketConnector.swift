@@ -55,7 +55,7 @@ struct SocketConnector {
             return addresses
         }
         let lookup = Lookup()
-        DispatchQueue.global().async {
+        startBlocking {
             lookup.finish(SocketAddress.all(ofHost: host, port: port))
         }
         switch lookup.result(withinMilliseconds: milliseconds(until: deadline)) {

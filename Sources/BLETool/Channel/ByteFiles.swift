@@ -78,7 +78,8 @@ func openCancellably<Opened: Sendable>(
         await withCheckedContinuation { (continuation: Reply<Opened?>.Continuation) in
             reply.wait(continuation)
             if Task.isCancelled { return reply.give(.success(nil)) }
-            DispatchQueue.global().async {
+            // The threads of a global queue are those of tasks. A blocked one would delay them.
+            DispatchQueue(label: "ble.open").async {
                 do throws(FileError) {
                     reply.give(.success(try open()))
                 } catch {
