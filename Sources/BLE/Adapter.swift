@@ -145,6 +145,10 @@ public final class Adapter: Sendable {
     /// A controller that fails during bring-up is reset, at most twice more. If the call throws, the controller is
     /// released.
     ///
+    /// If the task is cancelled while the controller is opened, the call does not wait for the step in progress, such
+    /// as connecting to a socket or bringing an adapter down. This step ends in the background, and the controller is
+    /// released then. No other step follows, and no other adapter is tried.
+    ///
     /// - Parameters:
     ///   - specification: names the controller.
     ///   - configuration: the settings of the adapter.
@@ -307,9 +311,13 @@ public final class Adapter: Sendable {
     }
 
     /// Ends all links, scans and advertisements, saves unsaved state and releases the controller.
+    ///
+    /// If a lost controller is being opened again, the step in progress ends in the background, as after a cancelled
+    /// ``open(_:configuration:)``.
     public func close() async {
-        opening?.close()
         await host.close()
+        // Not earlier: the host would report the cancelled step of a recovery as a failure.
+        opening?.close()
         // Another call may still be closing the host, whose links save their state when they end.
         if await host.hasEnded { await bonds?.close() }
     }

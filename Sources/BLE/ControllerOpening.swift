@@ -15,8 +15,9 @@ import Synchronization
 /// If an adapter of the kernel that was open is not there any more, the kernel's adapters are watched. When the adapter
 /// is there again, under whatever number its specification allows, the return handler is called.
 package final class ControllerOpening: Sendable {
-    /// Opens the controller of a specification.
-    typealias Opener = @Sendable (AdapterSpecification) async throws(TransportError) -> OpenedController
+    /// Opens the controller of a specification, unless the opening was cancelled.
+    typealias Opener =
+        @Sendable (AdapterSpecification, @escaping CancellationCheck) async throws(TransportError) -> OpenedController
     /// Begins to watch the kernel's adapters, and returns a function that ends this.
     typealias Watch = @Sendable (_ report: @escaping @Sendable (AdapterInventory) -> Void) -> @Sendable () -> Void
 
@@ -46,8 +47,10 @@ package final class ControllerOpening: Sendable {
         on loop: DispatchEventLoop
     ) {
         let options = ControllerOpening.options(for: specification, configuration)
-        self.init(specification) { target async throws(TransportError) in
-            try await target.openController(
+        self.init(specification) { target, isCancelled async throws(TransportError) in
+            var options = options
+            options.isCancelled = isCancelled
+            return try await target.openController(
                 on: loop.queue,
                 options: options,
                 makeVirtual: VirtualAdapters.opener(on: loop)
@@ -77,11 +80,13 @@ package final class ControllerOpening: Sendable {
         state.withLock { $0.returnHandler = handler }
     }
 
+    private var isClosed: Bool { state.withLock(\.isClosed) }
+
     func open() async throws(TransportError) -> any Transport {
         let target = state.withLock(\.target)
         let opened: OpenedController
         do throws(TransportError) {
-            opened = try await openController(target)
+            opened = try await openController(target) { [weak self] in self?.isClosed ?? true }
         } catch {
             if error.meansAbsence { beginWatch() } else { endWatch() }
             throw error
@@ -95,7 +100,8 @@ package final class ControllerOpening: Sendable {
         return opened.transport
     }
 
-    /// Ends the watch for good.
+    /// Ends the watch for good, and cancels an opening in progress. Its current step continues in the background. If it
+    /// succeeds, the host closes the transport.
     func close() {
         state.withLock { $0.isClosed = true }
         endWatch()

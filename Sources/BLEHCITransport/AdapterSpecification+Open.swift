@@ -28,7 +28,7 @@ extension AdapterSpecification {
     ///
     /// - Parameters:
     ///   - loop: the loop on whose queue the transport calls its owner.
-    ///   - options: timeouts and memory limits of the transport.
+    ///   - options: timeouts and memory limits of the transport, and whether the opening was cancelled.
     ///   - makeVirtual: creates a controller in this process on the air of the given name. Without it,
     ///     ``virtual(name:)`` cannot be opened.
     package func openController(
@@ -65,27 +65,33 @@ extension AdapterSpecification {
         case .hci(let index, let channel):
             kind = .hci(index: index, channel: channel)
             descriptor = try await runBlocking { () throws(TransportError) in
-                try openHCISocket(index: index, channel: channel, bringsDown: options.bringsAdapterDown)
+                try openHCISocket(
+                    index: index,
+                    channel: channel,
+                    bringsDown: options.bringsAdapterDown,
+                    isCancelled: options.isCancelled
+                )
             }
         case .unix(let path):
             kind = .unix
             descriptor = try await runBlocking { () throws(TransportError) in
-                try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(path: path)
+                try SocketConnector(name: "\(self)", options).connect(path: path)
             }
         case .seqpacket(let path):
             kind = .seqpacket
             descriptor = try await runBlocking { () throws(TransportError) in
-                try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(packetsAt: path)
+                try SocketConnector(name: "\(self)", options).connect(packetsAt: path)
             }
         case .tcp(let host, let port):
             kind = .tcp
             descriptor = try await runBlocking { () throws(TransportError) in
-                try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(host: host, port: port)
+                try SocketConnector(name: "\(self)", options).connect(host: host, port: port)
             }
         case .serial(let path, let rate, let usesFlowControl):
             kind = .serial
             descriptor = try await runBlocking { () throws(TransportError) in
-                try openSerialLine(path, rate: rate, usesFlowControl: usesFlowControl)
+                guard !options.isCancelled() else { throw .serialLine(path, errno: ECANCELED) }
+                return try openSerialLine(path, rate: rate, usesFlowControl: usesFlowControl)
             }
         }
         return DescriptorTransport(descriptor, kind: kind, loop: loop, options: options)
@@ -117,7 +123,7 @@ extension AdapterSpecification {
     /// Opens the first candidate that can be opened.
     ///
     /// - Throws: the error of the only candidate, or ``TransportError/noFreeAdapter(present:)`` with the reason for
-    ///   each. The error of a missing capability is thrown at once.
+    ///   each. The error of a missing capability is thrown at once. After a cancellation, no other candidate is tried.
     func openCandidate(
         in inventory: AdapterInventory,
         options: TransportOptions
@@ -129,10 +135,12 @@ extension AdapterSpecification {
                 let descriptor = try openHCISocket(
                     index: adapter.index,
                     channel: channel,
-                    bringsDown: options.bringsAdapterDown || self == .automatic
+                    bringsDown: options.bringsAdapterDown || self == .automatic,
+                    isCancelled: options.isCancelled
                 )
                 return OpenedAdapter(descriptor: descriptor, adapter: adapter, channel: channel)
             } catch {
+                if options.isCancelled() { throw error }
                 switch error {
                 case .noSuchAdapter, .adapterBusy, .adapterDown, .adapterRemoved, .blockedByRFKill, .connectionFailed:
                     failures.append((adapter, error))
@@ -146,26 +154,34 @@ extension AdapterSpecification {
     }
 }
 
+/// Opens a channel of an adapter.
+///
+/// - Parameter isCancelled: whether the adapter must not be used any more. Asked before it is brought down, and before
+///   each attempt to bind the socket. Then the error has the errno `ECANCELED`.
 func openHCISocket(
     index: Int,
     channel: AdapterSpecification.Channel,
-    bringsDown: Bool
+    bringsDown: Bool,
+    isCancelled: () -> Bool = { false }
 ) throws(TransportError) -> OwnedDescriptor {
     let socket = OwnedDescriptor(ble_hci_socket())
     guard socket.number >= 0 else { throw .hciSocket(errno: -socket.number, index: index) }
     let device = UInt16(clamping: index)
+    func bind(to channel: UInt16) -> Int32 {
+        isCancelled() ? -ECANCELED : ble_hci_bind(socket.number, device, channel)
+    }
     var result: Int32
     switch channel {
     case .user:
-        if bringsDown { _ = ble_hci_bring_down(socket.number, device) }
-        result = ble_hci_bind(socket.number, device, UInt16(HCI_CHANNEL_USER))
+        if bringsDown, !isCancelled() { _ = ble_hci_bring_down(socket.number, device) }
+        result = bind(to: UInt16(HCI_CHANNEL_USER))
         // After this process closes an adapter, as in a recovery, the kernel needs time to bring it down.
         for _ in 0..<10 where result == -EBUSY || result == -EUSERS {
             pause(milliseconds: 20)
-            result = ble_hci_bind(socket.number, device, UInt16(HCI_CHANNEL_USER))
+            result = bind(to: UInt16(HCI_CHANNEL_USER))
         }
     case .raw:
-        result = ble_hci_bind(socket.number, device, UInt16(HCI_CHANNEL_RAW))
+        result = bind(to: UInt16(HCI_CHANNEL_RAW))
         if result >= 0 { result = ble_hci_pass_inbound(socket.number) }
     }
     guard result >= 0 else { throw .hciSocket(errno: -result, index: index) }

@@ -4,15 +4,22 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Connects to a socket within a timeout. It blocks its thread until then.
+/// Connects to a socket within a timeout. It blocks its thread until then. After a cancellation, it begins no other
+/// attempt.
 struct SocketConnector {
     /// The name of the address, for errors.
     let name: String
     private let deadline: UInt64
+    private let isCancelled: CancellationCheck
 
-    init(name: String, timeout: Duration) {
+    init(name: String, timeout: Duration, isCancelled: @escaping CancellationCheck = { false }) {
         self.name = name
         deadline = monotonicNanoseconds() + UInt64(clamping: max(timeout.wholeNanoseconds, 0))
+        self.isCancelled = isCancelled
+    }
+
+    init(name: String, _ options: TransportOptions) {
+        self.init(name: name, timeout: options.connectTimeout, isCancelled: options.isCancelled)
     }
 
     // MARK: UNIX
@@ -92,6 +99,7 @@ struct SocketConnector {
         let descriptor = OwnedDescriptor(makeSocket(address.family))
         guard descriptor.number >= 0 else { throw .connectionFailed(name, errno: -descriptor.number) }
         while true {
+            guard !isCancelled() else { throw .connectionFailed(name, errno: ECANCELED) }
             switch uninterrupted({ address.connect(descriptor.number) }) {
             case .success: return descriptor
             case .failure(let error):

@@ -1,3 +1,7 @@
+/// Returns whether the opening of a transport was cancelled. The opening calls it on any thread before each step that
+/// uses the controller, and fails if it was. It does not interrupt a step in progress.
+package typealias CancellationCheck = @Sendable () -> Bool
+
 /// Options for the behavior of a transport.
 public struct TransportOptions: Sendable {
     /// The time for connecting a stream, name resolution included.
@@ -17,6 +21,8 @@ public struct TransportOptions: Sendable {
     }
     /// A limit for the bytes that wait on this transport and others together, in addition to ``backlogByteLimit``.
     package var sharedBacklog: BacklogBudget?
+    /// Whether the opening of the transport was cancelled.
+    package var isCancelled: CancellationCheck = { false }
     /// How reads of advertising reports wait; nil if they do not.
     package var pacing: AdvertisingReportPacing?
 

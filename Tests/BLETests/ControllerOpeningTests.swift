@@ -18,6 +18,7 @@ struct ControllerOpeningTests {
             var report: (@Sendable (AdapterInventory) -> Void)?
             var watchCount = 0
             var returnCount = 0
+            var isCancelled: CancellationCheck = { false }
         }
 
         private let state = Mutex(State())
@@ -25,6 +26,8 @@ struct ControllerOpeningTests {
         var isWatched: Bool { state.withLock { $0.report != nil } }
         var watchCount: Int { state.withLock(\.watchCount) }
         var returnCount: Int { state.withLock(\.returnCount) }
+        /// Whether the last opening was cancelled.
+        var isCancelled: Bool { state.withLock(\.isCancelled)() }
 
         /// Sets the number of the adapter that is opened, or the error.
         func set(_ outcome: Result<Int, TransportError>) { state.withLock { $0.outcome = outcome } }
@@ -36,7 +39,8 @@ struct ControllerOpeningTests {
                     state.report = report
                 }
                 return { self.state.withLock { $0.report = nil } }
-            } opener: { _ async throws(TransportError) in
+            } opener: { _, isCancelled async throws(TransportError) in
+                self.state.withLock { $0.isCancelled = isCancelled }
                 let index = try self.state.withLock(\.outcome).get()
                 let (transport, _) = PipeTransport.makePair(DispatchQueue(label: "own"), DispatchQueue(label: "other"))
                 return OpenedController(transport: transport, specification: .hci(index: index, channel: .user))
@@ -123,6 +127,15 @@ struct ControllerOpeningTests {
         #expect(!kernel.isWatched)
         await open(opening, kernel, .failure(Self.absence))
         #expect(!kernel.isWatched && kernel.watchCount == 1)
+    }
+
+    @Test func closingCancelsTheOpening() async {
+        let kernel = Kernel()
+        let opening = kernel.opening(.automatic)
+        await open(opening, kernel, .failure(.adapterBusy(index: 3)))
+        #expect(!kernel.isCancelled)
+        opening.close()
+        #expect(kernel.isCancelled)
     }
 
     /// `auto` always brings an adapter down.

@@ -181,6 +181,43 @@ struct OpeningFaultTests {
         #expect((try? trial.result.get()) == .hciSocket(errno: errno, index: 0))
     }
 
+    // MARK: Cancelled openings
+
+    @Test("is the last step of a cancelled opening, and no other adapter is tried", arguments: 0..<3)
+    func cancelledOpeningDoesNotContinue(last: Int) throws {
+        let (own, other) = try makeSockets()
+        let peer = OwnedDescriptor(other)
+        var inventory = AdapterInventory()
+        inventory.adapters = [KernelAdapter(index: 0), KernelAdapter(index: 3)]
+        let steps = [
+            Fault(.socket, .returns(Int(own)), count: 1), Fault(.ioctl, .returns(0)), Fault(.bind, .fails(EBUSY)),
+        ].map { FaultInjection($0, at: .thread) }
+        let lastStep = steps[last]
+        var options = TransportOptions()
+        options.isCancelled = { lastStep.uses > 0 }
+        let trial = FaultRun([Fault(.socket, .fails(EMFILE), after: 1)]) {
+            _ = try AdapterSpecification.automatic.openCandidate(in: inventory, options: options)
+        }
+        for step in steps { step.end() }
+        #expect(trial.message != nil)
+        // The socket for the second adapter.
+        #expect(trial.unused.map(\.call) == [.socket])
+        #expect(steps.map(\.uses) == (0..<3).map { $0 <= last ? 1 : 0 })
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test("is the last attempt of a connection that is cancelled")
+    func cancelledConnectionIsNotTriedAgain() throws {
+        let listener = Listener.unix()
+        guard case .unix(let path) = listener.specification else { return }
+        let attempt = FaultInjection(Fault(.connect, .fails(EAGAIN)), at: .thread)
+        Case(error: .connectionFailed("it", errno: ECANCELED)).run {
+            _ = try SocketConnector(name: "it", timeout: .seconds(120), isCancelled: { attempt.uses > 0 })
+                .connect(path: path)
+        }
+        #expect(attempt.uses == 1)
+    }
+
     // MARK: Serial lines
 
     @Test(
