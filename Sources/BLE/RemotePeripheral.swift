@@ -159,6 +159,8 @@ public final class RemotePeripheral: Sendable {
             let earlierEnd = await host.release(link)
             ending.end(earlierEnd ?? RemotePeripheral.releaseReason, at: host.loop.now)
         } else {
+            // The first call may not have begun to end the link.
+            _ = await ending.wait()
             await host.waitIfDisconnecting(link)
         }
     }

@@ -1,11 +1,36 @@
-import BLE
 import BluetoothTesting
+import Dispatch
+import Synchronization
 import Testing
+
+@testable import BLE
 
 private let scripted = ScriptedService(
     "A800",
     [ScriptedCharacteristic("A801", properties: [.read], value: [7])]
 )
+
+/// Runs the first job of its tasks at once, and the later ones after ``resume()``.
+private final class HoldingExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "held")
+    private let holds = Atomic(false)
+
+    /// Whether the first job has run.
+    var isHolding: Bool { holds.load(ordering: .sequentiallyConsistent) }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async {
+            unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
+            guard !self.isHolding else { return }
+            self.queue.suspend()
+            self.holds.store(true, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// Runs the jobs that wait. Called once, after ``isHolding``.
+    func resume() { queue.resume() }
+}
 
 @Suite("Two connections to one peripheral")
 struct SharedLinkTests {
@@ -105,6 +130,35 @@ struct SharedLinkTests {
             for task in tasks { await task.value }
             #expect(ended.all == Array(0..<8))
             await second.disconnect()
+        }
+    }
+
+    @Test(
+        "disconnect() waits for the end of the link, also if an earlier call has not begun to end it",
+        .timeLimit(.minutes(10))
+    )
+    func laterDisconnectWaitsForTheEarlierOne() async throws {
+        try await SequenceFixture.run(.threads) { fixture in
+            let (peer, adapter) = (fixture.peer, fixture.central)
+            let executor = HoldingExecutor()
+            // This call stops when the earlier values are sent.
+            let first = Task(executorPreference: executor) { await peer.disconnect() }
+            while !executor.isHolding { await Task.yield() }
+            let hasReturned = Atomic(false)
+            let second = Task {
+                await peer.disconnect()
+                let links = await adapter.links
+                hasReturned.store(true, ordering: .sequentiallyConsistent)
+                return links
+            }
+            while peer.ending.count == 0, !hasReturned.load(ordering: .sequentiallyConsistent) { await Task.yield() }
+            let cancelled = Task { await peer.disconnect() }
+            cancelled.cancel()
+            await cancelled.value
+            #expect(await adapter.links == 1)
+            executor.resume()
+            #expect(await second.value == 0)
+            await first.value
         }
     }
 
