@@ -21,7 +21,8 @@ public final class Adapter: Sendable {
         public var logger = Logger(label: "swift-ble", factory: { _ in SwiftLogNoOpLogHandler() })
         /// Path of a capture of all HCI packets: pcapng if the path ends so, otherwise btsnoop.
         ///
-        /// A capture holds keys, unless ``captureMasksKeys`` is set. Only its owner can read it.
+        /// A capture holds keys, unless ``captureMasksKeys`` is set. Only its owner can read it. It is closed when the
+        /// adapter is closed.
         public var capturePath: String?
         /// Whether keys are replaced by zeros in the capture: in commands to the controller, in the key distribution of
         /// pairings, and in the values that keys can be computed from.

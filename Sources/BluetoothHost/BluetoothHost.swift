@@ -254,10 +254,12 @@ extension BluetoothHost {
         }
     }
 
-    /// Releases the closures of apps in a host that was closed.
+    /// Releases the closures of apps in a host that was closed, and the function that opens transports.
     func removeObservers() {
         // Code of apps that runs at the release finds no access to this state in progress.
-        let closures = (observers.removeAll(), services.removeClosures(), updates.removeAll(), pairing.close())
+        let closures = (
+            observers.removeAll(), services.removeClosures(), updates.removeAll(), pairing.close(), port.removeOpener()
+        )
         withExtendedLifetime(closures) {}
     }
 }

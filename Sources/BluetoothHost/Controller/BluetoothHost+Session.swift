@@ -152,10 +152,10 @@ extension BluetoothHost {
     // MARK: Asynchronous steps
 
     private func connectTransport(_ generation: UInt64) async {
-        guard session.awaitsTransport(generation) else { return }
+        guard session.awaitsTransport(generation), let open = port.open else { return }
         let transport: any Transport
         do throws(TransportError) {
-            transport = try await port.open()
+            transport = try await open()
         } catch {
             guard session.awaitsTransport(generation) else { return }
             transportNotOpened(error)

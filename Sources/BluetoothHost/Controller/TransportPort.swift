@@ -2,8 +2,8 @@ import BLEHCITransport
 
 /// The transport of a host to its controller.
 struct TransportPort {
-    /// Opens a transport.
-    let open: TransportOpener
+    /// Opens a transport; nil once the host was closed.
+    private(set) var open: TransportOpener?
     /// The open transport; nil if there is none.
     private(set) var transport: (any Transport)?
     /// Sends a packet through the open transport.
@@ -34,6 +34,11 @@ struct TransportPort {
     }
 
     mutating func setFailure(_ failure: TransportError?) { self.failure = failure }
+
+    /// Removes the function that opens transports. It may hold what its transports share, such as a capture file.
+    ///
+    /// - Returns: the function, which the caller releases.
+    mutating func removeOpener() -> TransportOpener? { open.take() }
 
     /// Removes the transport, which the caller closes and releases.
     mutating func remove() -> (any Transport)? {
