@@ -23,8 +23,6 @@ public final class CaptureFile {
     private var mask: CaptureKeyMask?
     /// The error that ended the capture early, such as a full disk. The transport continues without the capture.
     public private(set) var failure: TransportError?
-    /// False for a pipe, whose reader may close it.
-    private let isRegular: Bool
     /// Ends the waits for the reader of a pipe; nil if there are none.
     private let waiting: CancellationToken?
     private var onFailure: (@Sendable (TransportError) -> Void)?
@@ -71,7 +69,7 @@ public final class CaptureFile {
         descriptor = opened
         do throws(Errno) {
             // The file is emptied only after its owner is verified.
-            isRegular = try makePrivate(opened.number, pipeCapacity: CaptureFile.pipeCapacity)
+            try makePrivate(opened.number, pipeCapacity: CaptureFile.pipeCapacity)
         } catch {
             if isNew { unsafe unlink(path) }
             throw .captureFile(path, errno: error.code)
@@ -153,7 +151,7 @@ public final class CaptureFile {
         guard let descriptor else { return }
         var written = 0
         while written < buffer.count {
-            switch write(buffer.bytes.extracting(droppingFirst: written), to: descriptor.number) {
+            switch writeWithoutSignal(descriptor.number, buffer.bytes.extracting(droppingFirst: written)) {
             case .success(let count): written += count
             case .failure(let error) where error.wouldBlock && waitForRoom(descriptor.number): continue
             case .failure(let error):
@@ -168,10 +166,6 @@ public final class CaptureFile {
         length += written
     }
 
-    private func write(_ bytes: RawSpan, to descriptor: Int32) -> Result<Int, Errno> {
-        isRegular ? BLEHCITransport.write(descriptor, bytes) : writeWithoutSignal(descriptor, bytes)
-    }
-
     /// Waits until a pipe has room or its reader has closed it. Returns false if the capture must not wait any longer.
     private func waitForRoom(_ descriptor: Int32) -> Bool {
         guard let waiting else { return false }
@@ -179,22 +173,20 @@ public final class CaptureFile {
     }
 }
 
-/// Makes an open file or pipe accessible to its owner only. Empties a file, and enlarges a pipe if possible.
-///
-/// - Returns: whether it is a regular file, not a pipe or a device.
-private func makePrivate(_ descriptor: CInt, pipeCapacity: Int32) throws(Errno) -> Bool {
+/// Makes an open file or pipe accessible to its owner only. Empties a file, and enlarges a pipe if possible. A device
+/// stays as it is.
+private func makePrivate(_ descriptor: CInt, pipeCapacity: Int32) throws(Errno) {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw Errno(code: errno) }
     let type = status.st_mode & S_IFMT
-    guard type == S_IFREG || type == S_IFIFO else { return false }
+    guard type == S_IFREG || type == S_IFIFO else { return }
     guard status.st_uid == geteuid() else { throw Errno(code: EPERM) }
     guard fchmod(descriptor, 0o600) == 0 else { throw Errno(code: errno) }
-    guard type == S_IFREG else {
+    if type == S_IFIFO {
         _ = ble_pipe_enlarge(descriptor, pipeCapacity)
-        return false
+    } else {
+        _ = try uninterrupted { Int(ftruncate(descriptor, 0)) }.get()
     }
-    _ = try uninterrupted { Int(ftruncate(descriptor, 0)) }.get()
-    return true
 }
 
 extension CaptureWriter.Format {

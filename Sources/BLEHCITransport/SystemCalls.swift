@@ -69,8 +69,8 @@ func write(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     return checked(result, bytes)
 }
 
-/// Writes to a file. If it is a pipe whose other end is closed, returns `EPIPE` instead of raising a signal that ends
-/// the process.
+/// Writes to a file. If it is a pipe whose other end is closed, returns `EPIPE`. If it has reached the size limit of
+/// the process, returns `EFBIG`. Neither raises a signal that ends the process.
 func writeWithoutSignal(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     let result = unsafe bytes.withUnsafeBytes { bytes in
         uninterrupted { unsafe ble_write_without_signal(descriptor, bytes.baseAddress, bytes.count) }

@@ -121,6 +121,7 @@ private func serialAdvice(_ errno: Int32) -> String {
 private func captureAdvice(_ errno: Int32) -> String {
     switch errno {
     case ENOSPC, EDQUOT: "free space or choose another path"
+    case EFBIG: "raise the limit for the size of files with `ulimit -f`, or choose another path"
     case EIO: "check the disk with `dmesg`"
     case ENXIO: "if it is a pipe, start its reader first"
     case EAGAIN: "the pipe is full because its reader is too slow; write to a regular file instead"

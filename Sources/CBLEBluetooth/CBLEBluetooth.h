@@ -304,21 +304,28 @@ static inline int ble_seqpacket_socket(int family)
 }
 
 /*
- * Writes to a file. If it is a pipe whose reader has closed it, fails with EPIPE and does not raise SIGPIPE: the signal is
- * blocked during the call, and a SIGPIPE that the call raises is discarded. Returns -1 and sets errno on failure.
+ * Writes to a file without raising a signal. If it is a pipe whose reader has closed it, fails with EPIPE. If it has
+ * reached the size limit of the process (RLIMIT_FSIZE), fails with EFBIG. SIGPIPE and SIGXFSZ are blocked during the
+ * call, and the one that the call raises is discarded. Returns -1 and sets errno on failure.
  */
 static inline ssize_t ble_write_without_signal(int fd, const void *bytes, size_t count)
 {
     static const struct timespec now = { 0, 0 };
-    sigset_t pipe_signal, before, pending;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
+    sigset_t blocked, before, pending;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGPIPE);
+    sigaddset(&blocked, SIGXFSZ);
     sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
     ssize_t result = write(fd, bytes, count);
     int error = errno;
-    if (result < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE))
-        (void)sigtimedwait(&pipe_signal, NULL, &now);
+    int raised = result >= 0 ? 0 : error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (raised && !sigismember(&pending, raised)) {
+        sigset_t discarded;
+        sigemptyset(&discarded);
+        sigaddset(&discarded, raised);
+        (void)sigtimedwait(&discarded, NULL, &now);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return result;

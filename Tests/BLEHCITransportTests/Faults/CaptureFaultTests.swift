@@ -115,6 +115,34 @@ struct CaptureFaultTests {
         #expect(try countRecords() == 3)
     }
 
+    @Test("a limit for the size of files, ends the capture and not the process")
+    func sizeLimitEndsTheCapture() async {
+        await #expect(processExitsWith: .success) {
+            let folder = TemporaryFolder()
+            let path = folder.path + "/capture.btsnoop"
+            let file = try CaptureFile(path: path)
+            let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+            var limit = rlimit()
+            try #require(getrlimit(resource, &limit) == 0)
+            let previous = limit.rlim_cur
+            // The header, a record, and a part of another record.
+            let end = 16 + 24 + Sample.reset.count
+            limit.rlim_cur = rlim_t(end + 10)
+            try #require(setrlimit(resource, &limit) == 0)
+            for _ in 0..<3 { file.append(Sample.reset.rawSpan, direction: .hostToController) }
+            limit.rlim_cur = previous
+            try #require(setrlimit(resource, &limit) == 0)
+            #expect(file.failure == .captureFile(path, errno: EFBIG))
+            var status = stat()
+            try #require(stat(path, &status) == 0)
+            #expect(Int(status.st_size) == end)
+            var pending = sigset_t()
+            sigpending(&pending)
+            #expect(sigismember(&pending, SIGXFSZ) == 0)
+            withExtendedLifetime(folder) {}
+        }
+    }
+
     @Test("a reader that closes its end of a pipe, ends the capture and not the process")
     func closedPipeEndsTheCapture() throws {
         try #require(mkfifo(path, 0o600) == 0)

@@ -305,6 +305,11 @@ struct OpeningFaultTests {
                 "cannot write the capture file /c: No space left on device; free space or choose another path"
             ),
             (
+                .captureFile("/c", errno: EFBIG),
+                "cannot write the capture file /c: File too large; raise the limit for the size of files with "
+                    + "`ulimit -f`, or choose another path"
+            ),
+            (
                 .readFailed(errno: ENOMEM),
                 "reading from the controller failed: Cannot allocate memory; the machine has no memory left; close other "
                     + "programs"
