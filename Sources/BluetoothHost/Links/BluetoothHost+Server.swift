@@ -102,8 +102,10 @@ extension BluetoothHost {
     /// ``BluetoothHost/authorize(_:on:isAuthorized:)``. Nil refuses all such accesses, also those that wait for a
     /// decision.
     ///
-    /// The closure does not decide on accesses that wait already: those wait for the decision of the previous one.
+    /// The closure does not decide on accesses that wait already: those wait for the decision of the previous one. A
+    /// closed host does not keep it.
     package func setAuthorizer(_ authorizer: Authorizer?) {
+        guard !calls.hasEnded else { return }
         let previous = services.setAuthorizer(authorizer)
         for link in links.values { link.session.asksForAuthorization = authorizer != nil }
         if authorizer == nil { refuseAuthorizations() }

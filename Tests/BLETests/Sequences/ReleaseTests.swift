@@ -85,4 +85,23 @@ struct ReleaseTests {
         world.close()
         #expect(released.delegate == nil)
     }
+
+    @Test("A closed adapter does not keep its authorizer", arguments: [false, true])
+    func closedAdapterReleasesItsAuthorizer(isSetAfterClose: Bool) throws {
+        let world = World(seed: 1)
+        let released: WeakDelegate = try world.run {
+            let delegate = Delegate()
+            let adapter = try await world.device("gateway").openAdapter()
+            delegate.hold(adapter)
+            let decide: @Sendable (ClientID, AuthorizationRequest) async -> Bool = { _, _ in
+                withExtendedLifetime(delegate) { true }
+            }
+            if !isSetAfterClose { await adapter.peripheral.setAuthorizer(decide) }
+            await adapter.close()
+            if isSetAfterClose { await adapter.peripheral.setAuthorizer(decide) }
+            return WeakDelegate(delegate: delegate)
+        }
+        world.close()
+        #expect(released.delegate == nil)
+    }
 }
