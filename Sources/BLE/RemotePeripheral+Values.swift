@@ -8,7 +8,8 @@ public enum WriteKind: Sendable {
     case withResponse
     /// The peer does not confirm. The call waits until there is room for the packet. On other threads than the
     /// adapter's own (``Adapter/taskExecutor``), up to 128 values are accepted before there is room. They are sent in
-    /// their order, before any later operation, or are lost with the link. A later operation waits until they are sent.
+    /// their order, before any later operation, which waits until they are sent. They are dropped without an error if
+    /// the link ends before, or the identity of a bonded peer cannot be verified.
     case withoutResponse
     /// The peer echoes the value before anything is written, so that this side can verify it.
     case reliable

@@ -16,10 +16,13 @@ import Synchronization
 /// Calls are reserved on any thread, because a call must have its token before its task can be cancelled. This needs
 /// the lock. All other functions are used on the loop.
 ///
-/// ## Procedures
+/// ## Calls without an entry
 ///
 /// The call of a client procedure has no entry. A ``ProcedureCall`` holds its continuation, and the procedure's run
 /// names it: a cancellation finds the run in its link's lane or client. So a read or write on the loop takes no lock.
+///
+/// A call that waits for the controller's answer to a command, or in an object of an API for what the host reports to
+/// it, has no entry either.
 final class CallTable: Sendable {
     /// What a call waits for.
     enum Subject: Sendable {
