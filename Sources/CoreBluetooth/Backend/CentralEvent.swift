@@ -28,7 +28,7 @@ enum CentralEvent: Sendable {
 struct ScanRequest: Hashable, Sendable {
     /// The services of which a peripheral advertises one; empty for all peripherals.
     var services: [BluetoothUUID] = []
-    /// The services of which a peripheral solicits one, as an alternative.
+    /// The services of which a peripheral solicits one, as an alternative. Without effect if ``services`` is empty.
     var solicitedServices: [BluetoothUUID] = []
     /// Whether each received packet is reported, or only packets with new information.
     var allowsDuplicates = false

@@ -14,7 +14,8 @@ public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAcce
 
 /// An `NSNumber`, a Boolean: whether each received packet is reported.
 public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
-/// `[CBUUID]`: peripherals that solicit one of these services are reported.
+/// `[CBUUID]`: peripherals that solicit one of these services are reported too, in addition to those that advertise a
+/// service of the scan. A scan without services reports all peripherals anyway.
 public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
 
 // MARK: Options of a connection

@@ -136,10 +136,11 @@ struct ScanningBackendTests {
                 ["180D", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961"], [], true
             ),
             ([.serviceUUIDs(["180D"], isComplete: true)], ["180F"], [], false),
-            ([.serviceUUIDs(["180D"], isComplete: true)], [], ["180D"], false),
+            ([.serviceUUIDs(["180D"], isComplete: true)], [], ["180D"], true),
             ([.solicitedServiceUUIDs(["180D"])], [], ["180D"], true),
             ([.solicitedServiceUUIDs(["180D"])], ["180D"], [], false),
             ([.solicitedServiceUUIDs(["180D"])], ["180F"], ["180D"], true),
+            ([.serviceUUIDs(["180D"], isComplete: true)], ["180F"], ["180D"], false),
             ([], [], [], true),
         ] as [([AdvertisingData.Structure], [BluetoothUUID], [BluetoothUUID], Bool)]
     )

@@ -13,9 +13,10 @@ struct ScanFilter {
         solicitedServices = request.solicitedServices
     }
 
-    /// Returns whether an advertiser lists one of the services, or solicits one of the solicited services.
+    /// Returns whether an advertiser lists one of the services, or solicits one of the solicited services. Without
+    /// services, all advertisers match.
     func matches(_ data: AdvertisingData) -> Bool {
-        if services.isEmpty && solicitedServices.isEmpty { return true }
+        if services.isEmpty { return true }
         return data.serviceUUIDs.contains(where: services.contains)
             || data.solicitedServiceUUIDs.contains(where: solicitedServices.contains)
     }
