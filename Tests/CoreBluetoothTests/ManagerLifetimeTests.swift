@@ -222,4 +222,24 @@ struct ManagerLifetimeTests {
         try next.publish(service, at: 0x0020)
         #expect(next.takeTold() == ["added 180D"])
     }
+
+    @Test("A service belongs to one manager, and the end of another one leaves its subscriptions")
+    func servicesBelongToOneManager() throws {
+        let fixture = PeripheralFixture()
+        try fixture.publish()
+        fixture.subscribe()
+        let characteristic = fixture.characteristic
+        var other: PeripheralFixture? = PeripheralFixture()
+        other!.manager.add(fixture.service)
+        #expect(other!.takeCalls().isEmpty)
+        #expect(other!.takeTold() == ["added 180D"])
+        #expect((other!.recorder.errors.first as? CBError)?.code == .invalidParameters)
+        other!.manager.removeAllServices()
+        #expect(characteristic.subscribedCentrals?.count == 1)
+        other = nil
+        #expect(characteristic.subscribedCentrals?.count == 1)
+        // The service is still immutable.
+        characteristic.properties = .read
+        #expect(characteristic.properties == [.read, .write, .notify])
+    }
 }

@@ -48,7 +48,8 @@ open class CBService: CBAttribute, @unchecked Sendable {
 
 /// A service of this host, to be published by a ``CBPeripheralManager``.
 ///
-/// It cannot be changed after it was added to the manager. Changes are then ignored, and reported on standard error.
+/// It cannot be changed after it was added to the manager, and not be added to another one. Changes are then ignored,
+/// and reported on standard error.
 open class CBMutableService: CBService, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
@@ -85,14 +86,26 @@ open class CBMutableService: CBService, @unchecked Sendable {
         if !isChanged { ProgrammerError.report("\(self) is published and cannot be changed") }
     }
 
-    /// Makes the service and its characteristics immutable, or mutable again.
-    func setPublished(_ isPublished: Bool) {
-        let characteristics = content.withLock { content in
-            content.isPublished = isPublished
+    /// Makes the service and its characteristics immutable, because a manager is about to publish the service.
+    ///
+    /// - Returns: false if a manager has published it, or is about to.
+    func beginPublication() -> Bool {
+        let characteristics = content.withLock { content -> [CBCharacteristic]? in
+            guard !content.isPublished else { return nil }
+            content.isPublished = true
             return content.characteristics ?? []
         }
-        for case let characteristic as CBMutableCharacteristic in characteristics {
-            characteristic.setPublished(isPublished)
+        guard let characteristics else { return false }
+        for case let characteristic as CBMutableCharacteristic in characteristics { characteristic.setPublished(true) }
+        return true
+    }
+
+    /// Makes the service and its characteristics mutable again. Another manager can publish the service.
+    func endPublication() {
+        let characteristics = content.withLock { content in
+            content.isPublished = false
+            return content.characteristics ?? []
         }
+        for case let characteristic as CBMutableCharacteristic in characteristics { characteristic.setPublished(false) }
     }
 }

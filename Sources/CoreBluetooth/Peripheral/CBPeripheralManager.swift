@@ -164,7 +164,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)``.
     ///
     /// The services that it includes must have been added before. Their publication need not have been reported yet. If
-    /// one of them cannot be published, the error is ``CBError/Code/invalidParameters``.
+    /// one of them cannot be published, the error is ``CBError/Code/invalidParameters``. A service that was added to
+    /// this or another manager has the same error, until it is removed or that manager is released.
     ///
     /// - Precondition: characteristics that have a value are read-only, in their properties and their permissions.
     open func add(_ service: CBMutableService) {
@@ -174,8 +175,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         }
         guard let addition = content.withLock({ $0.database.add(service) }) else {
             ProgrammerError.report(
-                "\(service) is published already, includes a service that was not added, or contains an object that is "
-                    + "not local"
+                "\(service) is published already by this or another manager, includes a service that was not added, "
+                    + "or contains an object that is not local"
             )
             // The result follows those of earlier calls, which may be for the same service.
             backend?.completeInOrder { [weak self] _ in
@@ -186,7 +187,6 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             }
             return
         }
-        service.setPublished(true)
         backend?.publish(addition.definition, including: addition.included) { [weak self] result in
             // At once, because services that include this one may be published next.
             if case .success(let published) = result { addition.handle.set(published.handle) }

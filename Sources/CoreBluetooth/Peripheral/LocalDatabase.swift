@@ -32,10 +32,6 @@ struct LocalDatabase {
     /// The characteristics by their value handles.
     private var characteristics: [AttributeHandle: CBMutableCharacteristic] = [:]
 
-    func contains(_ service: CBService) -> Bool {
-        entries.contains { $0.service === service }
-    }
-
     func characteristic(at handle: AttributeHandle) -> CBMutableCharacteristic? {
         characteristics[handle]
     }
@@ -81,14 +77,13 @@ struct LocalDatabase {
         let handle: LocalServiceHandle
     }
 
-    /// Notes a service that is about to be published.
+    /// Notes a service that is about to be published, and makes it immutable.
     ///
-    /// - Returns: nil if it is in the database already, includes a service that is not, or contains an object that is
-    ///   not local.
+    /// - Returns: nil if it is in the database of this or another manager already, includes a service that is not in
+    ///   this one, or contains an object that is not local.
     mutating func add(_ service: CBMutableService) -> Addition? {
-        guard !contains(service), let parts = service.definition(handleOfIncluded: { handleForInclusion($0) }) else {
-            return nil
-        }
+        guard let parts = service.definition(handleOfIncluded: { handleForInclusion($0) }), service.beginPublication()
+        else { return nil }
         lastNumber += 1
         let entry = Entry(service: service, number: lastNumber, published: nil)
         entries.append(entry)
@@ -125,12 +120,12 @@ struct LocalDatabase {
         for characteristic in entry.published?.characteristics ?? [] {
             characteristics[characteristic.valueHandle] = nil
         }
-        entry.service.setPublished(false)
+        entry.service.endPublication()
         return true
     }
 
     mutating func removeAll() {
-        for entry in entries { entry.service.setPublished(false) }
+        for entry in entries { entry.service.endPublication() }
         entries = []
         characteristics = [:]
     }
