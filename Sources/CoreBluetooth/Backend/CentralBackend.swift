@@ -68,7 +68,8 @@ protocol CentralBackend: AnyObject, Sendable {
     func connectedPeripherals(withServices services: [BluetoothUUID]) -> [KnownPeripheral]
 
     /// Reports by ``CentralEvent/connectionEvent(_:_:)`` when matching peripherals connect to this host or disconnect,
-    /// from now on. Nil stops that.
+    /// from now on. Nil stops that. A service counts once it was advertised or discovered. So the connection to a
+    /// peripheral is reported when discovery has found the service, if it was not known before.
     func registerForConnectionEvents(_ filter: ConnectionEventFilter?)
 
     // MARK: GATT, on a connected peripheral

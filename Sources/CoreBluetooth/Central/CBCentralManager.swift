@@ -190,6 +190,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     /// Makes the manager call its delegate when some peripherals connect to this host or disconnect, for any manager of
     /// this process; nil stops that.
+    ///
+    /// With services, a peripheral matches once it has advertised one of them, or discovery has found one. If discovery
+    /// finds the first one, the connection is reported then.
     open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
         guard acceptsCommands() else { return }
         backend?.registerForConnectionEvents(options.map(ConnectionEventFilter.init))

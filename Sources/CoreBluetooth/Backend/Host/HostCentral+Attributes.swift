@@ -18,8 +18,9 @@ extension HostCentral {
         _ completion: @escaping Completion<[DiscoveredService]>
     ) {
         let remembering: Completion<[DiscoveredService]> = { [shared] result in
-            if case .success(let services) = result {
-                shared.open?.peers.discovered(services.map(\.uuid), of: peripheral.identifier)
+            if case .success(let services) = result, let open = shared.open {
+                open.peers.discovered(services.map(\.uuid), of: peripheral.identifier)
+                open.links.servicesDiscovered(on: peripheral.link)
             }
             completion(result)
         }

@@ -13,17 +13,46 @@ extension HostCentral {
     }
 
     func registerForConnectionEvents(_ filter: ConnectionEventFilter?) {
-        submit { _, _ in self.state.eventFilter = filter }
+        submit { _, _ in
+            self.state.eventFilter = filter
+            self.state.unreportedLinks = []
+        }
     }
 
-    /// Reports that this host has connected to a peripheral or has disconnected, if the app observes such events.
-    /// Called on the loop.
-    func connectionEvent(_ event: CBConnectionEvent, _ peripheral: UUID) {
-        guard let open, let filter = state.eventFilter, let known = open.peers.known([peripheral]).first else { return }
+    /// Reports that this host has connected to a peripheral, if the app observes the peripheral. Otherwise the
+    /// connection may be reported once more services of the peripheral are known. Called on the loop.
+    func peerConnected(_ peripheral: UUID, on link: LinkIdentifier) {
+        guard state.eventFilter != nil else { return }
+        if !report(.peerConnected, of: peripheral) { state.unreportedLinks.insert(link) }
+    }
+
+    /// Reports the connection to a peripheral whose services were discovered, if the app observes these and the
+    /// connection was not reported before. Called on the loop.
+    func servicesDiscovered(of peripheral: UUID, on link: LinkIdentifier) {
+        guard state.unreportedLinks.contains(link), report(.peerConnected, of: peripheral) else { return }
+        state.unreportedLinks.remove(link)
+    }
+
+    /// Reports that this host has disconnected from a peripheral, if the app observes the peripheral and knows of the
+    /// connection. Called on the loop.
+    func peerDisconnected(_ peripheral: UUID, from link: LinkIdentifier) {
+        guard state.unreportedLinks.remove(link) == nil else { return }
+        report(.peerDisconnected, of: peripheral)
+    }
+
+    /// Reports an event of a peripheral that the app observes.
+    ///
+    /// - Returns: whether the app observes the peripheral.
+    @discardableResult
+    private func report(_ event: CBConnectionEvent, of peripheral: UUID) -> Bool {
+        guard let open, let filter = state.eventFilter, let known = open.peers.known([peripheral]).first else {
+            return false
+        }
         let isWanted =
             filter == ConnectionEventFilter() || open.peers.isSame(peripheral, asAnyOf: filter.peripherals)
             || open.peers.has(peripheral, anyOf: filter.services)
         if isWanted { deliver(.connectionEvent(known, event)) }
+        return isWanted
     }
 
     // MARK: Changes

@@ -83,6 +83,9 @@ final class HostCentral: CentralBackend, HostMember {
         var soundings: [UUID: Sounding] = [:]
         var lastNumber: UInt64 = 0
         var eventFilter: ConnectionEventFilter?
+        /// The links that were made while the app observed connections, and whose connection was not reported, because
+        /// the peripheral does not match the filter as far as its services are known.
+        var unreportedLinks: Set<LinkIdentifier> = []
         /// The connections that have failed, by their peripherals, until the manager has handled the failure or the app
         /// tries again. Cancelling such a connection is still answered.
         var failed: [UUID: ConnectionIdentifier] = [:]

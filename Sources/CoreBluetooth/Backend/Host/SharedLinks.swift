@@ -73,7 +73,7 @@ final class SharedLinks: Sendable {
             state.links[link] = Shared(peripheral: peripheral, isOurs: isOurs)
             peers.setConnected(true, peripheral)
             host.observeEnd(of: link) { [weak self] _ in self?.ended(link) }
-            for central in state.centrals { central.connectionEvent(.peerConnected, peripheral) }
+            for central in state.centrals { central.peerConnected(peripheral, on: link) }
             host.spawn { await self.prepare(link, peripheral, on: $0) }
         }
         if state.links[link]?.isHeld == false { host.hold(link) }
@@ -113,7 +113,14 @@ final class SharedLinks: Sendable {
     private func ended(_ link: LinkIdentifier) {
         guard let shared = state.links.removeValue(forKey: link) else { return }
         peers.setConnected(false, shared.peripheral)
-        for central in state.centrals { central.connectionEvent(.peerDisconnected, shared.peripheral) }
+        for central in state.centrals { central.peerDisconnected(shared.peripheral, from: link) }
+    }
+
+    /// Notifies the managers that services of a connected peripheral were discovered. An app may observe connections to
+    /// peripherals with these services.
+    func servicesDiscovered(on link: LinkIdentifier) {
+        guard let peripheral = state.links[link]?.peripheral else { return }
+        for central in state.centrals { central.servicesDiscovered(of: peripheral, on: link) }
     }
 
     // MARK: Subscriptions
