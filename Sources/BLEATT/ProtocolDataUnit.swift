@@ -35,6 +35,9 @@ public struct HandleRange: Hashable, Sendable {
     /// 3.4.3.1).
     @inlinable
     public var isValid: Bool { start != .invalid && start <= end }
+
+    /// Whether a handle lies in both ranges.
+    package func overlaps(_ other: HandleRange) -> Bool { start <= other.end && other.start <= end }
 }
 
 extension ByteReader {

@@ -225,9 +225,3 @@ struct RemoteDatabase {
         return first < second
     }
 }
-
-extension HandleRange {
-    fileprivate func overlaps(_ other: HandleRange) -> Bool {
-        start <= other.end && other.start <= end
-    }
-}

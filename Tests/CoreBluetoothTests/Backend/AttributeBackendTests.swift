@@ -329,6 +329,33 @@ struct AttributeBackendTests {
         }
     }
 
+    @Test("A change of the service ends a subscription: values of the next service reach its own subscribers only")
+    func changeOfTheServiceEndsASubscription() throws {
+        try World.run(seed: 48) { world in
+            let pair = try await LampAndPhone(world)
+            let other = await pair.phoneDevice.central()
+            let peripheral = await pair.connect()
+            await other.connect(peripheral)
+            try await world.sleep(for: .seconds(3))
+            let former = try await pair.characteristics(of: peripheral)[0]
+            #expect(await pair.phone.configure(.notification, of: former, on: peripheral).failure == nil)
+            pair.lamp.backend.removeService(at: pair.published.handle)
+            for phone in [pair.phone, other] { _ = await phone.changedServices(of: peripheral) }
+            var definition = Lamp.definition
+            definition.handle = pair.published.handle
+            _ = try await pair.lamp.publish(definition)
+            for phone in [pair.phone, other] { _ = await phone.changedServices(of: peripheral) }
+            let present = try await other.characteristics(of: Lamp.service, on: peripheral)[0]
+            #expect(present == former)
+            pair.lamp.events.removeAll()
+            #expect(await other.configure(.notification, of: present, on: peripheral).failure == nil)
+            let (central, handle, _) = await pair.lamp.configured()
+            pair.lamp.backend.update([9], of: handle, to: [central.link]) { _ in }
+            #expect(await other.value(of: handle) == [9])
+            #expect(pair.phone.events.waiting.allSatisfy { if case .valueReceived = $0 { false } else { true } })
+        }
+    }
+
     // MARK: The rest
 
     @Test("Services that change are reported with their handles")
@@ -338,15 +365,10 @@ struct AttributeBackendTests {
             let peripheral = await pair.connect()
             try await world.sleep(for: .seconds(3))
             let added = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0"))
-            let range = await pair.phone.events.next {
-                if case .servicesChanged(peripheral, let range) = $0 { range } else { nil }
-            }
+            let range = await pair.phone.changedServices(of: peripheral)
             #expect(range == HandleRange(start: added.handle, end: added.endHandle))
             pair.lamp.backend.removeService(at: added.handle)
-            let again = await pair.phone.events.next {
-                if case .servicesChanged(peripheral, let range) = $0 { range } else { nil }
-            }
-            #expect(again == range)
+            #expect(await pair.phone.changedServices(of: peripheral) == range)
         }
     }
 

@@ -303,6 +303,11 @@ struct TestCentral {
         await events.next { if case .valueReceived(_, handle, let value) = $0 { value } else { nil } }
     }
 
+    /// Waits for a change of a peripheral's services. Returns its handles.
+    func changedServices(of peripheral: UUID) async -> HandleRange {
+        await events.next { if case .servicesChanged(peripheral, let range) = $0 { range } else { nil } }
+    }
+
     func services(_ types: [BluetoothUUID]?, of peripheral: UUID) async throws -> [DiscoveredService] {
         try await outcome { backend.discoverServices(types, of: peripheral, $0) }.get()
     }

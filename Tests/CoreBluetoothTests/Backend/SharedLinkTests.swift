@@ -199,9 +199,7 @@ struct SharedLinkTests {
                 try await peer.discoverAll().first { $0.characteristics.contains { $0.valueHandle == fixture.handle } }
             )
             await fixture.lamp.adapter.host.removeService(at: service.handle)
-            _ = await fixture.manager.events.next {
-                if case .servicesChanged(identifier, let range) = $0 { range } else { nil }
-            }
+            _ = await fixture.manager.changedServices(of: identifier)
             let count = try AttributeTrace(fixture.gateway.device.capture).sent.count
             fixture.manager.backend.cancelConnection(identifier)
             _ = await fixture.manager.disconnected(identifier)

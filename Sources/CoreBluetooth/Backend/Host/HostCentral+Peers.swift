@@ -1,3 +1,4 @@
+import BLEATT
 import BluetoothHost
 import BluetoothTypes
 import Foundation
@@ -62,6 +63,17 @@ extension HostCentral {
             guard case .connected(link)? = state.connections[peripheral]?.phase else { continue }
             sayChange(.mtuChanged(peripheral, mtu), on: link)
         }
+    }
+
+    /// Handles a change of a connected peripheral's attributes. Called on the loop.
+    func servicesChanged(
+        in range: HandleRange,
+        of peripheral: UUID,
+        on link: LinkIdentifier,
+        _ host: isolated BluetoothHost
+    ) {
+        endSubscriptions(in: range, of: peripheral, on: link, host)
+        sayChange(.servicesChanged(peripheral, range), on: link)
     }
 
     /// Reports a change that the peer on a link has caused to the manager. A peer that causes more changes than the app

@@ -16,6 +16,9 @@ extension HostCentral {
         let link: LinkIdentifier
         let handle: AttributeHandle
         let descriptors: HandleRange
+
+        /// The handles of the value and of its descriptors.
+        var handles: HandleRange { HandleRange(start: handle, end: descriptors.end) }
     }
 
     func setConfiguration(
@@ -61,7 +64,8 @@ extension HostCentral {
             deliver: { [weak self] in self?.valueReceived($0, from: peripheral) }
         ) {
             // The subscriber exists before the request, because the first value may arrive together with the response.
-            state.connections[peripheral]?.subscriptions[value.handle] = Subscription(subscriber: subscriber)
+            let subscription = Subscription(subscriber: subscriber, handles: value.handles)
+            state.connections[peripheral]?.subscriptions[value.handle] = subscription
         }
         let before = subscription(to: value)
         setWanted(true, value)
@@ -111,6 +115,21 @@ extension HostCentral {
                 // The server continues to send the values.
                 self.setWanted(true, value)
             }
+        }
+    }
+
+    /// Ends the subscriptions to values in a range of handles, because the server has changed its attributes: it may
+    /// send values of other attributes under these handles. Nothing is written to the server. Called on the loop.
+    func endSubscriptions(
+        in range: HandleRange,
+        of peripheral: UUID,
+        on link: LinkIdentifier,
+        _ host: isolated BluetoothHost
+    ) {
+        let subscriptions = state.connections[peripheral]?.subscriptions ?? [:]
+        for (handle, subscription) in subscriptions where subscription.handles.overlaps(range) {
+            state.connections[peripheral]?.subscriptions[handle] = nil
+            open?.links.removeSubscriber(subscription.subscriber, of: handle, on: link, host)
         }
     }
 

@@ -53,6 +53,8 @@ final class HostCentral: CentralBackend, HostMember {
     struct Subscription {
         /// The host's identifier of the subscriber.
         let subscriber: UInt64
+        /// The handles of the value and of its descriptors.
+        let handles: HandleRange
         /// The number of the app's calls to subscribe or unsubscribe. Only the last call determines the final state.
         var callCount = 1
         /// Whether the server has agreed.

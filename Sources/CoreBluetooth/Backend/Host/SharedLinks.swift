@@ -243,11 +243,11 @@ final class SharedLinks: Sendable {
         host.attributesChanged(in: range, on: link)
         if let subscriptions = state.links[link]?.subscriptions {
             state.links[link]?.subscriptions = subscriptions.filter { handle, subscription in
-                handle < range.start && subscription.descriptors.end < range.start || handle > range.end
+                !HandleRange(start: handle, end: subscription.descriptors.end).overlaps(range)
             }
         }
         for user in state.links[link]?.users ?? [] {
-            user.central.sayChange(.servicesChanged(user.peripheral, range), on: link)
+            user.central.servicesChanged(in: range, of: user.peripheral, on: link, host)
         }
     }
 }
