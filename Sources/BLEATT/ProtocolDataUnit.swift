@@ -28,6 +28,11 @@ public struct HandleRange: Hashable, Sendable {
         self.end = end
     }
 
+    /// Creates the range of one handle.
+    package init(only handle: AttributeHandle) {
+        self.init(start: handle, end: handle)
+    }
+
     /// The range of all valid attribute handles.
     public static let all = HandleRange(start: .first, end: .last)
 

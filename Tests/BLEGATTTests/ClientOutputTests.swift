@@ -194,6 +194,22 @@ struct ClientOutputTests {
         for run in runs { #expect(run.outcome == .failure(.cancelled)) }
     }
 
+    @Test("A procedure whose attributes have changed ends in that error, and a waiting one is not started")
+    func procedureWhoseAttributesHaveChangedEnds() {
+        let client = Client()
+        let runs = (3...5).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
+        var buffer = PacketBuffer()
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
+        for run in runs.prefix(2) {
+            client.cancel(run, with: .attributesChanged)
+            #expect(takeEnded(client) === run && run.outcome == .failure(.attributesChanged))
+        }
+        buffer.reset()
+        #expect(client.receive([0x0B, 7].rawSpan, mtu: 23, into: &buffer) == .readRequest)
+        #expect([UInt8](copying: buffer.bytes) == [0x0A, 5, 0])
+        #expect(isEmpty(client))
+    }
+
     @Test("A closed client outputs the ends of its procedures in order, and of later ones")
     func closedClientOutputsTheEndsOfItsProceduresInOrder() {
         let client = Client()

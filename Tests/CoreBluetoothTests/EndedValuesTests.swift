@@ -173,7 +173,7 @@ struct AwaitedSubscriptionTests {
         measurement = fixture.discover(peripheral).measurement
     }
 
-    @Test("A characteristic that the peripheral removes before its answer does not notify", arguments: [true, false])
+    @Test("A characteristic that the peripheral removes before its answer is an error", arguments: [true, false])
     func removedCharacteristicDoesNotNotify(isRemoved: Bool) async throws {
         let (peripheral, measurement) = (peripheral, measurement)
         let task = Task { try await peripheral.linux.setNotifying(true, for: measurement) }
@@ -184,7 +184,12 @@ struct AwaitedSubscriptionTests {
         }
         if isRemoved { fixture.deliver(.servicesChanged(peripheral.identifier, CentralFixture.range)) }
         fixture.answer(.configure(.notification, 0x0012), Result<Void, BackendError>.success(()))
-        try await task.value
+        if isRemoved {
+            let error = await #expect(throws: CBError.self) { try await task.value }
+            #expect(error?.code == .invalidHandle)
+        } else {
+            try await task.value
+        }
         #expect(measurement.isNotifying == !isRemoved)
     }
 }

@@ -393,7 +393,8 @@ struct PeripheralTests {
         fixture.answer(.configure(.notification, 0x0012), Result<Void, BackendError>.success(()))
         #expect(fixture.takeTold() == ["characteristics", "included", "descriptors", "notifying false"])
         #expect(
-            fixture.recorder.errors.map { ($0 as? CBError)?.code } == [.invalidHandle, .invalidHandle, .invalidHandle]
+            fixture.recorder.errors.map { ($0 as? CBError)?.code }
+                == [.invalidHandle, .invalidHandle, .invalidHandle, .invalidHandle]
         )
         peripheral.discoverServices(nil)
         fixture.answer(.discoverServices(nil), .success([CentralFixture.service]))

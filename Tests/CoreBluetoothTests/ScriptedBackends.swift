@@ -55,13 +55,16 @@ final class ScriptedCentralBackend: CentralBackend, ScriptedBackend {
     private let peripherals = Mutex<[KnownPeripheral]>([])
     private let lastScan = Mutex<UInt64>(0)
 
-    private let lastLink = Mutex<LinkIdentifier?>(nil)
+    private let lastTarget = Mutex<ConnectedPeripheral?>(nil)
 
     /// The number of the last scan.
     var scanNumber: UInt64 { lastScan.withLock { $0 } }
 
     /// The link for which the last command was called.
-    var linkOfLastCommand: LinkIdentifier? { lastLink.withLock { $0 } }
+    var linkOfLastCommand: LinkIdentifier? { lastTarget.withLock { $0?.link } }
+
+    /// The number of the last change of services that the manager had handled before the last command.
+    var changeOfLastCommand: UInt64? { lastTarget.withLock { $0?.lastChange } }
 
     var known: [KnownPeripheral] {
         get { peripherals.withLock { $0 } }
@@ -73,7 +76,7 @@ final class ScriptedCentralBackend: CentralBackend, ScriptedBackend {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Value>
     ) {
-        lastLink.withLock { $0 = peripheral.link }
+        lastTarget.withLock { $0 = peripheral }
         note(call, completion)
     }
 

@@ -152,8 +152,9 @@ public final class Client {
         next = run
     }
 
-    /// Ends a procedure at once. If its request was sent, the client still waits for the response and ignores it.
-    public func cancel(_ run: ProcedureRun) {
+    /// Ends a procedure at once, in `error`. If its request was sent, the client still waits for the response, and
+    /// ignores it.
+    public func cancel(_ run: ProcedureRun, with error: ClientError = .cancelled) {
         if run === next {
             next = takeLater()
         } else {
@@ -161,7 +162,7 @@ public final class Client {
             hasLater = !later.isEmpty
         }
         if run === suspended?.procedure { suspended = nil }
-        fail(run, .cancelled)
+        fail(run, error)
     }
 
     private func fail(_ run: ProcedureRun, _ error: ClientError) {

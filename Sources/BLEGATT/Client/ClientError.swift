@@ -22,6 +22,9 @@ public enum ClientError: Error, Hashable, Sendable {
     case cancelled
     /// The request cannot be sent with these arguments.
     case invalidArgument
+    /// The server has changed an attribute that the procedure uses (Vol 3, Part G, 2.5.2). Another attribute may have
+    /// its handle now. So the procedure was ended, or not started.
+    case attributesChanged
 }
 
 extension ClientError: CustomStringConvertible {
@@ -39,6 +42,7 @@ extension ClientError: CustomStringConvertible {
         case .bearerClosed: "the link was lost"
         case .cancelled: "cancelled"
         case .invalidArgument: "the request cannot be sent as it is"
+        case .attributesChanged: "the peer has changed the attribute; discover its services again"
         }
     }
 

@@ -22,8 +22,8 @@ public class ProcedureRun {
     /// Whether there is an outcome. A cancelled run has one before its response has arrived.
     public final var hasEnded: Bool { isOver }
 
-    /// Ends the run if it has not ended, because its caller does not need the result. ``Client/cancel(_:)`` cancels a
-    /// run that a client has accepted.
+    /// Ends the run if it has not ended, because its caller does not need the result. For a run that a client has
+    /// accepted, there is ``Client/cancel(_:with:)``.
     public final func cancel() { _ = fail(.cancelled) }
 
     /// Each returns the opcode of the request that was written, or nil when the procedure has finished.

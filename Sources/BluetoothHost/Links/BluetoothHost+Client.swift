@@ -69,11 +69,15 @@ extension BluetoothHost {
 
     /// Queues a client procedure. `completion` is called on the loop.
     ///
-    /// - Parameter characteristic: see ``finish(_:on:characteristic:)``.
+    /// - Parameters:
+    ///   - characteristic: see ``finish(_:on:characteristic:)``.
+    ///   - handles: the handles that the procedure uses, if it ends in an error when the server changes an attribute of
+    ///     these; see ``attributesChanged(in:on:)``. Only for a procedure without a `characteristic`.
     package func begin<P: ClientProcedure>(
         _ procedure: P,
         on identifier: LinkIdentifier,
         characteristic: AttributeHandle? = nil,
+        endingOnChangeOf handles: HandleRange? = nil,
         completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
     ) {
         let run = TypedProcedureRun(procedure)
@@ -92,7 +96,8 @@ extension BluetoothHost {
                     }
                 }
             },
-            characteristic: characteristic
+            characteristic: characteristic,
+            handles: handles
         )
         submit(call)
     }
@@ -184,13 +189,19 @@ extension BluetoothHost {
     }
 
     /// Queues a Write Command. `completion` is called on the loop when the command has left its lane.
+    ///
+    /// - Parameter endsOnChange: whether the command is not sent if the server changes the attribute first; see
+    ///   ``attributesChanged(in:on:)``.
     package func beginWriteWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
         on identifier: LinkIdentifier,
+        endsOnChange: Bool = false,
         completion: @escaping @Sendable (Result<Void, HostError>) -> Void
     ) {
-        submit(WriteCall(value: value, handle: handle, link: identifier, caller: .callback(completion)))
+        var write = WriteCall(value: value, handle: handle, link: identifier, caller: .callback(completion))
+        write.endsOnChange = endsOnChange
+        submit(write)
     }
 
     /// Sends a write without response after the calls before it, once the link's outbound queue has room.

@@ -221,6 +221,24 @@ extension BluetoothHost {
         for call in calls.drains { end(.task(call), .success(())) }
     }
 
+    /// Ends the calls of a link that end because the server has changed attributes in a range.
+    func endCalls(of link: Link, changedIn range: HandleRange) {
+        let items = link.att.endCalls(changedIn: range)
+        performClientEffects(of: link)
+        for item in items { end(item.work, .client(.attributesChanged), on: link) }
+        guard !link.att.lanes.isEmpty else { return }
+        // The next call may not have to wait. It is sent after the confirmation of the change: before that, the server
+        // ignores commands of this client (Vol 3, Part G, 2.5.2.1).
+        let identifier = link.identifier
+        deliver(
+            .action { [weak self] in
+                self?.assumeIsolated { host in
+                    if let link = host.links[identifier] { host.pumpLanes(of: link) }
+                }
+            }
+        )
+    }
+
     private func end(_ work: OutboundLanes.Work, _ error: HostError, on link: Link) {
         switch work {
         case .procedure(let call): end(call, .failure(error))

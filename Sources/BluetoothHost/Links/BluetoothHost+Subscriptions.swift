@@ -161,10 +161,18 @@ extension BluetoothHost {
     }
 
     /// Records that the server has changed its attributes. For a caller that receives Service Changed without a
-    /// ``ValueSubscription``: the link's client may not know the handle. The configurations in the range are not
-    /// cleared, because other attributes may have these handles now.
+    /// ``ValueSubscription``: the link's client may not know the handle. Other attributes may have the handles of the
+    /// range now (Vol 3, Part G, 2.5.2):
+    ///
+    /// - The configurations in the range are not cleared.
+    /// - The procedures that end on a change of these handles fail with ``ClientError/attributesChanged``; see
+    ///   ``begin(_:on:characteristic:endingOnChangeOf:completion:)``. If a request was sent, its response is ignored.
+    /// - The writes without response that end on such a change fail with the same error, unless they were sent.
     package func attributesChanged(in range: HandleRange, on identifier: LinkIdentifier) {
-        links[identifier]?.att.subscribers.forgetConfigurations(in: range)
+        guard let link = links[identifier] else { return }
+        link.att.subscribers.forgetConfigurations(in: range)
+        endCalls(of: link, changedIn: range)
+        endInput()
     }
 
     private func dropSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {

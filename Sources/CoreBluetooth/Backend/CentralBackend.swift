@@ -73,6 +73,9 @@ protocol CentralBackend: AnyObject, Sendable {
     func registerForConnectionEvents(_ filter: ConnectionEventFilter?)
 
     // MARK: GATT, on a connected peripheral
+    //
+    // When the peripheral changes its services, the calls for attributes in the range complete with
+    // ``CBError/Code/invalidHandle``, after the event. Those that wait are not sent.
 
     /// Discovers the primary services of some types; of all types if `types` is nil. The widths of the types do not
     /// matter, and a type that occurs several times counts once.

@@ -18,8 +18,9 @@ enum CentralEvent: Sendable {
     case mtuChanged(UUID, Int)
     /// The name of a connected peripheral is known on its link. It may be the same as before.
     case nameChanged(UUID, String?)
-    /// The peripheral's services in a range of handles have changed (Vol 3, Part G, 7.1).
-    case servicesChanged(UUID, HandleRange)
+    /// The peripheral's services in a range of handles have changed (Vol 3, Part G, 7.1). The number is higher than
+    /// those of the manager's changes before.
+    case servicesChanged(UUID, HandleRange, number: UInt64 = 0)
     /// A value arrived by notification or indication.
     case valueReceived(UUID, AttributeHandle, [UInt8])
 }
@@ -58,9 +59,14 @@ extension ConnectionIdentifier {
 /// With automatic reconnection, the app may call for a link that has ended already, while the events of its end and of
 /// the next link wait for the manager's queue. The command names the link, so that it is not carried out on the next
 /// one, where its handles may belong to other attributes. It then completes with ``CBError/Code/notConnected``.
+///
+/// Likewise, the peripheral may have changed its services, while the event waits for the manager's queue. A command for
+/// an attribute that has changed after ``lastChange`` completes with ``CBError/Code/invalidHandle``.
 struct ConnectedPeripheral: Hashable, Sendable {
     let identifier: UUID
     let link: LinkIdentifier
+    /// The number of the last change of services that the manager has handled; 0 for none.
+    var lastChange: UInt64 = 0
 }
 
 /// The options of a connection.

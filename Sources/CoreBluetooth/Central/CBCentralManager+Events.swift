@@ -36,7 +36,8 @@ extension CBCentralManager: EventReceiver {
         case .mtuChanged(let identifier, let mtu): kept(identifier)?.setMTU(mtu)
         case .nameChanged(let identifier, let name):
             if let peripheral = kept(identifier) { take(name, of: peripheral) }
-        case .servicesChanged(let identifier, let range): connected(identifier)?.servicesChanged(in: range)
+        case .servicesChanged(let identifier, let range, let number):
+            connected(identifier)?.servicesChanged(in: range, number: number)
         case .valueReceived(let identifier, let handle, let value):
             connected(identifier)?.received(value, of: handle)
         }

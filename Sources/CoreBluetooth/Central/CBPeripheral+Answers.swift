@@ -19,12 +19,12 @@ extension CBPeripheral {
     /// The target of a command to the host; nil if the peripheral is not connected.
     ///
     /// Read it before the check that an attribute was discovered on this connection. The attribute then never belongs
-    /// to an earlier link than the command.
+    /// to an earlier link than the command, and has not changed before the last change that the command knows.
     var currentTarget: CommandTarget? {
         content.withLock { content in
             guard content.state == .connected, let link = content.link else { return nil }
             return CommandTarget(
-                peripheral: ConnectedPeripheral(identifier: identifier, link: link),
+                peripheral: ConnectedPeripheral(identifier: identifier, link: link, lastChange: content.lastChange),
                 connection: content.connection
             )
         }

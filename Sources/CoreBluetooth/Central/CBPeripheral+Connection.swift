@@ -157,8 +157,12 @@ extension CBPeripheral {
         }
     }
 
-    func servicesChanged(in range: HandleRange) {
-        let invalid = content.withLock { $0.database.invalidate(range) }
+    /// - Parameter number: the number of the change, for later commands.
+    func servicesChanged(in range: HandleRange, number: UInt64) {
+        let invalid = content.withLock { content in
+            content.lastChange = number
+            return content.database.invalidate(range)
+        }
         endLostValues()
         tell { $0.peripheral(self, didModifyServices: invalid) }
     }

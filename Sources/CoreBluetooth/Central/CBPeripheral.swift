@@ -52,6 +52,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         /// The number of the app's requests to connect.
         var requestCount: UInt64 = 0
         var database = RemoteDatabase()
+        /// The number of the last change of services that was handled. Commands carry it.
+        var lastChange: UInt64 = 0
         var writesInFlight = 0
         /// The sequences of values; nil until the app makes one.
         var values: Broadcast<CBCharacteristicValue>?
@@ -205,7 +207,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             discovered.valueHandle,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
-                let error = peripheral.take(result) { _, value in
+                let error = peripheral.take(result) { database, value throws(BackendError) in
+                    try database.check(characteristic)
                     characteristic.content.withLock { $0.value = Data(value) }
                 }
                 peripheral.tell { $0.peripheral(peripheral, didUpdateValueFor: characteristic, error: error) }
@@ -220,7 +223,10 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             handle,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
-                let error = peripheral.take(result) { _, value in descriptor.setValue(value) }
+                let error = peripheral.take(result) { database, value throws(BackendError) in
+                    try database.check(descriptor)
+                    descriptor.setValue(value)
+                }
                 peripheral.tell { $0.peripheral(peripheral, didUpdateValueFor: descriptor, error: error) }
             }
         )
@@ -235,7 +241,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         switch type {
         case .withResponse:
             let answer: Completion<Void> = answer(for: target) { peripheral, result in
-                let error = peripheral.take(result) { _, _ in }
+                let error = peripheral.take(result) { database, _ throws(BackendError) in
+                    try database.check(characteristic)
+                }
                 peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: characteristic, error: error) }
             }
             write(data, to: discovered.valueHandle, of: target.peripheral, answer)
@@ -258,7 +266,9 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             to: handle,
             of: target.peripheral,
             answer(for: target) { peripheral, result in
-                let error = peripheral.take(result) { _, _ in }
+                let error = peripheral.take(result) { database, _ throws(BackendError) in
+                    try database.check(descriptor)
+                }
                 peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: descriptor, error: error) }
             }
         )
@@ -268,8 +278,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard let target = commandTarget(), let discovered = discovered(characteristic) else { return }
         let answer: Completion<Void> = answer(for: target) { peripheral, result in
-            let error = peripheral.take(result) { database, _ in
-                database.setNotifying(enabled, of: characteristic)
+            let error = peripheral.take(result) { database, _ throws(BackendError) in
+                try database.setNotifying(enabled, of: characteristic)
             }
             peripheral.tell { $0.peripheral(peripheral, didUpdateNotificationStateFor: characteristic, error: error) }
         }

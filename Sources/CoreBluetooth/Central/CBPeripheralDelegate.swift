@@ -11,6 +11,9 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
     func peripheralDidUpdateName(_ peripheral: CBPeripheral)
 
     /// Services are no longer valid, and no longer in ``CBPeripheral/services``. The app must discover them again.
+    ///
+    /// Calls for their attributes that have not ended fail with ``CBError/Code/invalidHandle``. Their writes without a
+    /// response that still wait in the host are not sent.
     func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService])
 
     /// Never called; see ``peripheral(_:didReadRSSI:error:)``.

@@ -30,6 +30,21 @@ struct RemoteDatabase {
         descriptor.handle.map { descriptors[$0] === descriptor } ?? false
     }
 
+    // Each check throws if an object is no longer one of this connection, because the peripheral has changed its
+    // services. The result of a command for it may belong to another attribute.
+
+    func check(_ service: CBService) throws(BackendError) {
+        guard contains(service) else { throw .core(.invalidHandle) }
+    }
+
+    func check(_ characteristic: CBCharacteristic) throws(BackendError) {
+        guard contains(characteristic) else { throw .core(.invalidHandle) }
+    }
+
+    func check(_ descriptor: CBDescriptor) throws(BackendError) {
+        guard contains(descriptor) else { throw .core(.invalidHandle) }
+    }
+
     // MARK: Discovery
 
     /// Adds services to those found before. If all services were looked for, removes those that were not found again.
@@ -55,7 +70,7 @@ struct RemoteDatabase {
         wanted: [BluetoothUUID]?,
         to service: CBService
     ) throws(BackendError) {
-        guard contains(service) else { throw .core(.invalidHandle) }
+        try check(service)
         let objects = found.filter { RemoteDatabase.isWanted($0.uuid, wanted) }.map { included in
             object(
                 included.uuid,
@@ -101,7 +116,7 @@ struct RemoteDatabase {
         wanted: [BluetoothUUID]?,
         to service: CBService
     ) throws(BackendError) {
-        guard contains(service) else { throw .core(.invalidHandle) }
+        try check(service)
         var objects: [CBCharacteristic] = []
         for discovered in found where RemoteDatabase.isWanted(discovered.uuid, wanted) {
             if let same = characteristics[discovered.valueHandle], same.discovered == discovered,
@@ -131,7 +146,7 @@ struct RemoteDatabase {
         _ found: [DiscoveredDescriptor],
         to characteristic: CBCharacteristic
     ) throws(BackendError) {
-        guard contains(characteristic) else { throw .core(.invalidHandle) }
+        try check(characteristic)
         let objects = found.map { discovered in
             if let same = descriptors[discovered.handle], same.uuid.value == discovered.uuid,
                 same.characteristic === characteristic
@@ -151,10 +166,11 @@ struct RemoteDatabase {
 
     // MARK: Notifications
 
-    /// Stores whether the peripheral notifies a value, unless Service Changed has removed the characteristic in the
-    /// meantime.
-    func setNotifying(_ isNotifying: Bool, of characteristic: CBCharacteristic) {
-        guard contains(characteristic) else { return }
+    /// Stores whether the peripheral notifies a value.
+    ///
+    /// - Throws: if `characteristic` is no longer a characteristic of this connection.
+    func setNotifying(_ isNotifying: Bool, of characteristic: CBCharacteristic) throws(BackendError) {
+        try check(characteristic)
         characteristic.content.withLock { $0.isNotifying = isNotifying }
     }
 

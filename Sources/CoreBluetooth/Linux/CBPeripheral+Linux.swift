@@ -109,7 +109,8 @@ extension CBPeripheral {
         ///
         /// - Throws:
         ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
-        ///   - `CBError.invalidHandle` if this connection does not have the characteristic
+        ///   - `CBError.invalidHandle` if this connection does not have the characteristic, or the peripheral changes
+        ///     it before the call has ended
         ///   - `CBATTError.requestNotSupported` if the characteristic has neither notifications nor indications
         ///   - another `CBATTError` if the peripheral refuses
         public func setNotifying(_ isNotifying: Bool, for characteristic: CBCharacteristic) async throws {
@@ -123,9 +124,10 @@ extension CBPeripheral {
             try await ask(target) {
                 let wanted = isNotifying ? configuration : []
                 $0.setConfiguration(wanted, of: discovered, on: $1, $2)
-            } finish: {
-                peripheral.content.withLock { $0.database.setNotifying(isNotifying, of: characteristic) }
-                return $0
+            } finish: { _ throws(BackendError) in
+                try peripheral.content.withLock { content throws(BackendError) in
+                    try content.database.setNotifying(isNotifying, of: characteristic)
+                }
             }
         }
 
@@ -133,15 +135,19 @@ extension CBPeripheral {
         ///
         /// - Throws:
         ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
-        ///   - `CBError.invalidHandle` if this connection does not have the characteristic
+        ///   - `CBError.invalidHandle` if this connection does not have the characteristic, or the peripheral changes
+        ///     it before the call has ended
         ///   - a `CBATTError` if the peripheral refuses
         public func read(_ characteristic: CBCharacteristic) async throws -> Data {
             let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             return try await ask(target) {
                 $0.read(discovered.valueHandle, of: $1, $2)
-            } finish: { octets in
-                characteristic.content.withLock { $0.value = Data(octets) }
+            } finish: { octets throws(BackendError) in
+                try peripheral.content.withLock { content throws(BackendError) in
+                    try content.database.check(characteristic)
+                    characteristic.content.withLock { $0.value = Data(octets) }
+                }
                 return Data(octets)
             }
         }
@@ -150,15 +156,18 @@ extension CBPeripheral {
         ///
         /// - Throws:
         ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
-        ///   - `CBError.invalidHandle` if this connection does not have the characteristic
+        ///   - `CBError.invalidHandle` if this connection does not have the characteristic, or the peripheral changes
+        ///     it before the call has ended
         ///   - a `CBATTError` if the value is too long, or the peripheral refuses
         public func write(_ value: Data, to characteristic: CBCharacteristic) async throws {
             let target = peripheral.currentTarget
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             try await ask(target) { _, target, completion in
                 peripheral.write(value, to: discovered.valueHandle, of: target, completion)
-            } finish: {
-                $0
+            } finish: { _ throws(BackendError) in
+                try peripheral.content.withLock { content throws(BackendError) in
+                    try content.database.check(characteristic)
+                }
             }
         }
 
@@ -185,7 +194,8 @@ extension CBPeripheral {
         ///
         /// - Throws:
         ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
-        ///   - `CBError.invalidHandle` if this connection does not have the service
+        ///   - `CBError.invalidHandle` if this connection does not have the service, or the peripheral changes it
+        ///     before the call has ended
         ///   - a `CBATTError` if the peripheral refuses
         public func discoverCharacteristics(
             _ types: [CBUUID]? = nil,

@@ -150,7 +150,7 @@ extension CentralEvent {
                 amount: value.count + CentralEvent.valueOverhead,
                 limit: CentralEvent.valueLimit
             )
-        case .mtuChanged(let peripheral, _), .nameChanged(let peripheral, _), .servicesChanged(let peripheral, _):
+        case .mtuChanged(let peripheral, _), .nameChanged(let peripheral, _), .servicesChanged(let peripheral, _, _):
             DeliveryLoad(source: .changes(peripheral), limit: CentralEvent.changeLimit)
         case .connected(let connection, _, _):
             DeliveryLoad(source: .connections(connection.peripheral), limit: CentralEvent.connectionLimit)

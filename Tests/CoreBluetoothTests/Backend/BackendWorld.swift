@@ -138,14 +138,14 @@ extension HostCentral {
     func release(_ peripheral: UUID) { release(ConnectionIdentifier(peripheral: peripheral, number: 0)) }
 }
 
-/// The last link of each backend to each peripheral.
-private let lastLinks = Mutex<[ObjectIdentifier: [UUID: LinkIdentifier]]>([:])
+/// The last link of each backend to each peripheral, and the last change of services on it.
+private let lastTargets = Mutex<[ObjectIdentifier: [UUID: ConnectedPeripheral]]>([:])
 
-/// Commands on the last link that the backend has reported.
+/// Commands on the last link that the backend has reported, after the last change of services on it.
 extension HostCentral {
     private func last(_ peripheral: UUID) -> ConnectedPeripheral {
-        let link = lastLinks.withLock { $0[ObjectIdentifier(self)]?[peripheral] }
-        return ConnectedPeripheral(identifier: peripheral, link: link ?? .placeholder(0))
+        lastTargets.withLock { $0[ObjectIdentifier(self)]?[peripheral] }
+            ?? ConnectedPeripheral(identifier: peripheral, link: .placeholder(0))
     }
 
     func discoverServices(
@@ -264,8 +264,13 @@ struct TestCentral {
         let name = ObjectIdentifier(backend)
         backend.start { [events] event in
             guard accept(event) else { return false }
-            if case .connected(let connection, _, let link) = event {
-                lastLinks.withLock { $0[name, default: [:]][connection.peripheral] = link }
+            switch event {
+            case .connected(let connection, _, let link):
+                let target = ConnectedPeripheral(identifier: connection.peripheral, link: link)
+                lastTargets.withLock { $0[name, default: [:]][connection.peripheral] = target }
+            case .servicesChanged(let peripheral, _, let number):
+                lastTargets.withLock { $0[name]?[peripheral]?.lastChange = number }
+            default: break
             }
             listen(event)
             events.post(event)
@@ -305,7 +310,7 @@ struct TestCentral {
 
     /// Waits for a change of a peripheral's services. Returns its handles.
     func changedServices(of peripheral: UUID) async -> HandleRange {
-        await events.next { if case .servicesChanged(peripheral, let range) = $0 { range } else { nil } }
+        await events.next { if case .servicesChanged(peripheral, let range, _) = $0 { range } else { nil } }
     }
 
     func services(_ types: [BluetoothUUID]?, of peripheral: UUID) async throws -> [DiscoveredService] {

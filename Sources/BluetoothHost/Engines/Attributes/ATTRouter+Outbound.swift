@@ -318,6 +318,17 @@ extension ATTRouter {
         return nil
     }
 
+    /// Ends the calls that end because the server has changed attributes in a range. The client puts out the ends of
+    /// procedures that have left their lane.
+    ///
+    /// - Returns: the calls in the lane, which the caller ends, the oldest first.
+    mutating func endCalls(changedIn range: HandleRange) -> Deque<OutboundLanes.Item> {
+        for call in procedureCalls where call.ends(onChangeIn: range) {
+            client.cancel(call.run, with: .attributesChanged)
+        }
+        return lanes.removeCalls(endingOnChangeIn: range)
+    }
+
     /// Removes a call whose task was cancelled.
     ///
     /// - Returns: whether it was in a lane: others may be sent now.

@@ -140,6 +140,15 @@ struct OutboundLanes {
         return removed.compactMap(\.value)
     }
 
+    /// Removes the procedures and writes that end because the server has changed attributes in a range.
+    ///
+    /// - Returns: their items, the oldest first.
+    mutating func removeCalls(endingOnChangeIn range: HandleRange) -> Deque<Item> {
+        let removed: Deque<Item> = client.filter { $0.ends(onChangeIn: range) }
+        if !removed.isEmpty { client.removeAll { $0.ends(onChangeIn: range) } }
+        return removed
+    }
+
     /// Removes and returns all items, the oldest first.
     mutating func removeAll() -> [Item] {
         let all = (client + server).sorted { $0.sequence < $1.sequence }
@@ -182,6 +191,15 @@ extension OutboundLanes.Item {
         }
     }
 
+    /// Whether the call ends when the server changes attributes in a range.
+    fileprivate func ends(onChangeIn range: HandleRange) -> Bool {
+        switch work {
+        case .procedure(let call): call.ends(onChangeIn: range)
+        case .write(let call): call.endsOnChange && HandleRange(only: call.handle).overlaps(range)
+        case .channelRequest, .notification, .indication, .answer: false
+        }
+    }
+
     /// The call of a notification or an indication.
     fileprivate var value: ValueCall? {
         switch work {
@@ -221,6 +239,11 @@ struct ProcedureCall: @unchecked Sendable {
     var characteristic: AttributeHandle?
     /// The value handles of several characteristics whose calls keep their order.
     var characteristics: [AttributeHandle] = []
+    /// The handles that the procedure uses, if it ends when the server changes an attribute of these. Otherwise nil.
+    var handles: HandleRange?
+
+    /// Whether the call ends when the server changes attributes in a range.
+    func ends(onChangeIn range: HandleRange) -> Bool { handles?.overlaps(range) ?? false }
 }
 
 /// A write without response that an app asked for.
@@ -238,6 +261,8 @@ struct WriteCall: Sendable {
     var signature: Signature?
     /// Whether the writes that follow can be submitted without waiting for the loop.
     var opensFastPath = false
+    /// Whether the write is not sent if the server changes the attribute first.
+    var endsOnChange = false
     var caller = Caller.unawaited
 }
 

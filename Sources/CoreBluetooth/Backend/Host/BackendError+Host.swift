@@ -9,6 +9,7 @@ extension BackendError {
             case .client(.attribute(let code, _, _)): .attribute(code)
             case .client(.cancelled), .cancelled: .core(.operationCancelled)
             case .client(.invalidArgument), .invalidArgument: .core(.invalidParameters)
+            case .client(.attributesChanged): .core(.invalidHandle)
             case .client(.bearerClosed), .notReady, .closed: .core(.notConnected)
             case .client(.malformedResponse), .client(.handlesOutOfOrder), .client(.valueMismatch),
                 .client(.tooManyAttributes), .client(.tooManyRequests):

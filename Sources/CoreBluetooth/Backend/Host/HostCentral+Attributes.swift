@@ -24,7 +24,7 @@ extension HostCentral {
             }
             completion(result)
         }
-        guard let types else { return perform(DiscoverServices(), of: peripheral, remembering) }
+        guard let types else { return perform(DiscoverServices(), using: nil, of: peripheral, remembering) }
         guard !types.isEmpty else { return completion(.success([])) }
         var seen: Set<BluetoothUUID> = []
         let distinct = types.filter { seen.insert($0).inserted }
@@ -42,7 +42,7 @@ extension HostCentral {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[IncludedService]>
     ) {
-        perform(FindIncludedServices(range: range), of: peripheral, completion)
+        perform(FindIncludedServices(range: range), using: range, of: peripheral, completion)
     }
 
     func discoverCharacteristics(
@@ -50,7 +50,7 @@ extension HostCentral {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredCharacteristic]>
     ) {
-        perform(DiscoverCharacteristics(range: range), of: peripheral, completion)
+        perform(DiscoverCharacteristics(range: range), using: range, of: peripheral, completion)
     }
 
     func discoverDescriptors(
@@ -58,7 +58,7 @@ extension HostCentral {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredDescriptor]>
     ) {
-        perform(DiscoverDescriptors(range: range), of: peripheral, completion)
+        perform(DiscoverDescriptors(range: range), using: range, of: peripheral, completion)
     }
 
     // MARK: Values
@@ -68,7 +68,7 @@ extension HostCentral {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[UInt8]>
     ) {
-        perform(ReadLongValue(handle: handle), of: peripheral, completion)
+        perform(ReadLongValue(handle: handle), using: HandleRange(only: handle), of: peripheral, completion)
     }
 
     func write(
@@ -77,7 +77,8 @@ extension HostCentral {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        perform(WriteWholeValue(handle: handle, value: value), of: peripheral, completion)
+        let procedure = WriteWholeValue(handle: handle, value: value)
+        perform(procedure, using: HandleRange(only: handle), of: peripheral, completion)
     }
 
     func writeWithoutResponse(
@@ -86,8 +87,10 @@ extension HostCentral {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        onLink(of: peripheral, completion) { host, link in
-            host.beginWriteWithoutResponse(value, to: handle, on: link) { self.answer($0, completion) }
+        onLink(of: peripheral, using: HandleRange(only: handle), completion) { host, link in
+            host.beginWriteWithoutResponse(value, to: handle, on: link, endsOnChange: true) {
+                self.answer($0, completion)
+            }
         }
     }
 
@@ -157,27 +160,40 @@ extension HostCentral {
 
     // MARK: On a link
 
+    /// Performs a procedure on a connected peripheral.
+    ///
+    /// - Parameter handles: the handles of the attributes that the app names; nil if it names none.
     private func perform<P: ClientProcedure>(
         _ procedure: P,
+        using handles: HandleRange?,
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<P.Output>,
         call: String = #function
     ) {
-        onLink(of: peripheral, completion, call: call) { host, link in
-            host.begin(procedure, on: link) { self.answer($0, completion) }
+        onLink(of: peripheral, using: handles, completion, call: call) { host, link in
+            host.begin(procedure, on: link, endingOnChangeOf: handles) { self.answer($0, completion) }
         }
     }
 
     /// Runs `body` with the link of a connected peripheral. Completes with an error if that link has ended.
-    func onLink<Value>(
+    ///
+    /// - Parameter handles: the handles of the attributes that the app names; nil if it names none. Completes with an
+    ///   error if the peripheral has changed one of them, and the manager had not handled that before the call.
+    func onLink<Value: Sendable>(
         of peripheral: ConnectedPeripheral,
+        using handles: HandleRange? = nil,
         _ completion: @escaping Completion<Value>,
         call: String = #function,
         _ body: @escaping @Sendable (isolated BluetoothHost, LinkIdentifier) -> Void
     ) {
         submit(completion, call: call) { host, _ in
-            guard case .connected(peripheral.link)? = self.state.connections[peripheral.identifier]?.phase else {
-                return completion(.failure(.core(.notConnected)))
+            guard let connection = self.state.connections[peripheral.identifier],
+                case .connected(peripheral.link) = connection.phase
+            else { return completion(.failure(.core(.notConnected))) }
+            if let handles, connection.changes.affect(handles, after: peripheral.lastChange) {
+                // After the earlier calls, which may be for the same attribute.
+                let refusal = Result<Value, BackendError>.failure(.core(.invalidHandle))
+                return self.completeInOrder(refusal, on: peripheral.link, host, completion)
             }
             body(host, peripheral.link)
         }

@@ -221,6 +221,8 @@ extension HostCentral {
         guard let connection = state.connections[peripheral]?.identifier,
             let mtu = try? host.information(on: link).mtu
         else { return true }
+        // The app discovers the attributes after the event.
+        state.connections[peripheral]?.changes = DatabaseChanges()
         return deliver(.connected(connection, mtu: mtu, on: link))
     }
 

@@ -72,8 +72,11 @@ extension HostCentral {
         on link: LinkIdentifier,
         _ host: isolated BluetoothHost
     ) {
+        state.lastChange += 1
+        let number = state.lastChange
+        state.connections[peripheral]?.changes.add(range, number: number)
         endSubscriptions(in: range, of: peripheral, on: link, host)
-        sayChange(.servicesChanged(peripheral, range), on: link)
+        sayChange(.servicesChanged(peripheral, range, number: number), on: link)
     }
 
     /// Reports a change that the peer on a link has caused to the manager. A peer that causes more changes than the app

@@ -27,7 +27,9 @@ extension HostCentral {
         on peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<Void>
     ) {
-        onLink(of: peripheral, completion) { host, link in
+        let end = characteristic.descriptorRange?.end ?? characteristic.valueHandle
+        let handles = HandleRange(start: characteristic.valueHandle, end: end)
+        onLink(of: peripheral, using: handles, completion) { host, link in
             guard let descriptors = characteristic.descriptorRange else {
                 let error = BackendError.attribute(.attributeNotFound)
                 return self.completeInOrder(.failure(error), on: link, host, completion)
@@ -146,7 +148,7 @@ extension HostCentral {
         ended: @escaping @Sendable (Bool) -> Void
     ) {
         let procedure = SetClientConfiguration(configuration, inDescriptors: value.descriptors)
-        host.begin(procedure, on: value.link) { result in
+        host.begin(procedure, on: value.link, endingOnChangeOf: value.handles) { result in
             let isSuccess = if case .success = result { true } else { false }
             ended(isSuccess)
             self.answer(result, completion)

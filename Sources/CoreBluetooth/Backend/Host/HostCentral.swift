@@ -45,6 +45,8 @@ final class HostCentral: CentralBackend, HostMember {
         var wasConnected = false
         /// The subscriptions by value handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
+        /// The changes of the peripheral's attributes since the link was last reported to the manager.
+        var changes = DatabaseChanges()
         /// The number of values that the manager did not take.
         var droppedValues = 0
     }
@@ -84,6 +86,8 @@ final class HostCentral: CentralBackend, HostMember {
         /// The session of channel sounding, by its peripheral; at most one.
         var soundings: [UUID: Sounding] = [:]
         var lastNumber: UInt64 = 0
+        /// The number of the last change of services of any peripheral.
+        var lastChange: UInt64 = 0
         var eventFilter: ConnectionEventFilter?
         /// The links that were made while the app observed connections, and whose connection was not reported, because
         /// the peripheral does not match the filter as far as its services are known.

@@ -104,7 +104,11 @@ final class SharedLinks: Sendable {
                 unsubscribe(user, from: handle, on: link)
                 guard !isWanted(handle, on: link, host) else { continue }
                 host.configurationWillBeCleared(of: handle, on: link)
-                host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
+                host.begin(
+                    SetClientConfiguration([], inDescriptors: subscription.descriptors),
+                    on: link,
+                    endingOnChangeOf: HandleRange(start: handle, end: subscription.descriptors.end)
+                ) { _ in }
             }
         }
         return ends
@@ -239,7 +243,8 @@ final class SharedLinks: Sendable {
             end: AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
         )
         guard range.isValid else { return }
-        // Other attributes may have these handles now. A user that leaves must not clear their configurations.
+        // Other attributes may have these handles now. The calls for the former ones end. A user that leaves must not
+        // clear the configurations of the present ones.
         host.attributesChanged(in: range, on: link)
         if let subscriptions = state.links[link]?.subscriptions {
             state.links[link]?.subscriptions = subscriptions.filter { handle, subscription in

@@ -1,0 +1,85 @@
+import BLEATT
+import BluetoothTypes
+import Foundation
+import Testing
+
+@testable import BLEGATT
+@testable import CoreBluetooth
+
+@Suite("Services that change while the app uses them")
+struct ChangedServicesTests {
+    private let fixture = CentralFixture()
+    private let peripheral: CBPeripheral
+    private let measurement: CBCharacteristic
+    private let location: CBCharacteristic
+
+    init() {
+        peripheral = fixture.connectedPeripheral()
+        let discovered = fixture.discover(peripheral)
+        measurement = discovered.measurement
+        location = discovered.location
+    }
+
+    private func change(number: UInt64 = 1) {
+        fixture.deliver(.servicesChanged(peripheral.identifier, CentralFixture.range, number: number))
+    }
+
+    /// The errors that the delegate has received, as codes.
+    private var codes: [CBError.Code?] { fixture.recorder.errors.map { ($0 as? CBError)?.code } }
+
+    @Test("Reads and writes that end after a change of their service are errors, and store nothing")
+    func readsAndWritesAfterAChangeAreErrors() throws {
+        peripheral.discoverDescriptors(for: measurement)
+        fixture.answer(
+            .discoverDescriptors(HandleRange(start: 0x0013, end: 0x0013)),
+            .success([DiscoveredDescriptor(uuid: "2901", handle: 0x0013)])
+        )
+        let descriptor = try #require(measurement.descriptors?.first)
+        peripheral.readValue(for: measurement)
+        peripheral.writeValue(Data([1]), for: location, type: .withResponse)
+        peripheral.readValue(for: descriptor)
+        peripheral.writeValue(Data([2]), for: descriptor)
+        change()
+        _ = fixture.takeTold()
+        fixture.answer(.read(0x0012), .success([7] as [UInt8]))
+        fixture.answer(.write([1], 0x0015), Result<Void, BackendError>.success(()))
+        fixture.answer(.read(0x0013), .success([8] as [UInt8]))
+        fixture.answer(.write([2], 0x0013), Result<Void, BackendError>.success(()))
+        #expect(fixture.takeTold() == ["value nil", "written", "descriptor nil", "descriptor written"])
+        #expect(codes == [.invalidHandle, .invalidHandle, .invalidHandle, .invalidHandle])
+        #expect(measurement.value == nil && descriptor.value == nil)
+    }
+
+    @Test("A command has the number of the last change that was handled before it")
+    func commandsHaveTheNumberOfTheLastChange() {
+        peripheral.readValue(for: measurement)
+        #expect(fixture.backend.changeOfLastCommand == 0)
+        change(number: 7)
+        peripheral.readRSSI()
+        #expect(fixture.backend.changeOfLastCommand == 7)
+    }
+
+    @Test("An awaited read or write that ends after a change of its service throws")
+    func awaitedCallsThrowAfterAChange() async {
+        let (peripheral, measurement, location) = (peripheral, measurement, location)
+        let read = Task { try await peripheral.linux.read(measurement) }
+        await changeAndAnswer(.read(0x0012), [7] as [UInt8])
+        let data = await read.result
+        let readError = #expect(throws: CBError.self) { _ = try data.get() }
+        #expect(readError?.code == .invalidHandle && measurement.value == nil)
+        let present = fixture.discover(peripheral).location
+        #expect(present !== location)
+        let write = Task { try await peripheral.linux.write(Data([1]), to: present) }
+        await changeAndAnswer(.write([1], 0x0015), ())
+        let written = await write.result
+        let writeError = #expect(throws: CBError.self) { try written.get() }
+        #expect(writeError?.code == .invalidHandle)
+    }
+
+    /// Waits for a call to the host, changes the services, and answers the call.
+    private func changeAndAnswer<Value>(_ call: ScriptedCentralBackend.Call, _ answer: Value) async {
+        while !fixture.backend.takeCalls().contains(call) { await Task.yield() }
+        change()
+        fixture.answer(call, Result<Value, BackendError>.success(answer))
+    }
+}
