@@ -50,6 +50,40 @@ struct ChangedServicesTests {
         #expect(measurement.value == nil && descriptor.value == nil)
     }
 
+    @Test("A service replaces the former one with its handles, also if only some types are discovered")
+    func serviceReplacesTheFormerOneWithItsHandles() throws {
+        let former = try #require(peripheral.services?.first)
+        peripheral.discoverServices([CBUUID(string: "180F")])
+        fixture.answer(
+            .discoverServices(["180F"]),
+            .success([DiscoveredService(uuid: "180F", isPrimary: true, handle: 0x0010, endHandle: 0x001F)])
+        )
+        #expect(peripheral.services?.map(\.uuid.uuidString) == ["180F"])
+        peripheral.discoverCharacteristics(nil, for: former)
+        #expect(fixture.takeCalls() == [.discoverServices(["180F"])])
+    }
+
+    @Test("A characteristic or included service replaces the former one with its handles")
+    func attributeReplacesTheFormerOneWithItsHandles() throws {
+        let service = try #require(peripheral.services?.first)
+        peripheral.discoverCharacteristics([CBUUID(string: "2A39")], for: service)
+        let point = DiscoveredCharacteristic(
+            uuid: "2A39",
+            handle: 0x0014,
+            valueHandle: 0x0015,
+            endHandle: 0x0015,
+            properties: .write
+        )
+        fixture.answer(.discoverCharacteristics(CentralFixture.range), .success([CentralFixture.measurement, point]))
+        #expect(service.characteristics?.map(\.uuid.uuidString) == ["2A37", "2A39"])
+        for uuid in ["180F", "1810"] as [BluetoothUUID] {
+            peripheral.discoverIncludedServices([CBUUID(uuid)], for: service)
+            let included = IncludedService(uuid: uuid, declarationHandle: 0x0011, handle: 0x0040, endHandle: 0x004F)
+            fixture.answer(.discoverIncludedServices(CentralFixture.range), .success([included]))
+            #expect(service.includedServices?.map(\.uuid) == [CBUUID(uuid)])
+        }
+    }
+
     @Test("A command has the number of the last change that was handled before it")
     func commandsHaveTheNumberOfTheLastChange() {
         peripheral.readValue(for: measurement)

@@ -79,12 +79,17 @@ protocol CentralBackend: AnyObject, Sendable {
 
     /// Discovers the primary services of some types; of all types if `types` is nil. The widths of the types do not
     /// matter, and a type that occurs several times counts once.
+    ///
+    /// No result has services from before and after a change. A discovery that a change interrupts is performed again.
+    /// If that happens too often, it completes with ``CBError/Code/invalidHandle``.
     func discoverServices(
         _ types: [BluetoothUUID]?,
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[DiscoveredService]>
     )
 
+    /// Discovers the services that a service includes. If a change interrupts it, it is performed again, likewise. A
+    /// change of the service itself ends it.
     func discoverIncludedServices(
         in range: HandleRange,
         of peripheral: ConnectedPeripheral,

@@ -137,6 +137,10 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Discovers services of some types; of all types if `serviceUUIDs` is nil or empty. See
     /// ``CBPeripheralDelegate/peripheral(_:didDiscoverServices:)``.
+    ///
+    /// If the peripheral changes its services in the meantime, the host discovers them again, so that all results are
+    /// of the present ones. After three discoveries that were interrupted, the error is
+    /// ``CBError/Code/invalidHandle``.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
         guard let target = commandTarget() else { return }
         let wanted = wanted(serviceUUIDs)

@@ -47,7 +47,8 @@ struct RemoteDatabase {
 
     // MARK: Discovery
 
-    /// Adds services to those found before. If all services were looked for, removes those that were not found again.
+    /// Adds services to those found before. Removes those that the peripheral no longer has: all that were not found
+    /// again if all were looked for, and those whose handles another service has.
     mutating func add(_ found: [DiscoveredService], areAll: Bool, of peripheral: CBPeripheral) {
         let found = found.filter { !RemoteDatabase.hidden.contains($0.uuid) }
         let objects = found.map { service in
@@ -58,7 +59,9 @@ struct RemoteDatabase {
                 of: peripheral
             )
         }
-        services = merge(services, objects, areAll: areAll).sorted(by: RemoteDatabase.precedes)
+        // A service of another type may have the handles of one that was found before.
+        let before = services?.filter { contains($0) }
+        services = merge(before, objects, areAll: areAll).sorted(by: RemoteDatabase.precedes)
     }
 
     /// Adds included services, except those that include `service` themselves.
@@ -80,7 +83,10 @@ struct RemoteDatabase {
             )
         }
         let included = RemoteDatabase.withoutCircularReferences(objects, to: service)
-        service.content.withLock { $0.includedServices = merge($0.includedServices, included, areAll: wanted == nil) }
+        service.content.withLock { content in
+            let before = content.includedServices?.filter { contains($0) }
+            content.includedServices = merge(before, included, areAll: wanted == nil)
+        }
     }
 
     /// Returns the services that do not include `service`, directly or through others, and are not `service` itself.
@@ -136,7 +142,10 @@ struct RemoteDatabase {
             characteristics[discovered.valueHandle] = characteristic
             objects.append(characteristic)
         }
-        service.content.withLock { $0.characteristics = merge($0.characteristics, objects, areAll: wanted == nil) }
+        service.content.withLock { content in
+            let before = content.characteristics?.filter { contains($0) }
+            content.characteristics = merge(before, objects, areAll: wanted == nil)
+        }
     }
 
     /// Adds descriptors.

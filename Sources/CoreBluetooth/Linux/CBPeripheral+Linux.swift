@@ -177,6 +177,7 @@ extension CBPeripheral {
         ///
         /// - Throws:
         ///   - `CBError.notConnected` without a connection, or another `CBError` if the connection ends
+        ///   - `CBError.invalidHandle` if the peripheral has changed its services three times during the discovery
         ///   - a `CBATTError` if the peripheral refuses
         public func discoverServices(_ types: [CBUUID]? = nil) async throws -> [CBService] {
             let wanted = peripheral.wanted(types)

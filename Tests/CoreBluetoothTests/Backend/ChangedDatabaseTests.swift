@@ -64,6 +64,74 @@ struct ChangedDatabaseTests {
         }
     }
 
+    // MARK: Discovery
+
+    /// Types of which the lamp has no service, so that a discovery takes several connection events.
+    private static let absentTypes = (0xE000...0xE009 as ClosedRange<UInt16>).map { BluetoothUUID($0) }
+
+    /// The requests for services by their types that a device has sent.
+    private func requests(of device: BackendDevice) throws -> [[UInt8]] {
+        try AttributeTrace(device.device.capture).sent.filter { $0.first == 0x06 }
+    }
+
+    @Test("A discovery of services that a change interrupts is performed again, and finds the present services only")
+    func interruptedDiscoveryIsPerformedAgain() throws {
+        let world = World(seed: 163, recordsCaptures: true)
+        defer { world.close() }
+        try world.run {
+            let pair = try await LampAndPhone(world)
+            let former = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0"))
+            let peripheral = await pair.connect()
+            try await world.sleep(for: .seconds(3))
+            let before = try requests(of: pair.phoneDevice).count
+            let types: [BluetoothUUID] = ["FFD0"] + ChangedDatabaseTests.absentTypes + ["FFD1"]
+            async let found = pair.phone.services(types, of: peripheral)
+            // With the second request, the lamp has answered the first one.
+            while try requests(of: pair.phoneDevice).count < before + 2 {
+                try await world.sleep(for: .milliseconds(10))
+            }
+            pair.lamp.backend.removeService(at: former.handle)
+            var definition = ServiceDefinition(uuid: "FFD1")
+            definition.handle = former.handle
+            let present = try await pair.lamp.publish(definition)
+            let services = try await found
+            #expect(services.map(\.uuid) == ["FFD1"])
+            #expect(services.map(\.handle) == [present.handle])
+        }
+    }
+
+    @Test("A discovery of services that changes interrupt again and again ends in an error")
+    func discoveryThatIsAlwaysInterruptedEnds() throws {
+        let world = World(seed: 164, recordsCaptures: true)
+        defer { world.close() }
+        try world.run {
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            try await world.sleep(for: .seconds(3))
+            let ended = Mailroom<Result<[DiscoveredService], BackendError>>()
+            let types = [Lamp.service] + ChangedDatabaseTests.absentTypes
+            pair.phone.backend.discoverServices(types, of: peripheral) { ended.post($0) }
+            var published: PublishedService?
+            while ended.waiting.isEmpty {
+                let count = try requests(of: pair.phoneDevice).count
+                while ended.waiting.isEmpty, try requests(of: pair.phoneDevice).count < count + 6 {
+                    try await world.sleep(for: .milliseconds(20))
+                }
+                if let service = published {
+                    pair.lamp.backend.removeService(at: service.handle)
+                    published = nil
+                } else {
+                    published = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0"))
+                }
+            }
+            #expect(ended.waiting.map { $0.failure } == [.core(.invalidHandle)])
+            let first: [UInt8] = [0x06, 0x01, 0x00, 0xFF, 0xFF, 0x00, 0x28, 0xE0, 0xFF]
+            #expect(try requests(of: pair.phoneDevice).count { $0 == first } == HostCentral.discoveryLimit)
+        }
+    }
+
+    // MARK: Changes
+
     @Test("A change counts for calls before it, in its range, and the oldest ones for all attributes")
     func changesCountForCallsBeforeThem() {
         var changes = DatabaseChanges()

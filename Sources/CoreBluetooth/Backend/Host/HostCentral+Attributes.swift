@@ -24,13 +24,17 @@ extension HostCentral {
             }
             completion(result)
         }
-        guard let types else { return perform(DiscoverServices(), using: nil, of: peripheral, remembering) }
+        guard let types else {
+            return discoverServices(of: peripheral, remembering) { host, link, ended in
+                host.begin(DiscoverServices(), on: link) { self.answer($0, ended) }
+            }
+        }
         guard !types.isEmpty else { return completion(.success([])) }
         var seen: Set<BluetoothUUID> = []
         let distinct = types.filter { seen.insert($0).inserted }
         // One call, so that no other procedure runs between them.
-        onLink(of: peripheral, completion) { host, link in
-            let gathered = Gathered(distinct.count, remembering)
+        discoverServices(of: peripheral, remembering) { host, link, ended in
+            let gathered = Gathered(distinct.count, ended)
             for type in distinct {
                 host.begin(DiscoverServicesInAnyWidth(uuid: type), on: link) { self.answer($0, gathered.add) }
             }
@@ -42,7 +46,11 @@ extension HostCentral {
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<[IncludedService]>
     ) {
-        perform(FindIncludedServices(range: range), using: range, of: peripheral, completion)
+        discoverServices(of: peripheral, using: range, completion) { host, link, ended in
+            host.begin(FindIncludedServices(range: range), on: link, endingOnChangeOf: range) {
+                self.answer($0, ended)
+            }
+        }
     }
 
     func discoverCharacteristics(
@@ -59,6 +67,55 @@ extension HostCentral {
         _ completion: @escaping Completion<[DiscoveredDescriptor]>
     ) {
         perform(DiscoverDescriptors(range: range), using: range, of: peripheral, completion)
+    }
+
+    /// A discovery of services: performs its procedures on a link, and completes with their results.
+    private typealias ServiceDiscovery<Element> =
+        @Sendable (isolated BluetoothHost, LinkIdentifier, @escaping Completion<[Element]>) -> Void
+
+    /// Discovers services on a connected peripheral.
+    ///
+    /// If the peripheral changes its services in the meantime, the result may have some from before the change. The
+    /// discovery is then performed again, at most ``discoveryLimit`` times in total. If a change has interrupted all of
+    /// them, completes with ``CBError/Code/invalidHandle``.
+    private func discoverServices<Element: Sendable>(
+        of peripheral: ConnectedPeripheral,
+        using handles: HandleRange? = nil,
+        _ completion: @escaping Completion<[Element]>,
+        call: String = #function,
+        _ discovery: @escaping ServiceDiscovery<Element>
+    ) {
+        onLink(of: peripheral, using: handles, completion, call: call) { host, _ in
+            self.perform(discovery, attempt: 1, of: peripheral, host, completion)
+        }
+    }
+
+    private func perform<Element: Sendable>(
+        _ discovery: @escaping ServiceDiscovery<Element>,
+        attempt: Int,
+        of peripheral: ConnectedPeripheral,
+        _ host: isolated BluetoothHost,
+        _ completion: @escaping Completion<[Element]>
+    ) {
+        let lastChange = state.lastChange
+        discovery(host, peripheral.link) { result in
+            guard case .success = result, self.hasChanged(peripheral, after: lastChange), let open = self.open else {
+                return completion(result)
+            }
+            guard attempt < HostCentral.discoveryLimit else { return completion(.failure(.core(.invalidHandle))) }
+            open.host.assumeIsolated { host in
+                self.perform(discovery, attempt: attempt + 1, of: peripheral, host, completion)
+            }
+        }
+    }
+
+    /// Whether a peripheral, which is still connected, has changed its services after the change with a number. Called
+    /// on the loop.
+    private func hasChanged(_ peripheral: ConnectedPeripheral, after number: UInt64) -> Bool {
+        guard let connection = state.connections[peripheral.identifier],
+            case .connected(peripheral.link) = connection.phase
+        else { return false }
+        return connection.changes.affect(.all, after: number)
     }
 
     // MARK: Values
@@ -162,10 +219,10 @@ extension HostCentral {
 
     /// Performs a procedure on a connected peripheral.
     ///
-    /// - Parameter handles: the handles of the attributes that the app names; nil if it names none.
+    /// - Parameter handles: the handles of the attributes that the app names.
     private func perform<P: ClientProcedure>(
         _ procedure: P,
-        using handles: HandleRange?,
+        using handles: HandleRange,
         of peripheral: ConnectedPeripheral,
         _ completion: @escaping Completion<P.Output>,
         call: String = #function

@@ -65,6 +65,9 @@ final class HostCentral: CentralBackend, HostMember {
 
     /// Maximum number of retries if a link could not be established although the peer was heard.
     static let retryLimit = 3
+    /// Maximum number of times that a discovery of services is performed, if the peripheral changes its services each
+    /// time before the discovery has ended.
+    static let discoveryLimit = 3
 
     let shared: SharedHost
     let options: HostOptions
